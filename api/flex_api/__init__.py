@@ -1,0 +1,1 @@
+"""The outermost ring: command line, pages, settings, and the wiring of everything else."""

@@ -1,0 +1,1 @@
+"""Name servers: reading zones, changing them by signed updates, checking what they answer."""

@@ -1,0 +1,3 @@
+"""FLEX decides which node of a web-hosting cluster serves which site, and says so in DNS."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,329 @@
+"""The words of FLEX: frozen values that come by the dozen.
+
+What comes by the million (accesses, profiles, placement rows, records) is a table: see tables.py.
+Times are aware and in UTC, sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+NodeState = Literal["active", "draining", "down"]
+RecordType = Literal["A", "AAAA", "TXT"]
+CycleState = Literal["proposed", "applying", "applied", "discarded", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine that serves sites. Only an active node is given new ones."""
+
+    name: str
+    addresses: tuple[str, ...]
+    ram: int
+    capacity: float = 1.0
+    state: NodeState = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What a person wants for one site; it holds until it expires or is taken back."""
+
+    site: str
+    nodes: tuple[str, ...] = ()
+    min_replicas: int = 1
+    until: datetime | None = None
+    reason: str = ""
+    author: str = ""
+
+    def holds(self, now: datetime) -> bool:
+        return self.until is None or now < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Half-open and in whole UTC days: an access belongs to the day its timestamp falls in."""
+
+    start: datetime
+    end: datetime
+
+    @classmethod
+    def days_before(cls, now: datetime, days: int) -> Period:
+        """The last `days` complete days before `now`."""
+        end = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        return cls(end - timedelta(days=days), end)
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start).total_seconds()
+
+    @property
+    def first_day(self) -> int:
+        """Days since 1970-01-01, as the partials count them."""
+        return int(self.start.timestamp() // 86400)
+
+    @property
+    def last_day(self) -> int:
+        return int((self.end.timestamp() - 1) // 86400)
+
+    def __str__(self) -> str:
+        return f"{self.start:%Y-%m-%d} to {self.end:%Y-%m-%d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One (site, node) row that is in the new placement and not in the old.
+
+    `source` is the node the row came from; None when the site had no node to give up.
+    `cold_bytes` is what the target must read from disk before the site is as fast there.
+    """
+
+    site: str
+    source: str | None
+    target: str
+    cold_bytes: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rrset:
+    """Values are sorted and unique, so that equal sets compare equal. Names are absolute and lower case."""
+
+    name: str
+    type: RecordType
+    ttl: int
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One RRset's before and after. At least one of them is there; both have the same name and type."""
+
+    before: Rrset | None
+    after: Rrset | None
+
+    @property
+    def name(self) -> str:
+        return self._either.name
+
+    @property
+    def type(self) -> RecordType:
+        return self._either.type
+
+    @property
+    def _either(self) -> Rrset:
+        rrset = self.after or self.before
+        assert rrset is not None, "a change without before and after changes nothing"
+        return rrset
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would have to change in one zone, in canonical order.
+
+    `foreign` are the names we were asked to place that hold somebody else's addresses: never touched, always shown.
+    `owned` is how many names carried our marker when the plan was made; limits are shares of it.
+    """
+
+    zone: str
+    changes: tuple[Change, ...]
+    foreign: tuple[str, ...] = ()
+    owned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a plan may do without being asked about. Shares are ignored for clusters of few sites."""
+
+    moved_sites: int = 25
+    moved_share: float = 0.30
+    share_from: int = 10
+    cold_bytes: int = 4 * 2**30
+    inflow: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that a plan breaks: which setting, what it allows, what the plan does."""
+
+    rule: str
+    limit: float
+    actual: float
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.actual:g} is over the limit of {self.limit:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLoad:
+    """What a placement asks of one node, in units where a fair share is 100."""
+
+    node: str
+    access: float
+    working_set: float
+    sites: int
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How evenly a placement loads the nodes. `worst` is the largest distance from a fair share, as a ratio."""
+
+    nodes: tuple[NodeLoad, ...]
+    worst: float
+    worst_node: str = ""
+    worst_resource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeForecast:
+    """What a miniature replay says about one node under a placement."""
+
+    node: str
+    requests: int
+    misses: int
+    bytes: int
+    disk_bytes: int
+
+    @property
+    def miss_ratio(self) -> float:
+        return self.misses / self.requests if self.requests else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Predicted load of one placement; `sampling` is the share of targets that was replayed."""
+
+    policy: str
+    sampling: float
+    nodes: tuple[NodeForecast, ...]
+
+    @property
+    def miss_ratio(self) -> float:
+        requests = sum(node.requests for node in self.nodes)
+        return sum(node.misses for node in self.nodes) / requests if requests else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one name server answered for the names that were checked."""
+
+    server: str
+    checked: int
+    serial: int | None = None
+    wrong: tuple[Change, ...] = ()
+    error: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return not self.error and not self.wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a nightly run, as the run's record keeps it."""
+
+    name: str
+    started: datetime
+    ended: datetime | None = None
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One night: who ran it, how far it came, how it ended."""
+
+    id: str
+    holder: str
+    started: datetime
+    ended: datetime | None = None
+    exit_code: int | None = None
+    cycle: str = ""
+    message: str = ""
+    stages: tuple[Stage, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """How good the solver's answer is: no balanced placement moves fewer than `bound` rows."""
+
+    solver: str
+    bound: int
+    proven: bool
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """One proposal, from the profiles of a period to the records of each zone, and what became of it.
+
+    The id ends in the digest of the plans and the placement, so a yes to the id is a yes to just those changes.
+    `base` is the cycle whose placement was in force when this one was made; it is refused once that is no longer so.
+    `scratch_moves` is what a partition made from nothing would have moved, for comparison.
+    """
+
+    id: str
+    created: datetime
+    period: Period
+    base: str
+    digest: str
+    quality: Proven
+    moves: tuple[Move, ...]
+    scratch_moves: int
+    sites: int
+    before: Balance | None
+    after: Balance
+    forecasts: tuple[Forecast, ...]
+    plans: tuple[Plan, ...]
+    breaches: tuple[Breach, ...] = ()
+    notes: tuple[str, ...] = ()
+    state: CycleState = "proposed"
+    message: str = ""
+    settled: datetime | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def cold_bytes(self) -> int:
+        return sum(move.cold_bytes for move in self.moves)
+
+    @property
+    def changes(self) -> int:
+        return sum(len(plan.changes) for plan in self.plans)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How far one log has been read, known by what it contains and not by its name.
+
+    `head` is the hash of the first `head_size` bytes (at most 4 KiB, decompressed), `tail` the hash of the up to
+    4 KiB before `offset`. The path is where it was last seen: a hint for people, never an identity.
+    """
+
+    source: str
+    head: str
+    head_size: int
+    offset: int
+    tail: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What one reading of one stream counted; its tables are in the files of the same id.
+
+    `lines` counts by class: counted, other_status, no_request, malformed. `samples` are a few bad lines, as text.
+    """
+
+    id: str
+    source: str
+    node: str
+    path: str
+    format: str
+    first_byte: int
+    last_byte: int
+    first_day: int
+    last_day: int
+    first_time: int
+    last_time: int
+    lines: tuple[tuple[str, int], ...]
+    samples: tuple[str, ...] = ()

@@ -1,0 +1,47 @@
+"""Which engine runs the hot loops: the native extension when it is installed, the Python references otherwise.
+
+The one place where that is decided. A loop's reference stands where the loop is used:
+
+    scan = engine.pick("scan", reference_scan)
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import TypeVar
+
+# Raised together with the native crate's own INTERFACE whenever the signature or the meaning of a loop changes.
+INTERFACE = 1
+
+Loop = TypeVar("Loop", bound=Callable[..., object])
+
+
+def _load() -> tuple[ModuleType | None, str]:
+    try:
+        module = importlib.import_module("flex_native")
+    except ImportError as error:
+        return None, f"the native extension is not installed ({error})"
+    found = getattr(module, "INTERFACE", 0)
+    if found != INTERFACE:
+        return (
+            None,
+            f"the native extension speaks interface {found}, this FLEX speaks {INTERFACE}: reinstall flex-native",
+        )
+    return module, ""
+
+
+NATIVE, WHY_NOT = _load()
+
+
+def pick(loop: str, reference: Loop) -> Loop:
+    """The native loop of that name, or the reference."""
+    if NATIVE is None:
+        return reference
+    native: Loop = getattr(NATIVE, loop, reference)
+    return native
+
+
+def name() -> str:
+    return "python" if NATIVE is None else "native"

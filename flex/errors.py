@@ -1,0 +1,109 @@
+"""The error tree: everything that was asked and not got, with what a person should do next.
+
+    FlexError
+    ├── BadInput         what we were given cannot be used        exit 3
+    │   ├── BadSetting   a key or value of the settings file
+    │   ├── BadTable     a table that breaks its declared schema
+    │   └── Unknown      a site, node, plan … that is not known here
+    ├── NoData           logs too old, missing or empty           exit 20
+    ├── Infeasible       no placement satisfies every wish        exit 21
+    ├── Held             a rule or a missing approval stopped it  exit 22
+    ├── Busy             another run holds the lease              exit 23
+    ├── DnsError         the name server did not do as asked      exit 30
+    │   ├── Unreachable  no answer, or no connection
+    │   ├── Refused      an answer that says no
+    │   ├── Stale        a record is no longer what the plan saw
+    │   └── Foreign      a record belongs to somebody else
+    ├── PartlyApplied    some of a plan is in DNS, some is not    exit 31
+    └── Unverified       applied, but the servers disagree        exit 32
+
+Bad lines in a log are values, not errors; a bug is an exception that nobody catches.
+"""
+
+from __future__ import annotations
+
+
+class FlexError(Exception):
+    """What was asked, what came back, what stayed as it was, and the next step.
+
+    Edges translate foreign exceptions into one of these where they arise;
+    only the command line and the API turn them into text and numbers.
+    """
+
+    exit_code = 1
+    slug = "internal"
+
+    def __init__(self, asked: str, answer: str, *, kept: str, advice: str) -> None:
+        super().__init__(f"{asked}: {answer}")
+        self.asked = asked
+        self.answer = answer
+        self.kept = kept
+        self.advice = advice
+
+
+class BadInput(FlexError):
+    exit_code = 3
+    slug = "validation"
+
+
+class BadSetting(BadInput):
+    pass
+
+
+class BadTable(BadInput):
+    pass
+
+
+class Unknown(BadInput):
+    slug = "not-found"
+
+
+class NoData(FlexError):
+    exit_code = 20
+    slug = "insufficient-data"
+
+
+class Infeasible(FlexError):
+    exit_code = 21
+    slug = "infeasible"
+
+
+class Held(FlexError):
+    exit_code = 22
+    slug = "unsafe-plan"
+
+
+class Busy(FlexError):
+    exit_code = 23
+    slug = "busy"
+
+
+class DnsError(FlexError):
+    exit_code = 30
+    slug = "dns-refused"
+
+
+class Unreachable(DnsError):
+    slug = "dns-unreachable"
+
+
+class Refused(DnsError):
+    pass
+
+
+class Stale(DnsError):
+    slug = "stale-base"
+
+
+class Foreign(DnsError):
+    slug = "dns-ownership"
+
+
+class PartlyApplied(FlexError):
+    exit_code = 31
+    slug = "partly-applied"
+
+
+class Unverified(FlexError):
+    exit_code = 32
+    slug = "unverified"

@@ -1,0 +1,157 @@
+"""What the loop asks of the world, in small pieces. Doubles in memory implement each of them too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import pandas as pd
+
+from flex.domain import Cycle, NodeState, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
+from flex.problem import Budget, Problem, Solution
+
+
+class Solver(Protocol):
+    """The best placement found within the budget; a best effort where none is balanced, never an exception."""
+
+    def __call__(self, problem: Problem, budget: Budget) -> Solution: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoneState:
+    """What a zone says now about the names that were asked for.
+
+    `records` (RECORDS) are their A and AAAA sets; `owned` the names that carry our marker;
+    `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's marker).
+    """
+
+    zone: str
+    serial: int
+    records: pd.DataFrame
+    owned: frozenset[str]
+    blocked: Mapping[str, str]
+
+
+class DnsTarget(Protocol):
+    """A zone that can be read, changed by compare-and-swap, and checked on every server that answers for it."""
+
+    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
+        """Complete, or an error: a failed read never looks like an empty zone."""
+        ...
+
+    def apply(self, plan: Plan) -> None:
+        """Make every change of the plan true, or say exactly what is not.
+
+        A change whose `after` already holds is done, so applying twice is harmless and a killed run can go on.
+        Raises Stale (nothing of this plan applied) or PartlyApplied when a record is neither `before` nor `after`;
+        what others wrote is never overwritten.
+        """
+        ...
+
+    def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
+        """Ask each authoritative server for the wanted RECORDS. Silence is a verdict with an error."""
+        ...
+
+
+class Wishes(Protocol):
+    """What people asked for: pins of sites, and nodes taken out of service."""
+
+    def pins(self) -> tuple[Pin, ...]: ...
+    def put_pin(self, pin: Pin) -> None:
+        """One pin a site: a new one replaces the old."""
+        ...
+
+    def drop_pin(self, site: str) -> bool:
+        """Whether there was one."""
+        ...
+
+    def node_states(self) -> Mapping[str, NodeState]:
+        """Only nodes that somebody set; all others are active."""
+        ...
+
+    def set_node_state(self, node: str, state: NodeState) -> None: ...
+
+
+class Segments(Protocol):
+    """How far each log was read and what that reading left; the two change together or not at all."""
+
+    def streams(self, source: str) -> tuple[Stream, ...]: ...
+    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        """Store both in one transaction; False, and nothing stored, when the segment is known already."""
+        ...
+
+    def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
+        """Those with accesses in any of these days, in order of id."""
+        ...
+
+
+class Profiles(Protocol):
+    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
+        """Replaces what was stored for the same period."""
+        ...
+
+    def profiles(self) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
+        """The latest period's PROFILES and SPREADS."""
+        ...
+
+
+class Cycles(Protocol):
+    """Proposals and the placements they led to. The placement in force is that of the last settled cycle."""
+
+    def placement(self) -> tuple[str, pd.DataFrame]:
+        """The id of the cycle in force and its PLACEMENT; "" and an empty table before the first."""
+        ...
+
+    def placement_of(self, cycle_id: str) -> pd.DataFrame:
+        """What that cycle proposes. Raises Unknown."""
+        ...
+
+    def propose(self, cycle: Cycle, placement: pd.DataFrame) -> None: ...
+    def update(self, cycle: Cycle) -> None:
+        """Store the cycle's new state. Raises Unknown."""
+        ...
+
+    def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
+        """Store the cycle's new state and make the placement the one in force, in one transaction."""
+        ...
+
+    def cycle(self, cycle_id: str) -> Cycle:
+        """By its id, or by an unambiguous beginning of it. Raises Unknown."""
+        ...
+
+    def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
+        """Newest first."""
+        ...
+
+
+class Runs(Protocol):
+    """One lease for the whole cluster, and a record of every run."""
+
+    def begin(self, run: Run, lease: timedelta, now: datetime) -> tuple[Run, ...]:
+        """Take the lease and record the run. Raises Busy while another live run holds it.
+
+        Returns the runs that were found unfinished and are now marked as interrupted.
+        """
+        ...
+
+    def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
+        """Prolong the lease. Raises Busy when it was lost to another run."""
+        ...
+
+    def stage(self, run_id: str, stage: Stage) -> None:
+        """Record the start or the end of a stage; the same name again replaces it."""
+        ...
+
+    def end(self, run: Run) -> None:
+        """Record how it ended and give the lease back."""
+        ...
+
+    def runs(self, limit: int = 50) -> tuple[Run, ...]:
+        """Newest first."""
+        ...
+
+
+class Store(Wishes, Segments, Profiles, Cycles, Runs, Protocol):
+    """All of the above in one place, as the database has it."""

@@ -1,0 +1,253 @@
+"""What a solver is asked, as plain arrays, and what it answers.
+
+In go profiles, nodes, pins and the placement in force; out comes a Problem whose rows are in canonical order,
+so that the order of the input never matters. Solving is not done here, and neither is judging (score.py).
+
+Units are the paper's: the cluster's total of each resource is 100 for each open node, so a fair share is 100
+where nodes are equal and in proportion to capacity where they are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from flex.domain import Node, Pin
+from flex.errors import BadInput, Infeasible, Unknown
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+DIMENSIONS = ("access rate", "working set")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Index everything by position: sites and nodes are sorted by name.
+
+    `load[s, d]` is what one replica of site s asks of its node; every replica asks the same.
+    `old` holds the (site, node) rows in force, sorted; rows on nodes that are gone are left out.
+    A site must be on every node of `pinned[s]`, and on exactly `replicas[s]` open nodes in all.
+    Node n is balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
+    """
+
+    dimensions: tuple[str, ...]
+    nodes: tuple[str, ...]
+    open: Bools
+    share: Floats
+    sites: tuple[str, ...]
+    replicas: Ints
+    load: Floats
+    cold: Ints
+    old: Ints
+    pinned: Mapping[int, frozenset[int]]
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Steps where the answer must repeat, seconds only as the last resort."""
+
+    steps: int = 200_000
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """`rows` are (site, node) pairs in sorted order.
+
+    `bound` is a number of moves that no balanced placement can stay under; `proven` says that this one meets it.
+    """
+
+    rows: Ints
+    solver: str
+    bound: int
+    proven: bool
+    note: str = ""
+
+
+def build(
+    profiles: pd.DataFrame,
+    spreads: pd.DataFrame,
+    nodes: Sequence[Node],
+    pins: Sequence[Pin],
+    placement: pd.DataFrame,
+    *,
+    tolerance: float,
+    replicate_above: float,
+) -> Problem:
+    """A site in the placement but not in the profiles is silent, not gone: it stays, with no load.
+
+    Raises Unknown for a pin on a node or site nobody knows, Infeasible when no node is open
+    or a pin asks for more nodes than there are.
+    """
+    PROFILES.check(profiles), SPREADS.check(spreads), PLACEMENT.check(placement)
+    if not 0 < tolerance < 1:
+        raise _bad_number("tolerance", tolerance, "a share between 0 and 1, such as 0.05")
+    if not 0 < replicate_above <= 1:
+        raise _bad_number("replicate_above", replicate_above, "a share of a node between 0 and 1, such as 0.6")
+    ordered = sorted(nodes, key=lambda node: node.name)
+    names = tuple(node.name for node in ordered)
+    is_open = np.array([node.state == "active" for node in ordered], dtype=np.bool_)
+    sites = tuple(sorted(set(profiles["site"]) | set(placement["site"])))
+    pinned, least = _wishes(pins, sites, names, is_open)
+    demand, replicas = _demand(profiles, spreads, sites, least, _weights(ordered), replicate_above)
+    share = _weights(ordered) * 100.0
+    total = (demand * replicas[:, None]).sum(axis=0)
+    load = np.divide(demand * 100.0 * is_open.sum(), total, out=np.zeros_like(demand), where=total > 0)
+    return Problem(
+        dimensions=DIMENSIONS,
+        nodes=names,
+        open=is_open,
+        share=share,
+        sites=sites,
+        replicas=replicas,
+        load=load,
+        cold=demand[:, 1].astype(np.int64),
+        old=_rows(placement, sites, names),
+        pinned=pinned,
+        tolerance=tolerance,
+    )
+
+
+def placement_of(problem: Problem, rows: Ints) -> pd.DataFrame:
+    """The rows with names instead of positions."""
+    return PLACEMENT.from_columns(
+        {
+            "site": np.array(problem.sites, dtype=object)[rows[:, 0]],
+            "node": np.array(problem.nodes, dtype=object)[rows[:, 1]],
+        }
+    )
+
+
+def _weights(nodes: Sequence[Node]) -> Floats:
+    """Each open node's capacity beside the mean of the open ones; closed nodes weigh nothing."""
+    capacity = np.array([node.capacity if node.state == "active" else 0.0 for node in nodes])
+    if not capacity.sum() > 0:
+        raise Infeasible(
+            "a placement",
+            "no node is active" if nodes else "there are no nodes",
+            kept="the placement in force stays",
+            advice="add a [[node]] to the settings, or take a node back with `flex nodes undrain NODE`",
+        )
+    weights: Floats = capacity * np.count_nonzero(capacity) / capacity.sum()
+    return weights
+
+
+def _wishes(
+    pins: Sequence[Pin], sites: tuple[str, ...], nodes: tuple[str, ...], is_open: Bools
+) -> tuple[dict[int, frozenset[int]], Ints]:
+    """Where each pinned site must be, and the least number of replicas of every site."""
+    site_at = {site: position for position, site in enumerate(sites)}
+    node_at = {node: position for position, node in enumerate(nodes)}
+    pinned: dict[int, frozenset[int]] = {}
+    least = np.ones(len(sites), dtype=np.int64)
+    for pin in pins:
+        _check_pin(pin, site_at, node_at, is_open)
+        position = site_at[pin.site]
+        pinned[position] = frozenset(node_at[node] for node in pin.nodes)
+        least[position] = max(pin.min_replicas, len(pin.nodes), 1)
+    return pinned, least
+
+
+def _check_pin(pin: Pin, site_at: Mapping[str, int], node_at: Mapping[str, int], is_open: Bools) -> None:
+    if pin.site not in site_at:
+        raise unknown_site(pin.site, tuple(site_at))
+    for node in pin.nodes:
+        if node not in node_at:
+            raise unknown_node(node, tuple(node_at))
+        if not is_open[node_at[node]]:
+            raise _blocked(pin, f"node {node} is not active", f"undrain {node}, or pin {pin.site} elsewhere")
+    if pin.min_replicas > is_open.sum():
+        answer = f"it asks for {pin.min_replicas} replicas and {is_open.sum()} nodes are active"
+        raise _blocked(pin, answer, "ask for fewer replicas, or add nodes")
+
+
+def _blocked(pin: Pin, answer: str, advice: str) -> Infeasible:
+    return Infeasible(f"the pin on {pin.site}", answer, kept="the placement in force stays", advice=advice)
+
+
+def unknown_site(site: str, known: Sequence[str]) -> Unknown:
+    return Unknown(
+        f"the site {site!r}",
+        f"it is neither in the placement nor in the logs of the period ({len(known)} sites are)",
+        kept="nothing was changed",
+        advice="`flex sites list` shows every site by the name FLEX knows it by",
+    )
+
+
+def unknown_node(node: str, known: Sequence[str]) -> Unknown:
+    return Unknown(
+        f"the node {node!r}",
+        f"the settings know {', '.join(known) or 'no node'}",
+        kept="nothing was changed",
+        advice="`flex nodes list` shows every node; a new one needs a [[node]] in the settings",
+    )
+
+
+def _demand(
+    profiles: pd.DataFrame,
+    spreads: pd.DataFrame,
+    sites: tuple[str, ...],
+    least: Ints,
+    weights: Floats,
+    replicate_above: float,
+) -> tuple[Floats, Ints]:
+    """What one replica of each site asks, in bytes, and how many replicas that takes.
+
+    The number is the smallest with which the site stays under `replicate_above` of a mean node in every dimension.
+    A working set that stays too large on any number of nodes does not add replicas beyond what its access rate needs.
+    """
+    whole = profiles.set_index("site")[["access_bytes", "working_set"]].reindex(list(sites), fill_value=0)
+    demand: Floats = whole.to_numpy(dtype=np.float64, copy=True)
+    replicas = least.copy()
+    open_nodes = int(np.count_nonzero(weights))
+    ceiling = replicate_above * demand.sum(axis=0) / open_nodes
+    by_site = dict(iter(spreads.groupby("site", sort=False)))
+    for position in np.flatnonzero((demand > ceiling).any(axis=1) | (least > 1)):
+        options = _options(demand[position], by_site.get(sites[position]), open_nodes)
+        k = _fewest(options, ceiling, int(least[position]), open_nodes)
+        replicas[position] = k
+        demand[position] = options[k]
+    return demand, replicas
+
+
+def _options(whole: Floats, spread: pd.DataFrame | None, most: int) -> dict[int, Floats]:
+    """What a replica asks for each number of replicas; W_k is W itself where no spread was measured."""
+    measured = (
+        {} if spread is None else dict(zip(spread["replicas"].tolist(), spread["working_set"].tolist(), strict=True))
+    )
+    return {k: np.array([whole[0] / k, measured.get(k, whole[1])], dtype=np.float64) for k in range(1, most + 1)}
+
+
+def _fewest(options: Mapping[int, Floats], ceiling: Floats, least: int, most: int) -> int:
+    candidates = range(least, most + 1)
+    fits = [k for k in candidates if (options[k] <= ceiling).all()]
+    by_access = [k for k in candidates if options[k][0] <= ceiling[0]]
+    return next(iter(fits or by_access or [most]))
+
+
+def _rows(placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]) -> Ints:
+    known = placement[placement["node"].isin(list(nodes))]
+    site = pd.Index(sites).get_indexer(pd.Index(known["site"]))
+    node = pd.Index(nodes).get_indexer(pd.Index(known["node"]))
+    rows: Ints = np.stack([site, node], axis=1).astype(np.int64).reshape(-1, 2)
+    return in_order(rows)
+
+
+def in_order(rows: Ints) -> Ints:
+    """Rows sorted by site, then node: the one order in which placements are compared."""
+    ordered: Ints = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    return ordered
+
+
+def _bad_number(name: str, value: float, wanted: str) -> BadInput:
+    return BadInput(
+        f"{name} = {value!r}", f"wanted {wanted}", kept="nothing was planned", advice=f"correct {name} in [solver]"
+    )

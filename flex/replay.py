@@ -1,0 +1,79 @@
+"""Accesses through the nodes' caches under a placement: the one loop of prediction and simulation.
+
+In go accesses in time order, each with its target, the target's size and the node it goes to; out comes, per node,
+how many were asked for, how many were not in memory, and the bytes of both. Where the accesses come from and
+which node they go to is decided elsewhere (predict.py, sim/).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flex import engine
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """A time-ordered sample of accesses: all accesses of a share `rate` of the targets.
+
+    `site[t]` and `size[t]` describe target t; `target` and `time` run over the accesses.
+    """
+
+    sites: tuple[str, ...]
+    site: Ints
+    size: Ints
+    target: Ints
+    time: Ints
+    rate: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replayed:
+    """Per node."""
+
+    requests: Ints
+    misses: Ints
+    bytes: Ints
+    disk_bytes: Ints
+
+
+def reference_lru(target: Ints, node: Ints, size: Ints, ram: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Requests, misses, bytes and disk bytes of each node, each with an LRU cache of ram[node] bytes.
+
+    A target larger than the cache is read from disk each time and evicts nothing.
+    """
+    requests, misses, total, disk = (np.zeros(len(ram), dtype=np.int64) for _ in range(4))
+    caches: list[OrderedDict[int, int]] = [OrderedDict() for _ in ram]
+    free = ram.tolist()
+    limits = ram.tolist()
+    for t, n, bytes_ in zip(target.tolist(), node.tolist(), size[target].tolist(), strict=True):
+        cache = caches[n]
+        requests[n] += 1
+        total[n] += bytes_
+        if t in cache:
+            cache.move_to_end(t)
+            continue
+        misses[n] += 1
+        disk[n] += bytes_
+        if bytes_ > limits[n]:
+            continue
+        while free[n] < bytes_:
+            free[n] += cache.popitem(last=False)[1]
+        cache[t] = bytes_
+        free[n] -= bytes_
+    return requests, misses, total, disk
+
+
+_lru = engine.pick("lru", reference_lru)
+
+
+def replay(sample: Sample, node: Ints, ram: Ints) -> Replayed:
+    """Access i of the sample goes to node[i]; ram is what each node's cache holds, at the sample's own scale."""
+    contiguous = (np.ascontiguousarray(column, dtype=np.int64) for column in (sample.target, node, sample.size, ram))
+    return Replayed(*_lru(*contiguous))

@@ -1,0 +1,1 @@
+"""Where FLEX keeps what it must remember."""

@@ -1,0 +1,143 @@
+"""The schemas of what comes by the million, declared once and checked where a table enters a module.
+
+A table is a pandas frame with exactly these columns in this order, without nulls, sorted by its key, each key once.
+Sizes are bytes, times are seconds and hours and days since 1970-01-01 UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from flex.errors import BadTable
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    name: str
+    columns: Mapping[str, str]
+    key: tuple[str, ...]
+
+    def empty(self) -> pd.DataFrame:
+        return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in self.columns.items()})
+
+    def make(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame in the declared shape: columns picked and cast, rows sorted by key; then checked."""
+        missing = [name for name in self.columns if name not in frame.columns]
+        if missing:
+            raise self._broken(f"columns are missing: {', '.join(missing)}")
+        picked = frame[list(self.columns)]
+        if picked.isna().to_numpy().any():
+            raise self._broken("some values are missing")
+        cast = picked.astype(dict(self.columns))
+        ordered = cast.sort_values(list(self.key), kind="stable", ignore_index=True) if self.key else cast
+        return self.check(ordered)
+
+    def from_columns(self, columns: Mapping[str, Sequence[object] | np.ndarray]) -> pd.DataFrame:
+        return self.make(pd.DataFrame(dict(columns)))
+
+    def check(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The same frame, or BadTable naming the first rule it breaks."""
+        found = {name: str(dtype) for name, dtype in frame.dtypes.items()}
+        if found != dict(self.columns):
+            raise self._broken(f"columns are {found}, not {dict(self.columns)}")
+        for name in self.columns:
+            self._check_column(name, frame[name])
+        if not self.key:
+            return frame
+        keys = frame[list(self.key)]
+        if keys.duplicated().any():
+            twice = keys[keys.duplicated()].iloc[0].tolist()
+            raise self._broken(f"the key {twice} is there twice")
+        return frame
+
+    def _check_column(self, name: str, column: pd.Series) -> None:
+        if column.isna().any():
+            raise self._broken(f"{name} has missing values")
+        if column.dtype.kind not in "if" or not len(column):
+            return
+        if column.dtype.kind == "f" and not np.isfinite(column.to_numpy()).all():
+            raise self._broken(f"{name} has a value that is not a finite number")
+        if (least := column.min()) < 0:
+            raise self._broken(f"{name} has the negative value {least}")
+
+    def _broken(self, how: str) -> BadTable:
+        return BadTable(
+            f"a table of {self.name}",
+            how,
+            kept="nothing was stored",
+            advice="this is a fault in the program that made the table; please report it with the input",
+        )
+
+
+# What one log segment counted per day, site and target; mergeable: sum, sum, max, max.
+# `size` is the largest full 200 answer (0 when none was seen), `last` the time of the latest access.
+PARTIAL = Schema(
+    "partial counts",
+    {
+        "day": "int64",
+        "site": "str",
+        "target": "str",
+        "requests": "int64",
+        "bytes": "int64",
+        "size": "int64",
+        "last": "int64",
+    },
+    key=("day", "site", "target"),
+)
+
+# The file table of a period: what was accessed on each site, and how large it is.
+FILES = Schema(
+    "files",
+    {"site": "str", "target": "str", "requests": "int64", "bytes": "int64", "size": "int64", "last": "int64"},
+    key=("site", "target"),
+)
+
+# Bytes and requests per site and hour, all answers included.
+HOURS = Schema(
+    "hours",
+    {"site": "str", "hour": "int64", "requests": "int64", "bytes": "int64"},
+    key=("site", "hour"),
+)
+
+# A time-ordered sample of accesses. `target` numbers the rows of the partial (or file table) it belongs to;
+# a row with level >= j belongs to the sample of 1 target in 2**j, so samples of different rates can be brought to one.
+SAMPLE = Schema(
+    "sampled accesses",
+    {"time": "int64", "target": "int64", "level": "int64"},
+    key=(),
+)
+
+# What a site asks of a node when one node serves it: A(s), W(s) and what helps to judge them.
+PROFILES = Schema(
+    "profiles",
+    {
+        "site": "str",
+        "access_bytes": "int64",
+        "working_set": "int64",
+        "requests": "int64",
+        "targets": "int64",
+        "one_timers": "int64",
+        "busy_hour_bytes": "int64",
+    },
+    key=("site",),
+)
+
+# W_k: the working set on each of k nodes when requests are split at random. k = 1 is in the profile itself.
+SPREADS = Schema(
+    "working sets on k replicas",
+    {"site": "str", "replicas": "int64", "working_set": "int64"},
+    key=("site", "replicas"),
+)
+
+PLACEMENT = Schema("placement", {"site": "str", "node": "str"}, key=("site", "node"))
+
+# Address records, one row per value. Names are absolute, lower case, with the trailing dot.
+RECORDS = Schema(
+    "records",
+    {"name": "str", "type": "str", "ttl": "int64", "value": "str"},
+    key=("name", "type", "value"),
+)

@@ -1,0 +1,1 @@
+"""Access logs: from bytes on disk to counts per site and target, each line once."""

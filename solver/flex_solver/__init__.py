@@ -1,0 +1,1 @@
+"""Solvers: a Problem goes in, a Solution comes out."""
