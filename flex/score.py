@@ -53,7 +53,8 @@ def balance(problem: Problem, rows: Ints) -> Balance:
     )
     if not away.size:
         return Balance(per_node, 0.0)
-    node, dimension = divmod(int(np.abs(away).argmax()), away.shape[1])
+    farthest = int(np.abs(away).argmax())
+    node, dimension = divmod(farthest, len(problem.dimensions))
     return Balance(per_node, float(abs(away[node, dimension])), problem.nodes[node], problem.dimensions[dimension])
 
 
