@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -11,27 +10,13 @@ import pandas as pd
 
 from flex.domain import Cycle, NodeState, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
 from flex.problem import Budget, Problem, Solution
+from flex.records import ZoneState
 
 
 class Solver(Protocol):
     """The best placement found within the budget; a best effort where none is balanced, never an exception."""
 
     def __call__(self, problem: Problem, budget: Budget) -> Solution: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ZoneState:
-    """What a zone says now about the names that were asked for.
-
-    `records` (RECORDS) are their A and AAAA sets; `owned` the names that carry our marker;
-    `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's marker).
-    """
-
-    zone: str
-    serial: int
-    records: pd.DataFrame
-    owned: frozenset[str]
-    blocked: Mapping[str, str]
 
 
 class DnsTarget(Protocol):

@@ -110,7 +110,7 @@ def build(
         replicas=replicas,
         load=load,
         cold=demand[:, 1].astype(np.int64),
-        old=_rows(placement, sites, names),
+        old=_positions(placement, sites, names),
         pinned=pinned,
         tolerance=tolerance,
     )
@@ -124,6 +124,11 @@ def placement_of(problem: Problem, rows: Ints) -> pd.DataFrame:
             "node": np.array(problem.nodes, dtype=object)[rows[:, 1]],
         }
     )
+
+
+def rows_of(problem: Problem, placement: pd.DataFrame) -> Ints:
+    """The placement as positions; sites and nodes the problem does not know are left out."""
+    return _positions(placement, problem.sites, problem.nodes)
 
 
 def _weights(nodes: Sequence[Node]) -> Floats:
@@ -233,8 +238,8 @@ def _fewest(options: Mapping[int, Floats], ceiling: Floats, least: int, most: in
     return next(iter(fits or by_access or [most]))
 
 
-def _rows(placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]) -> Ints:
-    known = placement[placement["node"].isin(list(nodes))]
+def _positions(placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]) -> Ints:
+    known = placement[placement["node"].isin(list(nodes)) & placement["site"].isin(list(sites))]
     site = pd.Index(sites).get_indexer(pd.Index(known["site"]))
     node = pd.Index(nodes).get_indexer(pd.Index(known["node"]))
     rows: Ints = np.stack([site, node], axis=1).astype(np.int64).reshape(-1, 2)

@@ -88,10 +88,10 @@ def _wishes_broken(problem: Problem, rows: Ints) -> list[Violation]:
     for s, n in rows[~problem.open[rows[:, 1]]]:
         found.append(Violation("closed", f"{problem.sites[s]} on {problem.nodes[n]}", 0, 1))
     present = set(keys.tolist())
-    for s, nodes in sorted(problem.pinned.items()):
-        for n in sorted(nodes):
-            if s * len(problem.nodes) + n not in present:
-                found.append(Violation("pin", f"{problem.sites[s]} on {problem.nodes[n]}", 1, 0))
+    for site, nodes in sorted(problem.pinned.items()):
+        for node in sorted(nodes):
+            if site * len(problem.nodes) + node not in present:
+                found.append(Violation("pin", f"{problem.sites[site]} on {problem.nodes[node]}", 1, 0))
     return found
 
 

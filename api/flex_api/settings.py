@@ -1,0 +1,324 @@
+"""The settings file, typed. Unknown keys are errors; only this module reads the environment.
+
+In goes a TOML file; out comes a frozen Settings, or BadSetting naming the key, the value and what would do.
+Relative paths are relative to the file's own folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from flex.domain import Limits, Node
+from flex.errors import BadSetting
+
+DEFAULT_PATH = Path("/etc/flex/flex.toml")
+
+UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def _size(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?i?B)", value.strip(), re.IGNORECASE)
+    if not found or found[2].upper() not in UNITS:
+        raise ValueError("wanted a size such as '12 GiB' or '64 MB'")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def _span(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("wanted a time such as '7d', '36h' or '10m'")  # noqa: TRY004  pydantic wants a ValueError
+    found = re.fullmatch(r"(\d+)\s*([smhdw])", value.strip())
+    if not found:
+        raise ValueError("wanted a time such as '7d', '36h' or '10m'")
+    return timedelta(seconds=int(found[1]) * SPANS[found[2]])
+
+
+Size = Annotated[int, BeforeValidator(_size), Field(ge=0)]
+Span = Annotated[timedelta, BeforeValidator(_span)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Cluster(Section):
+    name: str = Field(
+        "flex",
+        min_length=1,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="names the cluster in reports and markers",
+    )
+    mode: Literal["shadow", "review", "auto"] = Field(
+        "review", description="shadow never writes to DNS, review waits for `flex apply`, auto applies within [safety]"
+    )
+    timezone: str = Field("UTC", description="for reports only; everything is stored in UTC")
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError):
+            raise ValueError("wanted a time zone such as 'Europe/Berlin'") from None
+        return value
+
+
+class Database(Section):
+    url: str = Field("sqlite:///flex.db", description="SQLite file, or postgresql://user@host/name")
+
+
+class NodeSection(Section):
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    addresses: tuple[str, ...] = Field(min_length=1, description="what DNS says for a site on this node")
+    ram: Size = Field(description="page cache to count on")
+    capacity: float = Field(1.0, gt=0, allow_inf_nan=False, description="service rate beside the other nodes")
+
+    @field_validator("addresses")
+    @classmethod
+    def _real_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(str(ipaddress.ip_address(address)) for address in value)
+
+
+class SourceSection(Section):
+    glob: str | tuple[str, ...] = Field(description="which files; rotated and compressed ones too")
+    node: str = Field(description="the node whose logs these are")
+    format: str = Field("auto", description="a log format, or auto to look at the files")
+    site: str = Field("", description="for logs of one site whose lines do not name it")
+
+
+class Ingest(Section):
+    directory: Path = Field(Path("partials"), description="where counts of read logs are kept")
+    sample_limit: int = Field(2_000_000, ge=1000, description="accesses kept for the prediction of load")
+    aliases: dict[str, str] = Field(
+        default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
+    )
+    source: tuple[SourceSection, ...] = ()
+
+
+class Profile(Section):
+    window: Span = Field(timedelta(days=1), description="how many past days make a profile, in whole UTC days")
+    max_age: Span = Field(timedelta(hours=36), description="a source whose last line is older keeps the old partition")
+
+    @field_validator("window")
+    @classmethod
+    def _whole_days(cls, value: timedelta) -> timedelta:
+        if value < timedelta(days=1) or value % timedelta(days=1):
+            raise ValueError("wanted whole days, such as '1d' or '7d'")
+        return value
+
+
+class Solver(Section):
+    engine: str = Field("auto", description="a solver, or auto to choose by the size of the cluster")
+    tolerance: Share = Field(0.03, description="aim: every node within this share of its fair share")
+    replicate_above: float = Field(0.60, gt=0, le=1, description="a site larger than this share of a node is split")
+    steps: int = Field(200_000, ge=1, description="length of the search where the exact method is too slow")
+    time_limit: Span = Field(timedelta(seconds=30))
+
+
+class Safety(Section):
+    trigger_imbalance: Share = Field(0.05, description="nothing moves while the worst node is within this")
+    min_improvement: float = Field(0.01, ge=0, lt=1, description="nor for a gain of less than this")
+    max_moved_sites: int = Field(25, ge=0)
+    max_moved_sites_ratio: float = Field(0.30, ge=0, le=1, description="not looked at below 10 sites")
+    max_moved_working_set: Size = Field(4 * 2**30, description="bytes that new nodes must read from disk")
+    max_inflow_per_node: int = Field(10, ge=0)
+
+    def limits(self) -> Limits:
+        return Limits(
+            moved_sites=self.max_moved_sites,
+            moved_share=self.max_moved_sites_ratio,
+            cold_bytes=self.max_moved_working_set,
+            inflow=self.max_inflow_per_node,
+        )
+
+
+class Dns(Section):
+    server: str = Field("127.0.0.1", description="the primary that takes updates")
+    port: int = Field(53, ge=1, le=65535)
+    key_file: Path | None = Field(None, description="TSIG key; may start with ${CREDENTIALS_DIRECTORY}")
+    ttl: int = Field(300, ge=1, le=604800, description="of the address records")
+    owner: str = Field("", description="marks the names this FLEX owns; the cluster's name when empty")
+    adopt: bool = Field(False, description="take over names whose addresses are all our nodes'")
+    verify: tuple[str, ...] = Field((), description="servers to check, host or host:port; the primary when empty")
+    timeout: Span = Field(timedelta(seconds=5))
+    zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
+
+    @field_validator("zones")
+    @classmethod
+    def _absolute(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(zone.lower().rstrip(".") + "." for zone in value)
+
+
+class Report(Section):
+    dir: Path = Path("reports")
+
+
+class Api(Section):
+    listen: str = Field("127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")
+
+
+class Settings(Section):
+    schema_: Literal[1] = Field(1, alias="schema")
+    cluster: Cluster = Cluster()
+    database: Database = Database()
+    node: tuple[NodeSection, ...] = ()
+    ingest: Ingest = Ingest()
+    profile: Profile = Profile()
+    solver: Solver = Solver()
+    safety: Safety = Safety()
+    dns: Dns = Dns()
+    report: Report = Report()
+    api: Api = Api()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Settings:
+        names = [node.name for node in self.node]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"the node {twice[0]!r} is there twice")
+        for source in self.ingest.source:
+            if source.node not in names:
+                raise ValueError(f"a source names the node {source.node!r}; the nodes are {', '.join(names) or 'none'}")
+        if self.solver.tolerance > self.safety.trigger_imbalance:
+            raise ValueError(
+                "solver.tolerance is the aim and must not be over safety.trigger_imbalance, which starts a plan"
+            )
+        return self
+
+    @property
+    def owner(self) -> str:
+        return self.dns.owner or self.cluster.name
+
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(Node(node.name, node.addresses, node.ram, node.capacity) for node in self.node)
+
+
+def config_path(given: Path | None) -> Path:
+    """What was asked for, else $FLEX_CONFIG, else the usual place."""
+    return given or Path(os.environ.get("FLEX_CONFIG", DEFAULT_PATH))
+
+
+def load(path: Path) -> Settings:
+    return parse(_read(path), path)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise _bad(
+            path, "there is no such file", "make one with `flex init DIR`, or name yours with --config"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise _bad(path, str(error), "make the file readable, as UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(path, f"this is not TOML: {error}", "correct the line named") from error
+
+
+def parse(values: Mapping[str, Any], path: Path) -> Settings:
+    """Any: what TOML holds before it is checked."""
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        problems = [_explain(problem) for problem in error.errors()]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise _bad(path, problems[0] + more, "correct it; `flex config schema` lists every key") from error
+    return _anchored(settings, path.parent)
+
+
+def problems(path: Path) -> tuple[str, ...]:
+    """Everything that is wrong with the file, a line each."""
+    try:
+        Settings.model_validate(_read(path))
+    except ValidationError as error:
+        return tuple(_explain(problem) for problem in error.errors())
+    return ()
+
+
+def _explain(problem: Any) -> str:
+    """Any: pydantic's description of one error is a loose dictionary."""
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"{where}: there is no such setting{_meant(problem['loc'])}"
+    if problem["type"] == "missing":
+        return f"{where}: this setting must be given"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{where} = {problem['input']!r}: {message}" if where else message
+
+
+def _meant(location: tuple[str | int, ...]) -> str:
+    section = _section(location[:-1])
+    known = [name for name in section.model_fields if name != "schema_"] if section else []
+    near = difflib.get_close_matches(str(location[-1]), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+
+
+def _section(location: tuple[str | int, ...]) -> type[BaseModel] | None:
+    model: type[BaseModel] | None = Settings
+    for part in location:
+        if isinstance(part, str) and model and part in model.model_fields:
+            model = next(iter(_models(model.model_fields[part].annotation)), None)
+    return model
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Any: a type as it was written, such as tuple[NodeSection, ...]."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in getattr(annotation, "__args__", ()):
+        yield from _models(argument)
+
+
+def _anchored(settings: Settings, folder: Path) -> Settings:
+    """Relative paths made absolute, ${CREDENTIALS_DIRECTORY} filled in."""
+    ingest = settings.ingest.model_copy(
+        update={
+            "directory": folder / settings.ingest.directory,
+            "source": tuple(_anchored_source(source, folder) for source in settings.ingest.source),
+        }
+    )
+    return settings.model_copy(
+        update={
+            "ingest": ingest,
+            "database": Database(url=_anchored_url(settings.database.url, folder)),
+            "report": Report(dir=folder / settings.report.dir),
+            "dns": settings.dns.model_copy(update={"key_file": _anchored_key(settings.dns.key_file, folder)}),
+        }
+    )
+
+
+def _anchored_source(source: SourceSection, folder: Path) -> SourceSection:
+    globs = (source.glob,) if isinstance(source.glob, str) else source.glob
+    return source.model_copy(update={"glob": tuple(str(folder / glob) for glob in globs)})
+
+
+def _anchored_url(url: str, folder: Path) -> str:
+    prefix = "sqlite:///"
+    if not url.startswith(prefix) or url == "sqlite:///:memory:":
+        return url
+    return prefix + str(folder.resolve() / url.removeprefix(prefix))
+
+
+def _anchored_key(key_file: Path | None, folder: Path) -> Path | None:
+    if key_file is None:
+        return None
+    credentials = os.environ.get("CREDENTIALS_DIRECTORY", "")
+    return folder / str(key_file).replace("${CREDENTIALS_DIRECTORY}", credentials)
+
+
+def _bad(path: Path, answer: str, advice: str) -> BadSetting:
+    return BadSetting(f"reading the settings in {path}", answer, kept="nothing was read or changed", advice=advice)

@@ -1,0 +1,98 @@
+"""What would have to change in a zone, and whether we dare.
+
+In go what a zone should say and what it says; out comes a Plan: a value that prints, has a digest and can be refused.
+Nothing here talks to a name server, and no name is ever removed: a silent site is still hosted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+
+import pandas as pd
+
+from flex.domain import Breach, Change, Limits, Move, Plan, RecordType, Rrset
+from flex.marker import marker_name, marker_text
+from flex.records import Sets, ZoneState, by_name
+
+ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
+
+
+def diff(
+    zone: str, wanted: pd.DataFrame, state: ZoneState, *, owner: str, ttl: int, ours: frozenset[str] = frozenset()
+) -> Plan:
+    """The changes that make the zone say what is wanted, in canonical order.
+
+    A name whose addresses carry no marker of ours belongs to somebody else and is left alone, unless `ours` has it:
+    addresses that an operator lets FLEX take over.
+    """
+    want, have = by_name(wanted), by_name(state.records)
+    changes: list[Change] = []
+    foreign = []
+    for name in sorted({name for name, _ in want}):
+        if name in state.blocked:
+            foreign.append(f"{name} ({state.blocked[name]})")
+        elif _is_foreign(name, have, state, ours):
+            foreign.append(f"{name} (holds addresses without our marker)")
+        else:
+            changes.extend(_of_name(name, want, have))
+            if name not in state.owned:
+                changes.append(_marker(name, zone, owner, ttl))
+    return Plan(zone, tuple(changes), tuple(foreign), owned=len(state.owned))
+
+
+def _is_foreign(name: str, have: Sets, state: ZoneState, ours: frozenset[str]) -> bool:
+    return name not in state.owned and name not in ours and any((name, kind) in have for kind in ADDRESSES)
+
+
+def _of_name(name: str, want: Sets, have: Sets) -> Iterator[Change]:
+    for kind in ADDRESSES:
+        before, after = have.get((name, kind)), want.get((name, kind))
+        if before != after:
+            yield Change(_rrset(name, kind, before), _rrset(name, kind, after))
+
+
+def _rrset(name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | None) -> Rrset | None:
+    return Rrset(name, kind, *found) if found else None
+
+
+def _marker(name: str, zone: str, owner: str, ttl: int) -> Change:
+    return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)))
+
+
+def text(plan: Plan) -> str:
+    """The plan as a person reviews it: one line a record set, - for what goes, + for what comes."""
+    return "".join(line + "\n" for change in plan.changes for line in lines(change))
+
+
+def lines(change: Change) -> Iterator[str]:
+    for sign, rrset in (("-", change.before), ("+", change.after)):
+        if rrset:
+            yield f"{sign} {rrset.name} {rrset.ttl} {rrset.type} {' '.join(rrset.values)}"
+
+
+def digest(plans: Iterable[Plan], placement: pd.DataFrame) -> str:
+    """The same for the same changes and placement, however they were found."""
+    hashed = hashlib.sha256()
+    for plan in sorted(plans, key=lambda plan: plan.zone):
+        hashed.update(f"zone {plan.zone}\n{text(plan)}".encode())
+    for site, node in placement.sort_values(["site", "node"]).itertuples(index=False):
+        hashed.update(f"{site} {node}\n".encode())
+    return hashed.hexdigest()
+
+
+def breaches(moves: Sequence[Move], sites: int, limits: Limits) -> tuple[Breach, ...]:
+    """The limits these moves are over. Putting a site where it had no node before is no move away from anything."""
+    away = [move for move in moves if move.source is not None]
+    moved = len({move.site for move in away})
+    share = moved / sites if sites >= limits.share_from else 0.0
+    inflow: dict[str, int] = {}
+    for move in away:
+        inflow[move.target] = inflow.get(move.target, 0) + 1
+    rules = (
+        ("safety.max_moved_sites", limits.moved_sites, moved),
+        ("safety.max_moved_sites_ratio", limits.moved_share, share),
+        ("safety.max_moved_working_set", limits.cold_bytes, sum(move.cold_bytes for move in away)),
+        ("safety.max_inflow_per_node", limits.inflow, max(inflow.values(), default=0)),
+    )
+    return tuple(Breach(rule, float(limit), float(actual)) for rule, limit, actual in rules if actual > limit)

@@ -1,0 +1,101 @@
+"""From a placement to the address records that say it, and back.
+
+In go a PLACEMENT, the nodes and the zones; out come RECORDS per zone, or a placement read off RECORDS.
+Whether a zone already says so, and whether it may be changed, is for plan.py and the name servers.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from flex.domain import Node
+from flex.tables import PLACEMENT, RECORDS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoneState:
+    """What a zone says now about the names that were asked for.
+
+    `records` (RECORDS) are their A and AAAA sets; `owned` the names that carry our marker;
+    `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's marker).
+    """
+
+    zone: str
+    serial: int
+    records: pd.DataFrame
+    owned: frozenset[str]
+    blocked: Mapping[str, str]
+
+
+def name_of(site: str) -> str:
+    """The absolute host name of a site. International names come from the logs in their A-label form already."""
+    return site.lower().rstrip(".") + "."
+
+
+def zone_of(name: str, zones: Sequence[str]) -> str | None:
+    """The closest of the zones that the name lies in; the zone's own apex is not a site's name."""
+    inside = [zone for zone in zones if name.endswith("." + zone)]
+    return max(inside, key=len, default=None)
+
+
+def split(sites: Sequence[str], zones: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The sites of each zone, and those in no zone at all, which FLEX places but cannot announce."""
+    of_zone: dict[str, list[str]] = {zone: [] for zone in zones}
+    outside = []
+    for site in sites:
+        zone = zone_of(name_of(site), zones)
+        of_zone[zone].append(site) if zone else outside.append(site)
+    return of_zone, outside
+
+
+def records(placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.DataFrame:
+    """A and AAAA for every address of every node a site is on. A node without addresses announces nothing."""
+    addresses = _addresses(nodes)
+    rows = placement.merge(addresses, on="node")
+    return RECORDS.make(
+        pd.DataFrame(
+            {
+                "name": rows["site"].str.lower().str.rstrip(".") + ".",
+                "type": rows["type"],
+                "ttl": pd.Series(ttl, index=rows.index, dtype="int64"),
+                "value": rows["value"],
+            }
+        )
+    )
+
+
+def placement_from(found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:
+    """Where the records say that sites are. A name that shows any address that is no node's says nothing of ours."""
+    site_of = {name_of(site): site for site in sites}
+    of_sites = found[found["name"].isin(list(site_of))]
+    joined = of_sites.merge(_addresses(nodes), on=["type", "value"], how="left")
+    strangers = set(joined.loc[joined["node"].isna(), "name"])
+    ours = joined[~joined["name"].isin(list(strangers))]
+    pairs = pd.DataFrame({"site": ours["name"].map(site_of).astype("str"), "node": ours["node"]}).drop_duplicates()
+    return PLACEMENT.make(pairs)
+
+
+def _addresses(nodes: Sequence[Node]) -> pd.DataFrame:
+    rows = [(node.name, record_type(address), address) for node in nodes for address in node.addresses]
+    return pd.DataFrame(rows, columns=["node", "type", "value"]).astype("str")
+
+
+def record_type(address: str) -> str:
+    return "A" if ipaddress.ip_address(address).version == 4 else "AAAA"
+
+
+Sets = Mapping[tuple[str, str], tuple[int, tuple[str, ...]]]
+
+
+def by_name(found: pd.DataFrame) -> Sets:
+    """(name, type) to (ttl, sorted values)."""
+    values: dict[tuple[str, str], list[str]] = {}
+    ttls: dict[tuple[str, str], int] = {}
+    for name, kind, ttl, value in found.itertuples(index=False):
+        values.setdefault((name, kind), []).append(value)
+        ttls[name, kind] = int(ttl)
+    return {key: (ttls[key], tuple(sorted(values[key]))) for key in sorted(values)}
