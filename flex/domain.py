@@ -192,11 +192,15 @@ class NodeForecast:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Predicted load of one placement; `sampling` is the share of targets that was replayed."""
+    """Predicted load of one placement; `sampling` is the share of targets that was replayed.
+
+    `left_out` counts the accesses to sites that had no node.
+    """
 
     policy: str
     sampling: float
     nodes: tuple[NodeForecast, ...]
+    left_out: int = 0
 
     @property
     def miss_ratio(self) -> float:

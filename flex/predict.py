@@ -1,0 +1,126 @@
+"""What each node will have to do under a placement, before it happens: a miniature replay.
+
+In go a sample of accesses, a placement (or none: round robin) and the nodes; out comes a Forecast. A sample that holds
+a share of the targets is replayed through caches of the same share of each node's memory, and what comes out is scaled
+back. Replaying itself is in replay.py; choosing the sample is the ingest's business, and so is reading logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from flex.domain import Forecast, Node, NodeForecast
+from flex.errors import BadInput
+from flex.replay import Ints, Sample, replay
+from flex.tables import PLACEMENT
+
+ROUND_ROBIN = "round robin"
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How fast a node of capacity 1 serves, as the FLEX paper (HPL-2000-28, section 4) assumes it.
+
+    `operations` answers of `answer` bytes a second from memory, `disk_penalty` times fewer from disk;
+    the time for an answer grows with its size.
+    """
+
+    operations: float = 1000.0
+    answer: float = 14.6 * 1024
+    disk_penalty: float = 10.0
+
+    def seconds(self, node: NodeForecast) -> float:
+        """How long a node of capacity 1 works on all that it is asked for."""
+        from_memory = node.bytes - node.disk_bytes
+        return (from_memory + node.disk_bytes * self.disk_penalty) / (self.answer * self.operations)
+
+
+PAPER = Server()
+
+
+def forecast(sample: Sample, placement: pd.DataFrame, nodes: Sequence[Node], *, policy: str) -> Forecast:
+    """The load of each node when it serves what the PLACEMENT gives it.
+
+    A site on several nodes is split among them at random, the same way each time. Accesses to sites that have no node
+    here are left out and counted. A target larger than a node's memory is read from disk each time it is asked for;
+    in a sample that holds for targets larger than the sample's share of the memory.
+    """
+    PLACEMENT.check(placement)
+    node = route(sample.sites, sample.site[sample.target], placement, [node.name for node in nodes])
+    return _replayed(sample, node, nodes, policy)
+
+
+def round_robin(sample: Sample, nodes: Sequence[Node]) -> Forecast:
+    """The load of each node when every access goes to the next active one: the paper's ideal round robin."""
+    active = np.flatnonzero([node.state == "active" for node in nodes])
+    return _replayed(sample, in_turn(len(sample.target), active), nodes, ROUND_ROBIN)
+
+
+def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:
+    """Requests a second the cluster can serve in these proportions, until its busiest node has no time left.
+
+    A node that `nodes` does not name has capacity 1. 0 when the forecast has no byte to serve.
+    """
+    capacity = {node.name: node.capacity for node in nodes}
+    busiest = max((server.seconds(node) / capacity.get(node.node, 1.0) for node in forecast.nodes), default=0.0)
+    return sum(node.requests for node in forecast.nodes) / busiest if busiest else 0.0
+
+
+def route(sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]) -> Ints:
+    """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without a known node."""
+    row_site = pd.Index(sites, dtype="str").get_indexer(pd.Index(placement["site"]))
+    row_node = pd.Index(nodes, dtype="str").get_indexer(pd.Index(placement["node"]))
+    known = np.flatnonzero((row_site >= 0) & (row_node >= 0))
+    options = row_node[known[np.argsort(row_site[known], kind="stable")]]
+    count = np.bincount(row_site[known], minlength=len(sites))
+    first = np.cumsum(count) - count
+    routed = np.full(len(site), NOWHERE, dtype=np.int64)
+    served = np.flatnonzero(count[site] > 0)
+    replica = _dice(served) % count[site[served]].astype(np.uint64)
+    routed[served] = options[first[site[served]] + replica.astype(np.int64)]
+    return routed
+
+
+def in_turn(accesses: int, nodes: Ints) -> Ints:
+    """Access i goes to the i-th of the nodes, over and over; NOWHERE when there is none."""
+    if not len(nodes):
+        return np.full(accesses, NOWHERE, dtype=np.int64)
+    return np.resize(nodes, accesses).astype(np.int64)
+
+
+def _dice(position: Ints) -> npt.NDArray[np.uint64]:
+    """splitmix64 of each position: as good as random, and the same on every machine and in every run."""
+    x = (position.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: npt.NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return mixed
+
+
+def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str) -> Forecast:
+    if not 0 < sample.rate <= 1:
+        raise _bad_rate(sample.rate)
+    served = node != NOWHERE
+    kept = replace(sample, target=sample.target[served], time=sample.time[served])
+    ram = np.array([node.ram * sample.rate for node in nodes]).astype(np.int64)
+    counts = replay(kept, node[served], ram)
+    whole = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / sample.rate
+    per_node = np.rint(whole).astype(np.int64).T.tolist()
+    forecasts = tuple(NodeForecast(node.name, *row) for node, row in zip(nodes, per_node, strict=True))
+    left_out = round(np.count_nonzero(~served) / sample.rate)
+    return Forecast(policy, sample.rate, forecasts, left_out)
+
+
+def _bad_rate(rate: float) -> BadInput:
+    return BadInput(
+        f"a forecast from a sample of rate {rate!r}",
+        "the rate is the share of the targets that the sample holds: over 0, at most 1",
+        kept="nothing was predicted",
+        advice="this is a fault in the program that made the sample; please report it with the input",
+    )
