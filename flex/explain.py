@@ -77,7 +77,7 @@ def _over(problem: Problem, away: Floats, node: int) -> str:
 
 
 def _under(problem: Problem, away: Floats, node: int) -> str:
-    carries = problem.load.any(axis=0)
+    carries = problem.load.sum(axis=0) > 0
     widest = int(np.where(carries, away[node], 0.0).argmin())
     if not carries[widest] or away[node, widest] >= -problem.tolerance - score.ROUNDING:
         return ""
