@@ -40,7 +40,7 @@ def _size(value: object) -> object:
 
 def _span(value: object) -> object:
     if not isinstance(value, str):
-        raise ValueError("wanted a time such as '7d', '36h' or '10m'")  # noqa: TRY004  pydantic wants a ValueError
+        raise ValueError("wanted a time such as '7d', '36h' or '10m'")
     found = re.fullmatch(r"(\d+)\s*([smhdw])", value.strip())
     if not found:
         raise ValueError("wanted a time such as '7d', '36h' or '10m'")

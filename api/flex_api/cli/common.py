@@ -1,0 +1,113 @@
+"""What every verb shares: the global options, one way to print, one way to fail."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from flex.errors import FlexError
+from flex_api import settings as config
+from flex_api.schemas import ErrorOutput, Output
+from flex_api.settings import Settings
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+@dataclass(slots=True)
+class Context:
+    """The global options of one call. Settings are read when a verb first asks for them."""
+
+    config: Path | None = None
+    output: Format = Format.TABLE
+    quiet: bool = False
+    color: bool = True
+    _settings: Settings | None = field(default=None, repr=False)
+
+    @property
+    def path(self) -> Path:
+        return config.config_path(self.config)
+
+    @property
+    def settings(self) -> Settings:
+        if self._settings is None:
+            self._settings = config.load(self.path)
+        return self._settings
+
+    @property
+    def console(self) -> Console:
+        """Where results go. Without a terminal there is no colour and no line is cut."""
+        width = None if sys.stdout.isatty() else 200
+        return Console(
+            no_color=None if self.color else True, width=width, highlight=False, soft_wrap=not sys.stdout.isatty()
+        )
+
+    @property
+    def progress(self) -> Console | None:
+        """Where progress goes: only to a person's terminal."""
+        wanted = sys.stderr.isatty() and not self.quiet and self.output is Format.TABLE
+        return Console(stderr=True, no_color=None if self.color else True, highlight=False) if wanted else None
+
+    def say(self, line: str) -> None:
+        """A line of the running story, for people only."""
+        if self.output is Format.TABLE and not self.quiet:
+            self.console.print(line, markup=False)
+
+    def show(self, output: Output, table: Callable[[Console], None]) -> None:
+        """The result, as the caller wants it."""
+        if self.output is Format.JSON:
+            sys.stdout.write(output.model_dump_json(indent=2) + "\n")
+        elif not self.quiet:
+            table(self.console)
+
+
+def context(ctx: typer.Context) -> Context:
+    found = ctx.obj
+    assert isinstance(found, Context), "the application's callback makes it"
+    return found
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def fail(error: FlexError, output: Format) -> int:
+    """Say it once, on standard error, and give the exit code from the table."""
+    if output is Format.JSON:
+        problem = ErrorOutput(
+            error=error.slug,
+            exit_code=error.exit_code,
+            asked=error.asked,
+            answer=error.answer,
+            unchanged=error.kept,
+            next_step=error.advice,
+        )
+        sys.stderr.write(problem.model_dump_json(indent=2) + "\n")
+    else:
+        sys.stderr.write(f"flex: {error}\n  unchanged: {error.kept}\n  next: {error.advice}\n")
+    return error.exit_code
+
+
+def crash(error: BaseException) -> int:
+    """A bug: keep the traceback in a file of the user's own, and say where it is."""
+    descriptor, name = tempfile.mkstemp(prefix="flex-crash-", suffix=".txt")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write("".join(traceback.format_exception(error)))
+    sys.stderr.write(
+        f"flex: this is a fault in FLEX itself ({type(error).__name__})\n"
+        f"  unchanged: a change that was being made is finished or undone by the next `flex run`\n"
+        f"  next: report it with the file {name}\n"
+    )
+    return 1

@@ -1,0 +1,208 @@
+"""Core values to the published output models. Nothing is computed here that the core did not decide."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from flex import plan as plans
+from flex.domain import Balance, Breach, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
+from flex.predict import throughput
+from flex_api.schemas import (
+    BalanceOutput,
+    BreachRow,
+    ForecastRow,
+    LoadRow,
+    MoveRow,
+    NodeRow,
+    NodesOutput,
+    PlanOutput,
+    PlanRow,
+    PlansOutput,
+    RunRow,
+    SiteRow,
+    SitesOutput,
+    StageRow,
+    VerdictRow,
+    VerifyOutput,
+    ZoneRow,
+)
+
+
+def plan_output(cycle: Cycle) -> PlanOutput:
+    return PlanOutput(
+        id=cycle.id,
+        state=cycle.state,
+        message=cycle.message,
+        created=cycle.created,
+        settled=cycle.settled,
+        base=cycle.base,
+        digest=cycle.digest,
+        period_start=cycle.period.start,
+        period_end=cycle.period.end,
+        solver=cycle.quality.solver,
+        moves_at_least=cycle.quality.bound,
+        proven_least=cycle.quality.proven,
+        sites=cycle.sites,
+        moves=[_move(move) for move in cycle.moves],
+        moves_from_scratch=cycle.scratch_moves,
+        cold_bytes=cycle.cold_bytes,
+        before=_balance(cycle.before) if cycle.before else None,
+        after=_balance(cycle.after),
+        forecasts=[_forecast(forecast) for forecast in cycle.forecasts],
+        zones=[_zone(plan) for plan in cycle.plans],
+        breaches=[_breach(breach) for breach in cycle.breaches],
+        notes=list(cycle.notes),
+        verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
+    )
+
+
+def plans_output(cycles: Iterable[Cycle]) -> PlansOutput:
+    return PlansOutput(items=[_plan_row(cycle) for cycle in cycles])
+
+
+def _plan_row(cycle: Cycle) -> PlanRow:
+    return PlanRow(
+        id=cycle.id,
+        state=cycle.state,
+        created=cycle.created,
+        settled=cycle.settled,
+        sites=cycle.sites,
+        moves=len(cycle.moves),
+        scratch_moves=cycle.scratch_moves,
+        worst_ratio=cycle.after.worst,
+    )
+
+
+def _move(move: Move) -> MoveRow:
+    return MoveRow(
+        site=move.site, source=move.source, target=move.target, cold_bytes=move.cold_bytes, reason=move.reason
+    )
+
+
+def _balance(balance: Balance) -> BalanceOutput:
+    return BalanceOutput(
+        worst_ratio=balance.worst,
+        worst_node=balance.worst_node,
+        worst_resource=balance.worst_resource,
+        nodes=[
+            LoadRow(node=load.node, access_units=load.access, working_set_units=load.working_set, sites=load.sites)
+            for load in balance.nodes
+        ],
+    )
+
+
+def _forecast(forecast: Forecast) -> ForecastRow:
+    return ForecastRow(
+        policy=forecast.policy,
+        miss_ratio=forecast.miss_ratio,
+        sampling_ratio=forecast.sampling,
+        disk_bytes=sum(node.disk_bytes for node in forecast.nodes),
+        operations_per_second=throughput(forecast),
+    )
+
+
+def _zone(plan: Plan) -> ZoneRow:
+    return ZoneRow(zone=plan.zone, changes=plans.text(plan).splitlines(), foreign=list(plan.foreign))
+
+
+def _breach(breach: Breach) -> BreachRow:
+    return BreachRow(rule=breach.rule, limit=breach.limit, actual=breach.actual)
+
+
+def verdict_row(verdict: Verdict) -> VerdictRow:
+    return VerdictRow(
+        server=verdict.server,
+        agrees=verdict.agrees,
+        checked=verdict.checked,
+        serial=verdict.serial,
+        wrong=[line for change in verdict.wrong for line in plans.lines(change)],
+        error=verdict.error,
+    )
+
+
+def verify_output(partition: str, verdicts: Sequence[Verdict]) -> VerifyOutput:
+    return VerifyOutput(
+        partition=partition,
+        servers=[verdict_row(verdict) for verdict in verdicts],
+        drift=sum(len(verdict.wrong) for verdict in verdicts),
+    )
+
+
+def run_row(run: Run) -> RunRow:
+    stages = [
+        StageRow(name=stage.name, started=stage.started, ended=stage.ended, outcome=stage.outcome)
+        for stage in run.stages
+    ]
+    return RunRow(
+        id=run.id,
+        started=run.started,
+        ended=run.ended,
+        exit_code=run.exit_code,
+        plan=run.cycle,
+        message=run.message,
+        stages=stages,
+    )
+
+
+def sites_output(
+    profiles: pd.DataFrame, placement: pd.DataFrame, pins: Sequence[Pin], period: tuple[datetime, datetime] | None
+) -> SitesOutput:
+    """Every site in the profiles or the placement, busiest first."""
+    silent = placement[~placement["site"].isin(list(profiles["site"]))]["site"].drop_duplicates()
+    idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
+    rows = pd.concat([profiles, idle], ignore_index=True)
+    nodes = placement.groupby("site")["node"].agg(list).to_dict()
+    pin_of = {pin.site: pin for pin in pins}
+    ordered = rows.sort_values(["access_bytes", "site"], ascending=[False, True])
+    return SitesOutput(
+        period_start=period[0] if period else None,
+        period_end=period[1] if period else None,
+        items=[_site(row, nodes, pin_of) for row in ordered.to_dict("records")],
+    )
+
+
+def _site(row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dict[str, Pin]) -> SiteRow:
+    site = str(row["site"])
+    pin = pins.get(site)
+    return SiteRow(
+        site=site,
+        nodes=nodes.get(site, []),
+        access_bytes=int(row["access_bytes"]),
+        working_set_bytes=int(row["working_set"]),
+        requests=int(row["requests"]),
+        targets=int(row["targets"]),
+        one_timers=int(row["one_timers"]),
+        busy_hour_bytes=int(row["busy_hour_bytes"]),
+        pinned_to=list(pin.nodes) if pin else [],
+        min_replicas=pin.min_replicas if pin else 1,
+    )
+
+
+COUNTS = ("access_bytes", "working_set", "requests", "targets", "one_timers", "busy_hour_bytes")
+
+
+def nodes_output(nodes: Sequence[Node], placement: pd.DataFrame, cycle: Cycle | None) -> NodesOutput:
+    sites = placement["node"].value_counts().to_dict()
+    loads = {load.node: load for load in cycle.after.nodes} if cycle else {}
+    return NodesOutput(
+        items=[
+            NodeRow(
+                node=node.name,
+                state=node.state,
+                addresses=list(node.addresses),
+                ram_bytes=node.ram,
+                capacity_ratio=node.capacity,
+                sites=int(sites.get(node.name, 0)),
+                access_units=loads[node.name].access if node.name in loads else None,
+                working_set_units=loads[node.name].working_set if node.name in loads else None,
+            )
+            for node in nodes
+        ]
+    )
+
+
+def moment(seconds: int) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

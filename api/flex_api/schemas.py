@@ -1,0 +1,301 @@
+"""What `-o json` prints and the API answers: one model a verb, published as JSON Schema under docs/schemas.
+
+A field is added freely; changing or removing one raises SCHEMA_VERSION. Units are in the names.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+SCHEMA_VERSION = 1
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Output(Part):
+    schema_version: Literal[1] = 1
+
+
+class VersionOutput(Output):
+    version: str
+    engine: Literal["native", "python"]
+    engine_note: str
+    python: str
+    solver: str
+    database_revision: str
+    named: str
+
+
+class SiteRow(Part):
+    site: str
+    nodes: list[str]
+    access_bytes: int
+    working_set_bytes: int
+    requests: int
+    targets: int
+    one_timers: int
+    busy_hour_bytes: int
+    pinned_to: list[str]
+    min_replicas: int
+
+
+class SitesOutput(Output):
+    period_start: datetime | None
+    period_end: datetime | None
+    items: list[SiteRow]
+
+
+class PinOutput(Output):
+    site: str
+    pinned: bool
+    nodes: list[str]
+    min_replicas: int
+    until: datetime | None
+    reason: str
+    dry_run: bool
+
+
+class NodeRow(Part):
+    node: str
+    state: Literal["active", "draining", "down"]
+    addresses: list[str]
+    ram_bytes: int
+    capacity_ratio: float
+    sites: int
+    access_units: float | None
+    working_set_units: float | None
+
+
+class NodesOutput(Output):
+    items: list[NodeRow]
+
+
+class SourceRow(Part):
+    source: str
+    path: str
+    format: str
+    outcome: str
+    new_bytes: int
+    lines: dict[str, int]
+    bad_samples: list[str]
+    last_line: datetime | None
+
+
+class IngestOutput(Output):
+    files: list[SourceRow]
+    new_bytes: int
+    lines: dict[str, int]
+
+
+class LoadRow(Part):
+    node: str
+    access_units: float
+    working_set_units: float
+    sites: int
+
+
+class BalanceOutput(Part):
+    worst_ratio: float
+    worst_node: str
+    worst_resource: str
+    nodes: list[LoadRow]
+
+
+class MoveRow(Part):
+    site: str
+    source: str | None
+    target: str
+    cold_bytes: int
+    reason: str
+
+
+class ForecastRow(Part):
+    policy: str
+    miss_ratio: float
+    sampling_ratio: float
+    disk_bytes: int
+    operations_per_second: float
+
+
+class ZoneRow(Part):
+    zone: str
+    changes: list[str]
+    foreign: list[str]
+
+
+class BreachRow(Part):
+    rule: str
+    limit: float
+    actual: float
+
+
+class VerdictRow(Part):
+    server: str
+    agrees: bool
+    checked: int
+    serial: int | None
+    wrong: list[str]
+    error: str
+
+
+class PlanRow(Part):
+    id: str
+    state: Literal["proposed", "applying", "applied", "discarded", "failed"]
+    created: datetime
+    settled: datetime | None
+    sites: int
+    moves: int
+    scratch_moves: int
+    worst_ratio: float
+
+
+class PlansOutput(Output):
+    items: list[PlanRow]
+
+
+class PlanOutput(Output):
+    id: str
+    state: Literal["proposed", "applying", "applied", "discarded", "failed"]
+    message: str
+    created: datetime
+    settled: datetime | None
+    base: str
+    digest: str
+    period_start: datetime
+    period_end: datetime
+    solver: str
+    moves_at_least: int
+    proven_least: bool
+    sites: int
+    moves: list[MoveRow]
+    moves_from_scratch: int
+    cold_bytes: int
+    before: BalanceOutput | None
+    after: BalanceOutput
+    forecasts: list[ForecastRow]
+    zones: list[ZoneRow]
+    breaches: list[BreachRow]
+    notes: list[str]
+    verdicts: list[VerdictRow]
+
+
+class VerifyOutput(Output):
+    partition: str
+    servers: list[VerdictRow]
+    drift: int
+
+
+class StageRow(Part):
+    name: str
+    started: datetime
+    ended: datetime | None
+    outcome: str
+
+
+class RunRow(Part):
+    id: str
+    started: datetime
+    ended: datetime | None
+    exit_code: int | None
+    plan: str
+    message: str
+    stages: list[StageRow]
+
+
+class RunOutput(Output):
+    run: RunRow
+    plan: PlanOutput | None
+    report: str
+
+
+class RunsOutput(Output):
+    items: list[RunRow]
+
+
+class CheckRow(Part):
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    detail: str
+    advice: str
+
+
+class DoctorOutput(Output):
+    checks: list[CheckRow]
+
+
+class ConfigCheckOutput(Output):
+    file: str
+    problems: list[str]
+
+
+class ConfigShowOutput(Output):
+    file: str
+    settings: dict[str, object]
+    defaults: list[str]
+
+
+class DatabaseOutput(Output):
+    revision: str
+    head: str
+
+
+class InitOutput(Output):
+    written: list[str]
+    kept: list[str]
+
+
+class ReportOutput(Output):
+    path: str
+
+
+class NightRow(Part):
+    plan: PlanOutput
+    lines: dict[str, int]
+    seconds: float
+
+
+class DemoOutput(Output):
+    directory: str
+    report: str
+    nights: list[NightRow]
+    seconds: float
+
+
+class ErrorOutput(Output):
+    error: str
+    exit_code: int
+    asked: str
+    answer: str
+    unchanged: str
+    next_step: str
+
+
+# `flex VERB` to what it prints with -o json.
+OUTPUTS: dict[str, type[Output]] = {
+    "version": VersionOutput,
+    "sites list": SitesOutput,
+    "sites pin": PinOutput,
+    "sites unpin": PinOutput,
+    "nodes list": NodesOutput,
+    "ingest": IngestOutput,
+    "plan": PlanOutput,
+    "plan list": PlansOutput,
+    "apply": PlanOutput,
+    "rollback": PlanOutput,
+    "verify": VerifyOutput,
+    "run": RunOutput,
+    "history": RunsOutput,
+    "doctor": DoctorOutput,
+    "config check": ConfigCheckOutput,
+    "config show": ConfigShowOutput,
+    "db status": DatabaseOutput,
+    "init": InitOutput,
+    "report": ReportOutput,
+    "demo": DemoOutput,
+    "error": ErrorOutput,
+}

@@ -1,0 +1,195 @@
+"""Results as a person reads them in a terminal. In go output models; out go lines on a console."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flex_api import words
+from flex_api.schemas import (
+    BalanceOutput,
+    CheckRow,
+    ForecastRow,
+    IngestOutput,
+    MoveRow,
+    NodesOutput,
+    PlanOutput,
+    PlansOutput,
+    RunsOutput,
+    SitesOutput,
+    VerdictRow,
+)
+
+BAR = 24
+MOST_MOVES = 20
+
+
+def grid(*headings: str) -> Table:
+    """A plain table; a heading that ends in > is a column of numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        right = heading.endswith(">")
+        table.add_column(heading.removesuffix(">"), justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
+    """The verdict first, then what moves and why, then what it does to the nodes."""
+    console.print(headline(output), markup=False)
+    if output.message:
+        console.print(f"  {output.message}", markup=False)
+    for note in output.notes:
+        console.print(f"  note: {note}", markup=False)
+    for breach in output.breaches:
+        console.print(
+            f"  over a limit: {breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g}", markup=False
+        )
+    if output.moves:
+        console.print()
+        console.print(moves(output.moves))
+    console.print()
+    console.print(loads(output.before, output.after))
+    console.print()
+    console.print(forecasts(output.forecasts))
+    if diff:
+        dns(console, output)
+
+
+def headline(output: PlanOutput) -> str:
+    """One sentence: how many sites move, whether fewer would have done, and what a fresh partition would have moved."""
+    worst = f"worst node {words.share(output.after.worst_ratio)} off its fair share"
+    if output.before:
+        worst += f" (was {words.share(output.before.worst_ratio)})"
+    if not output.moves:
+        return f"Plan {output.id}: nothing moves; {worst}."
+    return f"Plan {output.id}: {moved(output)}; {worst}."
+
+
+def moved(output: PlanOutput) -> str:
+    """7 of 100 sites move (at least 6 must; a partition from scratch would move 71)."""
+    if not output.before:
+        return f"{words.count(output.sites, 'site')} placed for the first time"
+    sites = len({move.site for move in output.moves})
+    proof = "proven least" if output.proven_least else f"at least {output.moves_at_least} must"
+    scratch = f"a partition from scratch would move {output.moves_from_scratch}"
+    return f"{sites} of {words.count(output.sites, 'site')} move ({proof}; {scratch})"
+
+
+def moves(rows: Sequence[MoveRow]) -> Table:
+    table = grid("site", "from", "to", "cold>", "why")
+    for move in rows[:MOST_MOVES]:
+        table.add_row(move.site, move.source or "-", move.target, words.size(move.cold_bytes), move.reason)
+    if len(rows) > MOST_MOVES:
+        table.add_row(f"and {len(rows) - MOST_MOVES} more", "", "", "", "")
+    return table
+
+
+def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
+    """Per node, how far each resource is from the fair share, before and after."""
+    table = grid("node", "sites>", "access rate", "was>", "is>", "working set", "was>", "is>")
+    earlier = {row.node: row for row in before.nodes} if before else {}
+    for row in after.nodes:
+        old = earlier.get(row.node)
+        table.add_row(
+            row.node,
+            str(row.sites),
+            _bar(row.access_units),
+            f"{old.access_units:.0f}" if old else "",
+            f"{row.access_units:.0f}",
+            _bar(row.working_set_units),
+            f"{old.working_set_units:.0f}" if old else "",
+            f"{row.working_set_units:.0f}",
+        )
+    return table
+
+
+def _bar(units: float) -> Text:
+    """100 units, a fair share, fill two thirds of the bar."""
+    full = min(BAR, round(units * BAR * 2 / 300))
+    return Text("█" * full + "·" * (BAR - full))
+
+
+def forecasts(rows: Sequence[ForecastRow]) -> Table:
+    table = grid("predicted", "miss ratio>", "from disk>", "requests a second the cluster can serve>")
+    for row in rows:
+        rate = f"{row.operations_per_second:,.0f}"
+        table.add_row(row.policy, words.share(row.miss_ratio), words.size(row.disk_bytes), rate)
+    return table
+
+
+def dns(console: Console, output: PlanOutput) -> None:
+    for zone in output.zones:
+        console.print(f"\n; zone {zone.zone}", markup=False)
+        for line in zone.changes:
+            console.print(line, markup=False, style="red" if line.startswith("-") else "green")
+
+
+def plans(console: Console, output: PlansOutput) -> None:
+    table = grid("plan", "state", "moves>", "from scratch>", "worst node>")
+    for row in output.items:
+        table.add_row(row.id, row.state, str(row.moves), str(row.scratch_moves), words.share(row.worst_ratio))
+    console.print(table if output.items else "No plan yet: `flex plan` makes one.")
+
+
+def sites(console: Console, output: SitesOutput) -> None:
+    table = grid("site", "nodes", "bytes sent>", "working set>", "requests>", "once only>", "pin")
+    for row in output.items:
+        once = words.share(row.one_timers / row.targets) if row.targets else "-"
+        pin = ", ".join(row.pinned_to) + (f" x{row.min_replicas}" if row.min_replicas > 1 else "")
+        sizes = words.size(row.access_bytes), words.size(row.working_set_bytes)
+        table.add_row(row.site, ", ".join(row.nodes) or "-", *sizes, f"{row.requests:,}", once, pin)
+    console.print(table if output.items else "No site yet: `flex ingest` reads the logs.")
+
+
+def nodes(console: Console, output: NodesOutput) -> None:
+    table = grid("node", "state", "addresses", "RAM>", "capacity>", "sites>", "access rate>", "working set>")
+    for row in output.items:
+        units = ["-" if value is None else f"{value:.0f}" for value in (row.access_units, row.working_set_units)]
+        ram, capacity = words.size(row.ram_bytes), f"{row.capacity_ratio:g}"
+        table.add_row(row.node, row.state, ", ".join(row.addresses), ram, capacity, str(row.sites), *units)
+    console.print(table)
+
+
+def ingest(console: Console, output: IngestOutput) -> None:
+    table = grid("file", "format", "new>", "lines>", "bad>", "outcome")
+    for row in output.files:
+        bad = row.lines.get("malformed", 0)
+        total = sum(row.lines.values())
+        table.add_row(row.path, row.format, words.size(row.new_bytes), f"{total:,}", str(bad or ""), row.outcome)
+    console.print(table)
+    console.print(lines(output.lines), markup=False)
+
+
+def lines(by_class: dict[str, int]) -> str:
+    total = sum(by_class.values())
+    parts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in by_class.items() if number)
+    return f"{words.count(total, 'new line')}{': ' + parts if parts else ''}."
+
+
+def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
+    for row in rows:
+        state = "agrees" if row.agrees else row.error or f"{len(row.wrong)} lines differ"
+        serial = f", serial {row.serial}" if row.serial is not None else ""
+        console.print(f"{row.server}: {state} ({words.count(row.checked, 'record set')} checked{serial})", markup=False)
+        for line in row.wrong:
+            console.print(f"  {line}", markup=False)
+
+
+def checks(console: Console, rows: Sequence[CheckRow]) -> None:
+    styles = {"ok": "green", "warn": "yellow", "fail": "red"}
+    table = grid("", "check", "found", "what to do")
+    for row in rows:
+        table.add_row(Text(row.state, style=styles[row.state]), row.name, row.detail, row.advice)
+    console.print(table)
+
+
+def runs(console: Console, output: RunsOutput) -> None:
+    table = grid("run", "started", "took>", "exit>", "plan", "said")
+    for row in output.items:
+        took = words.span(row.ended - row.started) if row.ended else "running"
+        code = "" if row.exit_code is None else str(row.exit_code)
+        table.add_row(row.id, words.when(row.started), took, code, row.plan, row.message)
+    console.print(table if output.items else "No run yet: `flex run` is the nightly one.")
