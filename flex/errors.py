@@ -78,6 +78,11 @@ class Busy(FlexError):
     slug = "busy"
 
 
+class StoreError(FlexError):
+    exit_code = 24
+    slug = "store"
+
+
 class DnsError(FlexError):
     exit_code = 30
     slug = "dns-refused"
