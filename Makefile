@@ -1,0 +1,64 @@
+# `make` says what there is. Every target does its own set-up first, which costs nothing while nothing has changed.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+SETUP := @deploy/setup.sh
+BIN := .venv/bin
+SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh
+LOCK := $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
+
+.PHONY: help demo test torture lint types imports wheel native bench lock clean
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
+
+demo: ## one night from logs to DNS on a private name server; ARGS="..." go to `flex demo`, DEMO_DIR=... keeps its files
+	$(SETUP) run native named
+	@$(BIN)/flex demo $(if $(DEMO_DIR),--dir "$(DEMO_DIR)") $(ARGS)
+
+test: ## every test, with real servers; says what was skipped and why (ARGS="-k name")
+	$(SETUP) dev native servers
+	@$(BIN)/pytest -m "not torture" $(ARGS)
+
+torture: ## the slow tests: kills, faults, large inputs
+	$(SETUP) dev native servers
+	@$(BIN)/pytest -m torture $(ARGS)
+
+lint: ## ruff, the formatter's opinion, shell syntax
+	$(SETUP) dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@for script in $(SCRIPTS); do bash -n "$$script"; done
+
+types: ## mypy --strict over code, tests and benches
+	$(SETUP) dev
+	@$(BIN)/mypy
+
+imports: ## the layers: imports point inward, edges do not import each other
+	$(SETUP) dev
+	@$(BIN)/lint-imports
+
+wheel: ## dist/: the source distribution and the wheel made from it, and the native loops' wheel where there is a cargo
+	$(SETUP) dev native
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation --outdir dist
+	@for wheel in .cache/wheels/*.whl; do [ ! -e "$$wheel" ] || cp "$$wheel" dist/; done
+
+native: ## build the hot loops in Rust again, also after a failure
+	@rm -f .venv/stamps/native
+	$(SETUP) run native
+
+bench: ## measure: NAME=... of one bench, or all of them; figures go to bench/results/
+	$(SETUP) dev native
+	@$(BIN)/python -m bench $(NAME)
+
+# Starting from the pins of dev.txt, the other two come out with the same versions.
+lock: ## bring the lock files in step with the .in files; ARGS=--upgrade takes the newest of everything
+	$(SETUP) dev
+	@cd requirements && ../$(LOCK) dev.in -o dev.txt
+	@cd requirements && for name in run build; do cp dev.txt $$name.txt && ../$(LOCK) $$name.in -o $$name.txt; done
+
+clean: ## take away what make made, the environment too
+	rm -rf .venv .cache build dist native/target bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

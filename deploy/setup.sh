@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# Makes this checkout ready to run: `deploy/setup.sh STEP...`, with the steps below. The Makefile calls it.
+#
+#   run       .venv with the locked packages FLEX runs on, and FLEX itself, editable
+#   dev       the same with what tests and checks need
+#   native    the hot loops in Rust, where a cargo is on the PATH
+#   named     BIND, without which the demo cannot start
+#   servers   BIND, its tools and PostgreSQL for the tests, which skip what is missing
+#
+# A step leaves a stamp that holds the digest of what it was made from, and does nothing while the stamp fits.
+# What the tools say goes to .cache/setup.log, without the addresses of the machine's package mirrors.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+here=$PWD
+log=.cache/setup.log
+stamps=.venv/stamps
+wheels=.cache/wheels
+python=.venv/bin/python
+
+say() { printf 'set-up: %s\n' "$*" >&2; }
+die() {
+    say "$*"
+    exit 1
+}
+
+without_addresses() { sed -uE "s#[a-z+]+://[^ '\"]+#<address>#g; s#host='[^']*'#host=<address>#g"; }
+
+# Nothing that a step starts may keep the lock (descriptor 9) or wait for a keyboard.
+logged() {
+    { printf '\n$ %s\n' "$*"; "$@" 2>&1 9>&- </dev/null; } | without_addresses >>"$log"
+}
+
+timed() {
+    local what=$1 started=$SECONDS
+    shift
+    if logged "$@"; then
+        say "$what ($((SECONDS - started)) s)"
+    else
+        say "$what: failed after $((SECONDS - started)) s, see $log"
+        return 1
+    fi
+}
+
+digest() { sha256sum "$@" | sha256sum | cut -d' ' -f1; }
+stamped() { [ "$(cat "$stamps/$1" 2>/dev/null)" = "$2" ]; }
+stamp() {
+    mkdir -p "$stamps"
+    printf '%s\n' "$2" >"$stamps/$1"
+}
+
+# --- Debian packages ------------------------------------------------------------------------------------------
+
+# Package scripts start the servers they bring and enable them at boot. Neither is wanted here: FLEX starts
+# private ones. Under systemd the first variable makes `start` do nothing, elsewhere runlevel 1 does.
+apt() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive SYSTEMD_OFFLINE=1 RUNLEVEL=1 PREVLEVEL=N \
+        apt-get -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
+}
+
+install() { apt install "$@" || { apt update && apt install "$@"; }; }
+
+leave_off() {
+    local service
+    for service in "$@"; do
+        if [ -d /run/systemd/system ]; then
+            "${as_root[@]}" systemctl disable --now "$service.service"
+        else
+            "${as_root[@]}" update-rc.d "$service" disable
+        fi
+    done
+}
+
+# packages WHY NAME...: false, after one line that says what to install, where we may not do it ourselves.
+packages() {
+    local why=$1
+    shift
+    if [ "$(id -u)" = 0 ]; then
+        as_root=(env)
+    else
+        as_root=(sudo -n)
+    fi
+    if ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
+        say "$why: please install $* (Debian: apt install --no-install-recommends $*)"
+        return 1
+    fi
+    timed "installed $* from Debian" install "$@" || return 1
+    case " $* " in *" bind9 "*) logged leave_off named ;; esac
+    case " $* " in *" postgresql "*) logged leave_off postgresql ;; esac
+}
+
+has_named() { PATH=$PATH:/usr/sbin command -v named >/dev/null; }
+has_dig() { command -v dig >/dev/null; }
+has_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null; }
+
+named() { has_named || packages "the demo needs a name server of its own" bind9; }
+
+servers() {
+    local missing=()
+    has_named || missing+=(bind9)
+    has_dig || missing+=(bind9-dnsutils)
+    has_postgresql || missing+=(postgresql)
+    [ ${#missing[@]} = 0 ] || packages "tests with real servers will be skipped" "${missing[@]}" || true
+}
+
+# --- Python ---------------------------------------------------------------------------------------------------
+
+# Debian takes ensurepip out of its Python; without it there is no pip in the environment.
+usable() { "$1" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+    local candidate
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
+        if usable "$candidate"; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+# A copied or moved checkout, or a Python that was upgraded beneath us, leaves an environment that only looks sound.
+environment_is_sound() {
+    grep -qsF "$here/.venv" .venv/bin/activate &&
+        "$python" -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+environment() {
+    environment_is_sound && return
+    local base
+    base=$(find_python) || {
+        packages "FLEX needs Python 3.11 or newer with venv" python3 python3-venv || exit 1
+        base=$(find_python) || die "FLEX needs Python 3.11 or newer with venv, and this Debian brings an older one"
+    }
+    timed "made .venv with $("$base" --version)" "$base" -m venv --clear .venv || exit 1
+}
+
+pip() { "$python" -m pip --disable-pip-version-check --no-input "$@"; }
+
+# locked STAMP LOCK...: what the lock files name, in their exact versions, checked against their hashes.
+locked() {
+    local name=$1 wanted arguments=() lock
+    shift
+    environment
+    wanted=$(digest "$@")
+    stamped "$name" "$wanted" && return
+    for lock in "$@"; do arguments+=(-r "$lock"); done
+    timed "installed the Python packages of $*" pip install --progress-bar off --require-hashes "${arguments[@]}" ||
+        die "the Python packages could not be installed; nothing else was changed"
+    stamp "$name" "$wanted"
+}
+
+editable() {
+    local wanted
+    wanted=$(digest pyproject.toml flex/__init__.py)
+    stamped flex "$wanted" && return
+    timed "installed FLEX from this checkout" pip install --no-index --no-deps --no-build-isolation -e . || exit 1
+    stamp flex "$wanted"
+}
+
+run() {
+    locked run requirements/run.txt requirements/build.txt
+    editable
+}
+
+dev() {
+    locked dev requirements/dev.txt
+    editable
+}
+
+# --- The native loops -----------------------------------------------------------------------------------------
+
+native_sources() {
+    find native -name target -prune -o -type f ! -name Cargo.lock ! -name '*.pyc' -print0 | sort -z
+}
+
+build_native() {
+    rm -rf "$wheels"
+    CARGO_NET_RETRY=2 CARGO_HTTP_TIMEOUT=20 "$python" -m maturin build --release \
+        --manifest-path native/Cargo.toml --interpreter "$python" --out "$wheels" &&
+        pip install --no-index --no-deps --force-reinstall "$wheels"/*.whl
+}
+
+# without_native STAMP: an extension built from other sources would answer in the references' name.
+without_native() {
+    rm -rf "$wheels"
+    logged pip uninstall --yes flex-native
+    stamp native "$1"
+}
+
+# Never a reason to stop: every loop has its reference in Python. Each outcome is said once.
+native() {
+    local wanted
+    if ! command -v cargo >/dev/null; then
+        stamped native none && return
+        without_native none
+        say "no cargo on the PATH: FLEX runs on its Python loops, slower"
+        return
+    fi
+    wanted=$(native_sources | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
+    if stamped native "$wanted" || stamped native "failed $wanted"; then return; fi
+    if timed "built the native loops with $(cargo --version)" build_native; then
+        stamp native "$wanted"
+    else
+        without_native "failed $wanted"
+        say "FLEX runs on its Python loops, slower; \`make native\` tries again"
+    fi
+}
+
+# --------------------------------------------------------------------------------------------------------------
+
+[ $# -gt 0 ] || die "which of run, dev, native, named, servers?"
+mkdir -p .cache
+exec 9>.cache/setup.lock
+flock --nonblock 9 || {
+    say "waiting for another set-up of this checkout"
+    flock 9
+}
+for step in "$@"; do
+    case $step in
+        run | dev | native | servers) "$step" ;;
+        named) named || exit 1 ;;
+        *) die "no step $step; there are run, dev, native, named, servers" ;;
+    esac
+done
