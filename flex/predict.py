@@ -74,8 +74,8 @@ def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server
 
 def route(sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]) -> Ints:
     """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without a known node."""
-    row_site = pd.Index(sites, dtype="str").get_indexer(pd.Index(placement["site"]))
-    row_node = pd.Index(nodes, dtype="str").get_indexer(pd.Index(placement["node"]))
+    row_site = pd.Index(list(sites), dtype="str").get_indexer(pd.Index(placement["site"]))
+    row_node = pd.Index(list(nodes), dtype="str").get_indexer(pd.Index(placement["node"]))
     known = np.flatnonzero((row_site >= 0) & (row_node >= 0))
     options = row_node[known[np.argsort(row_site[known], kind="stable")]]
     count = np.bincount(row_site[known], minlength=len(sites))
