@@ -1,0 +1,23 @@
+"""A JSON object per line, with nginx's variables under their usual names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from flex_logs_ingest.layout import Field, Layout, from_keys
+
+_KEYS: Mapping[Field, tuple[str, ...]] = {
+    "vhost": ("vhost", "host", "http_host", "server_name"),
+    "time": ("time_iso8601", "time", "timestamp", "time_local", "msec", "@timestamp"),
+    "request": ("request",),
+    "method": ("method", "request_method"),
+    "uri": ("uri", "request_uri"),
+    "status": ("status",),
+    "bytes": ("bytes_sent", "body_bytes_sent", "bytes"),
+}
+LAYOUT = from_keys(_KEYS)
+
+
+def with_keys(keys: Mapping[Field, str]) -> Layout:
+    """The same with other keys for some of the fields; the usual ones still count where a line lacks those."""
+    return from_keys({name: (keys[name], *usual) if name in keys else usual for name, usual in _KEYS.items()})

@@ -1,0 +1,283 @@
+"""The scan loop in Python: log bytes in, counts per day, site and target out, as columns.
+
+Defines what the native loop computes, and stands in for it where it is not installed. Memory grows with the number of
+distinct targets, not with the log. What the columns mean is described at `Columns`; scan.py makes tables of them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TypedDict
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from flex_logs_ingest.extract import extractor
+from flex_logs_ingest.layout import Layout
+from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds, unescaped
+from flex_logs_ingest.sites import SiteRule, site_name
+
+Ints = npt.NDArray[np.int64]
+
+LINE_LIMIT = 2**20
+BAD_KEPT = 5
+BAD_WIDTH = 200
+# Texts already understood are remembered, up to this many: memory is bounded, whatever a log repeats or does not.
+_REMEMBERED = 200_000
+
+COUNTED, OTHER_STATUS, NO_REQUEST, MALFORMED = range(4)
+
+
+class Columns(TypedDict):
+    """What one log counted. Rows are sorted by day, site, target; hours by site, hour; sites and targets are texts.
+
+    Row i's target is text[offsets[i] : offsets[i + 1]]. `sites` is sorted; `site` and `hour_site` number its entries.
+    The sample is in the order of the log, `sample_row` numbers the rows. `lines` counts by class, in the order counted,
+    other status, no request, malformed. `bad` are the first few malformed lines with their offsets.
+    """
+
+    sites: list[str]
+    day: Ints
+    site: Ints
+    text: bytes
+    offsets: Ints
+    requests: Ints
+    bytes: Ints
+    size: Ints
+    last: Ints
+    hour_site: Ints
+    hour: Ints
+    hour_requests: Ints
+    hour_bytes: Ints
+    sample_time: Ints
+    sample_row: Ints
+    sample_level: Ints
+    level: int
+    lines: list[int]
+    bad: list[tuple[int, bytes]]
+    first_time: int
+    last_time: int
+    pending: int
+
+
+# Of a target on one day: requests, bytes, size, last, number, level. Of a site: requests and bytes of each hour.
+Row = list[int]
+Hours = dict[int, list[int]]
+# What lines with equal texts have in common: the row if they are counted, the hours of the site if they asked for
+# something, and whether they sent a whole file.
+Meaning = tuple[Row | None, Hours | None, bool]
+
+
+def level_of(site: str, target: bytes) -> int:
+    """A target is in the sample of rate 1 / 2**j when its level is at least j: how many zero bits its hash begins with.
+
+    The CRC tells targets apart, the finaliser of MurmurHash3 spreads what the CRC leaves regular.
+    """
+    mixed = crc32(site.encode() + b"\0" + target)
+    mixed = (mixed ^ mixed >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    return 32 - (mixed ^ mixed >> 16).bit_length()
+
+
+class ReferenceScan:
+    def __init__(self, layout: Layout, rule: SiteRule, sample_limit: int) -> None:
+        self._extract = extractor(layout)
+        self._fixed = rule.fixed
+        self._aliases = rule.spelled_aliases
+        self._limit = sample_limit
+        self._rows: dict[tuple[int, str, bytes], Row] = {}
+        self._hours: dict[str, Hours] = {}
+        self._level = 0
+        self._levels = array("b")
+        self._sample_time, self._sample_row = array("q"), array("q")
+        self._times: dict[bytes, int] = {}
+        self._meanings: dict[tuple[int, bytes, bytes, bytes], Meaning] = {}
+        self._first, self._last = MOST, 0
+        self._lines = [0, 0, 0, 0]
+        self._bad: list[tuple[int, bytes]] = []
+        # The line that has no end yet: where it begins, how long it is, and what is kept of it.
+        self._start, self._pending, self._tail = 0, 0, b""
+
+    @property
+    def rows(self) -> int:
+        """How many rows are held: what memory grows with."""
+        return len(self._rows)
+
+    def feed(self, chunk: bytes) -> None:
+        piece, newline, rest = chunk.partition(b"\n")
+        self._grow(piece)
+        if not newline:
+            return
+        self._end_line()
+        whole, newline, piece = rest.rpartition(b"\n")
+        if newline:
+            self._scan(whole.split(b"\n"))
+            self._start += len(whole) + 1
+        self._grow(piece)
+        self._thin()
+
+    def finish(self, complete: bool = False) -> Columns:
+        """To be called once. With `complete`, a last line without an end counts too: nothing will be added to it."""
+        if complete and self._pending:
+            self._end_line()
+            self._thin()
+        return self._columns()
+
+    def _grow(self, piece: bytes) -> None:
+        self._pending += len(piece)
+        if not self._tail:
+            # A log that was emptied under a writer that goes on where it stood begins with zeros up to there.
+            piece = piece.lstrip(b"\0")
+        self._tail = (self._tail + piece)[: LINE_LIMIT + 1]
+
+    def _end_line(self) -> None:
+        self._scan([self._tail])
+        self._start += self._pending + 1
+        self._pending, self._tail = 0, b""
+
+    def _scan(self, lines: list[bytes]) -> None:
+        """Count whole lines; the first of them begins at `_start`."""
+        extract, times, meanings, level = self._extract, self._times, self._meanings, self._level
+        counted = other_status = no_request = 0
+        for i, line in enumerate(lines):
+            line = line.lstrip(b"\0")
+            texts = extract(line.rstrip(b"\r")) if len(line) <= LINE_LIMIT else None
+            if texts is None:
+                self._malformed(lines, i)
+                continue
+            vhost, when, request, status, sent, _, _ = texts
+            size = number(sent)
+            if size is None or status not in STATUSES:
+                self._malformed(lines, i)
+                continue
+            time = times.get(when)
+            if time is None:
+                time = self._time(when)
+                if time is None:
+                    self._malformed(lines, i)
+                    continue
+            day = time // 86400
+            meaning = meanings.get((day, vhost, request, status))
+            if meaning is None:
+                meaning = self._meaning(day, vhost, request, status)
+            row, hours, whole = meaning
+            if hours is None:
+                no_request += 1
+                continue
+            hour = hours.get(time // 3600)
+            if hour is None:
+                hour = hours[time // 3600] = [0, 0]
+            hour[0] += 1
+            hour[1] += size
+            if row is None:
+                other_status += 1
+                continue
+            counted += 1
+            row[0] += 1
+            row[1] += size
+            if whole and size > row[2]:
+                row[2] = size
+            if time > row[3]:
+                row[3] = time
+            if row[5] >= level:
+                self._sample_time.append(time)
+                self._sample_row.append(row[4])
+        self._lines[COUNTED] += counted
+        self._lines[OTHER_STATUS] += other_status
+        self._lines[NO_REQUEST] += no_request
+
+    def _malformed(self, lines: list[bytes], i: int) -> None:
+        self._lines[MALFORMED] += 1
+        if len(self._bad) < BAD_KEPT:
+            start = self._start + sum(len(line) + 1 for line in lines[:i])
+            self._bad.append((start, lines[i].lstrip(b"\0")[:BAD_WIDTH]))
+
+    def _time(self, when: bytes) -> int | None:
+        time = seconds(unescaped(when))
+        if time is None:
+            return None
+        if len(self._times) >= _REMEMBERED:
+            self._times.clear()
+        self._times[when] = time
+        self._first, self._last = min(self._first, time), max(self._last, time)
+        return time
+
+    def _meaning(self, day: int, vhost: bytes, request: bytes, status: bytes) -> Meaning:
+        if len(self._meanings) >= _REMEMBERED:
+            self._meanings.clear()
+        meaning: Meaning = None, None, False
+        if found := asked(unescaped(request)):
+            method, target = found
+            site = self._site(vhost)
+            row = self._row(day, site, target) if status[0] in b"23" else None
+            meaning = row, self._hours.setdefault(site, {}), status == b"200" and method != b"HEAD"
+        self._meanings[day, vhost, request, status] = meaning
+        return meaning
+
+    def _site(self, vhost: bytes) -> str:
+        if self._fixed is not None:
+            return self._fixed
+        site = site_name(vhost)
+        return self._aliases.get(site, site)
+
+    def _row(self, day: int, site: str, target: bytes) -> Row:
+        row = self._rows.get((day, site, target))
+        if row is None:
+            level = level_of(site, target)
+            row = self._rows[day, site, target] = [0, 0, 0, 0, len(self._rows), level]
+            self._levels.append(level)
+        return row
+
+    def _thin(self) -> None:
+        """Keep every second target of the sample as long as it is too large."""
+        while len(self._sample_row) > self._limit:
+            self._level += 1
+            row, time = np.asarray(self._sample_row), np.asarray(self._sample_time)
+            kept = np.asarray(self._levels)[row] >= self._level
+            self._sample_row, self._sample_time = array("q", row[kept].tobytes()), array("q", time[kept].tobytes())
+
+    def _columns(self) -> Columns:
+        sites = sorted(self._hours)
+        numbers = {site: i for i, site in enumerate(sites)}
+        keys = sorted(self._rows)
+        rows = [self._rows[key] for key in keys]
+        hours = [
+            (numbers[site], hour, requests, sent)
+            for site in sites
+            for hour, (requests, sent) in sorted(self._hours[site].items())
+        ]
+        rank = np.empty(len(keys), dtype=np.int64)
+        rank[_ints([row[4] for row in rows])] = np.arange(len(keys))
+        sample = np.array(self._sample_row, dtype=np.int64)
+        return Columns(
+            sites=sites,
+            day=_ints([day for day, _, _ in keys]),
+            site=_ints([numbers[site] for _, site, _ in keys]),
+            text=b"".join(target for _, _, target in keys),
+            offsets=_ints(list(accumulate((len(target) for _, _, target in keys), initial=0))),
+            requests=_ints([row[0] for row in rows]),
+            bytes=_ints([row[1] for row in rows]),
+            size=_ints([row[2] for row in rows]),
+            last=_ints([row[3] for row in rows]),
+            hour_site=_ints([site for site, _, _, _ in hours]),
+            hour=_ints([hour for _, hour, _, _ in hours]),
+            hour_requests=_ints([requests for _, _, requests, _ in hours]),
+            hour_bytes=_ints([sent for _, _, _, sent in hours]),
+            sample_time=np.array(self._sample_time, dtype=np.int64),
+            sample_row=rank[sample],
+            sample_level=np.array(self._levels, dtype=np.int64)[sample],
+            level=self._level,
+            lines=self._lines,
+            bad=self._bad,
+            first_time=min(self._first, self._last),
+            last_time=self._last,
+            pending=self._pending,
+        )
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    """Sums that are too large for 64 bits become the largest."""
+    return np.array([min(value, MOST) for value in values], dtype=np.int64)

@@ -1,0 +1,136 @@
+"""From log bytes to the tables of one segment.
+
+In go a layout, the rule for sites and the bytes of a log in chunks of any size; out comes a Counts. Which bytes to feed
+is not decided here, and nothing is read or stored. The loop itself is native where that is installed, and otherwise the
+reference; both give the same Counts.
+
+Every line is exactly one of
+- counted: an answer 2xx or 3xx to a request,
+- other_status: any other answer to a request; it is in the hours, but not in the counts per target,
+- no_request: `-`, bytes of another protocol, a request for nothing of a site,
+- malformed: a needed field is missing or says nothing, or the line is longer than 1 MiB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import pandas as pd
+import pyarrow as pa
+
+from flex import engine
+from flex.errors import BadInput
+from flex.tables import HOURS, PARTIAL, SAMPLE
+from flex_logs_ingest.layout import Layout
+from flex_logs_ingest.line import printable
+from flex_logs_ingest.reference import Columns, Ints, ReferenceScan
+from flex_logs_ingest.sites import SiteRule
+
+CLASSES = ("counted", "other_status", "no_request", "malformed")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """What a log says.
+
+    `partial` (PARTIAL) has a row for each day, site and target; `hours` (HOURS) are all answers to requests.
+    `sample` (SAMPLE) are the accesses, in the order of the log, to the targets whose level is at least `sample_level`;
+    its `target` numbers the rows of `partial`, that of the access's own day.
+    `lines` are the lines by class, `bad` a few malformed ones as printable text. Times are those of all lines that are
+    not malformed, 0 when there is none. `pending` is the length of an incomplete last line, which is not counted.
+    """
+
+    partial: pd.DataFrame
+    hours: pd.DataFrame
+    sample: pd.DataFrame
+    sample_level: int
+    lines: dict[str, int]
+    bad: tuple[str, ...]
+    first_time: int
+    last_time: int
+    pending: int
+
+
+class Loop(Protocol):
+    """What the two engines have in common; `rows` is how many rows are held, which is what memory grows with."""
+
+    @property
+    def rows(self) -> int: ...
+    def feed(self, chunk: bytes) -> None: ...
+    def finish(self, complete: bool = False) -> Columns: ...
+
+
+class Scanner:
+    """Feed it a log from its beginning to its end in any chunks, then ask once what it counted."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    @property
+    def rows(self) -> int:
+        """How many rows of `partial` there are so far: what memory grows with."""
+        return self._loop.rows
+
+    def feed(self, chunk: bytes) -> None:
+        self._loop.feed(chunk)
+
+    def finish(self, *, complete: bool = False) -> Counts:
+        """With `complete`, a last line without an end counts too: nothing will ever be added to it."""
+        return _counts(self._loop.finish(complete))
+
+
+_loop = engine.pick("Scan", ReferenceScan)
+
+
+def new_scanner(layout: Layout, rule: SiteRule, sample_limit: int) -> Scanner:
+    """Raises BadInput when neither the layout nor the rule says which site a line belongs to.
+
+    The sample holds at most `sample_limit` accesses; when there are more, targets of low level leave it.
+    """
+    if rule.fixed is None and "vhost" not in layout.fields:
+        raise BadInput(
+            "counts per site",
+            "the log's format does not say which site a request was for",
+            kept="nothing was read",
+            advice="name the site of this log in the settings, or log the virtual host (%v)",
+        )
+    return Scanner(_loop(layout, rule, sample_limit))
+
+
+def _counts(found: Columns) -> Counts:
+    partial = {
+        "day": found["day"],
+        "site": _named(found["site"], found["sites"]),
+        "target": _texts(found["text"], found["offsets"]),
+        **{name: found[name] for name in ("requests", "bytes", "size", "last")},
+    }
+    hours = {
+        "site": _named(found["hour_site"], found["sites"]),
+        "hour": found["hour"],
+        "requests": found["hour_requests"],
+        "bytes": found["hour_bytes"],
+    }
+    sample = {"time": found["sample_time"], "target": found["sample_row"], "level": found["sample_level"]}
+    return Counts(
+        partial=PARTIAL.check(pd.DataFrame(partial)),
+        hours=HOURS.check(pd.DataFrame(hours)),
+        sample=SAMPLE.check(pd.DataFrame(sample)),
+        sample_level=found["level"],
+        lines=dict(zip(CLASSES, found["lines"], strict=True)),
+        bad=tuple(f"byte {start}: {printable(line)}" for start, line in found["bad"]),
+        first_time=found["first_time"],
+        last_time=found["last_time"],
+        pending=found["pending"],
+    )
+
+
+def _texts(text: bytes, offsets: Ints) -> pd.Series:
+    """The texts as a column, without a Python object for each of them."""
+    array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
+    return pd.Series(array, dtype="str")
+
+
+def _named(numbers: Ints, names: list[str]) -> pd.Series:
+    encoded = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, type=pa.large_string()))
+    return pd.Series(encoded.cast(pa.large_string()), dtype="str")
