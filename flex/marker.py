@@ -1,0 +1,32 @@
+"""The mark that a name is ours: a TXT record beside the zone's names, never among them.
+
+In go names and zones, out come the marker's name and text, and back. Under `_flex` a name server can grant
+FLEX its markers (`subdomain _flex.<zone> TXT`) and no other TXT record.
+"""
+
+from __future__ import annotations
+
+from flex.errors import BadInput
+
+LABEL = "_flex"
+PREFIX = "flex owner="
+
+
+def marker_name(name: str, zone: str) -> str:
+    """`www.shop._flex.hosting.example.` for `www.shop.hosting.example.`. Raises BadInput outside the zone."""
+    if name == zone:
+        return f"{LABEL}.{zone}"
+    if not name.endswith(f".{zone}"):
+        raise BadInput(
+            f"the marker of {name}", f"it lies outside {zone}", kept="nothing was changed", advice="check the zones"
+        )
+    return f"{name[: -len(zone)]}{LABEL}.{zone}"
+
+
+def marker_text(owner: str) -> str:
+    return f"{PREFIX}{owner}"
+
+
+def marker_owner(text: str) -> str | None:
+    """Whose marker this is; None when it is no marker at all."""
+    return text.removeprefix(PREFIX) if text.startswith(PREFIX) else None
