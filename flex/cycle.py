@@ -89,6 +89,11 @@ def build(facts: Facts, rules: Rules) -> Problem:
     )
 
 
+def with_pins(facts: Facts, pins: tuple[Pin, ...]) -> Facts:
+    """The same facts with other pins: to see what a wish would do before it is made."""
+    return replace(facts, pins=pins)
+
+
 def go_back(
     facts: Facts, rules: Rules, earlier: pd.DataFrame, *, scratch: Solver, target: DnsTarget, now: datetime
 ) -> Proposal:
@@ -167,12 +172,21 @@ def carry_out(
     cycle = replace(cycle, state="applying", message="")
     store.update(cycle)
     _apply(cycle, target, store)
-    verdicts = _verify(cycle, placement, nodes, ttl, target)
+    verdicts = check(cycle, placement, nodes, ttl, target)
     cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts)
     store.settle(cycle, placement)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise _unverified(wrong)
     return cycle
+
+
+def check(
+    cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int, target: DnsTarget
+) -> tuple[Verdict, ...]:
+    """What every name server says of the placement, zone by zone."""
+    wanted = records.records(placement, nodes, ttl)
+    zones = [one.zone for one in cycle.plans]
+    return tuple(verdict for one in cycle.plans for verdict in target.verify(one.zone, _wanted_in(one, wanted, zones)))
 
 
 def abandon(
@@ -327,17 +341,7 @@ def _partly(error: DnsError, applied: Sequence[str]) -> PartlyApplied:
     )
 
 
-def _verify(
-    cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int, target: DnsTarget
-) -> tuple[Verdict, ...]:
-    wanted = records.records(placement, nodes, ttl)
-    verdicts: list[Verdict] = []
-    for one in cycle.plans:
-        verdicts.extend(target.verify(one.zone, wanted_in(one, wanted, [each.zone for each in cycle.plans])))
-    return tuple(verdicts)
-
-
-def wanted_in(one: Plan, wanted: pd.DataFrame, zones: Sequence[str]) -> pd.DataFrame:
+def _wanted_in(one: Plan, wanted: pd.DataFrame, zones: Sequence[str]) -> pd.DataFrame:
     """The records of one zone that FLEX answers for: those of others in it are left out."""
     foreign = {entry.split(" ", 1)[0] for entry in one.foreign}
     names = wanted["name"].unique()

@@ -100,12 +100,19 @@ class SourceSection(Section):
     format: str = Field("auto", description="a log format, or auto to look at the files")
     site: str = Field("", description="for logs of one site whose lines do not name it")
 
+    @property
+    def globs(self) -> tuple[str, ...]:
+        return (self.glob,) if isinstance(self.glob, str) else self.glob
+
 
 class Ingest(Section):
     directory: Path = Field(Path("partials"), description="where counts of read logs are kept")
     sample_limit: int = Field(2_000_000, ge=1000, description="accesses kept for the prediction of load")
     aliases: dict[str, str] = Field(
         default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
+    )
+    sites_file: Path | None = Field(
+        None, description="the hosted sites, one a line; other names in the logs are no sites"
     )
     source: tuple[SourceSection, ...] = ()
 
@@ -137,6 +144,7 @@ class Safety(Section):
     max_moved_sites_ratio: float = Field(0.30, ge=0, le=1, description="not looked at below 10 sites")
     max_moved_working_set: Size = Field(4 * 2**30, description="bytes that new nodes must read from disk")
     max_inflow_per_node: int = Field(10, ge=0)
+    plan_expiry: Span = Field(timedelta(hours=12), description="an older plan is not applied any more")
 
     def limits(self) -> Limits:
         return Limits(
@@ -249,6 +257,32 @@ def problems(path: Path) -> tuple[str, ...]:
     return ()
 
 
+def given(path: Path) -> frozenset[str]:
+    """The dotted names of everything the file itself sets."""
+    return frozenset(flat(_read(path)))
+
+
+def masked(settings: Settings) -> dict[str, object]:
+    """The settings as plain values, a password in the database's URL made unreadable."""
+    plain: dict[str, Any] = settings.model_dump(mode="json", by_alias=True)
+    plain["database"]["url"] = re.sub(r"(://[^/@:]+):[^@]*@", r"\1:***@", plain["database"]["url"])
+    return plain
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+    """Nested sections as dotted names; the n-th of several like sections is numbered."""
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{name}.")
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
+            for number, entry in enumerate(value):
+                found |= flat(entry, f"{prefix}{name}[{number}].")
+        else:
+            found[prefix + name] = value
+    return found
+
+
 def _explain(problem: Any) -> str:
     """Any: pydantic's description of one error is a loose dictionary."""
     where = ".".join(str(part) for part in problem["loc"])
@@ -288,6 +322,7 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
     ingest = settings.ingest.model_copy(
         update={
             "directory": folder / settings.ingest.directory,
+            "sites_file": None if settings.ingest.sites_file is None else folder / settings.ingest.sites_file,
             "source": tuple(_anchored_source(source, folder) for source in settings.ingest.source),
         }
     )
@@ -302,8 +337,7 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
 
 
 def _anchored_source(source: SourceSection, folder: Path) -> SourceSection:
-    globs = (source.glob,) if isinstance(source.glob, str) else source.glob
-    return source.model_copy(update={"glob": tuple(str(folder / glob) for glob in globs)})
+    return source.model_copy(update={"glob": tuple(str(folder / glob) for glob in source.globs)})
 
 
 def _anchored_url(url: str, folder: Path) -> str:

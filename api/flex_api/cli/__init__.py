@@ -1,0 +1,80 @@
+"""The command line: `flex`. Only here is anything printed, and only here do errors become exit codes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from flex.errors import FlexError
+from flex_api.cli import house, night, things
+from flex_api.cli.common import Context, Format, crash, fail
+
+HELP = """
+Decide which node of a web-hosting cluster serves which site, and say so in DNS.
+
+Every night: read the access logs, learn what each site asks of a node, find a balanced partition that moves as few
+sites as possible, push the changed addresses to the name server, check what it answers, and report.
+"""
+
+EXIT_CODES = """
+Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settings or input that cannot be used.
+10 drift or changes found (only with --detailed-exitcode). 20 logs too old or missing. 21 wishes that cannot be met.
+22 waits for approval, or over a limit. 23 another run is at work. 30 DNS refused or unreachable, nothing changed.
+31 some of a plan is applied. 32 applied, but the name servers disagree. 130, 143 interrupted.
+"""
+
+app = typer.Typer(
+    name="flex",
+    help=HELP,
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+night.add_to(app)
+things.add_to(app)
+house.add_to(app)
+
+
+@app.callback()
+def options(
+    ctx: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="settings file; else $FLEX_CONFIG, else /etc/flex/flex.toml")
+    ] = None,
+    output: Annotated[Format, typer.Option("--output", "-o", help="for people or for programs")] = Format.TABLE,
+    no_color: Annotated[bool, typer.Option("--no-color", help="also: NO_COLOR in the environment")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="errors only")] = False,
+) -> None:
+    found = ctx.obj
+    assert isinstance(found, Context), "main makes it"
+    found.config, found.output, found.quiet, found.color = config, output, quiet, not no_color
+
+
+def main() -> NoReturn:
+    """Run a verb; whatever happens, one clear message and an exit code from the table."""
+    context = Context()
+    signal.signal(signal.SIGINT, _interrupted)
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        app(obj=context)
+    except FlexError as error:
+        sys.exit(fail(error, context.output))
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
+        sys.exit(crash(error))
+    sys.exit(0)
+
+
+def _interrupted(number: int, _: FrameType | None) -> NoReturn:
+    sys.stderr.write("flex: interrupted; the next run takes the work up where it ended\n")
+    sys.exit(128 + number)

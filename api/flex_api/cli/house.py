@@ -1,0 +1,213 @@
+"""The verbs around the loop: demo, init, doctor, config, db, serve, completion, version."""
+
+from __future__ import annotations
+
+import json
+import platform
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import flex
+from flex import engine
+from flex.errors import BadInput
+from flex.store import migrate
+from flex_api import doctor as checking
+from flex_api import settings as config
+from flex_api import starting, text
+from flex_api.cli.common import Context, context, now
+from flex_api.schemas import (
+    OUTPUTS,
+    ConfigCheckOutput,
+    ConfigShowOutput,
+    DatabaseOutput,
+    DoctorOutput,
+    InitOutput,
+    VersionOutput,
+)
+from flex_api.settings import Settings
+
+config_app = typer.Typer(help="Look the settings over.", no_args_is_help=True, rich_markup_mode=None)
+db_app = typer.Typer(help="The database FLEX remembers in.", no_args_is_help=True, rich_markup_mode=None)
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add_to(app: typer.Typer) -> None:
+    for verb in (demo, init, doctor, serve, completion, version):
+        app.command()(verb)
+    app.add_typer(config_app, name="config")
+    app.add_typer(db_app, name="db")
+
+
+def demo(
+    ctx: typer.Context,
+    directory: Annotated[Path | None, typer.Option("--dir", help="work in this new folder; else a fresh one")] = None,
+    seed: Annotated[int, typer.Option(help="of the made-up cluster")] = 2000,
+) -> None:
+    """Two nights of a made-up cluster on a private name server: the whole loop, in under a minute."""
+    from flex_api import demo as story
+
+    found = context(ctx)
+    folder = directory or Path(tempfile.mkdtemp(prefix="flex-demo-"))
+    output = story.run(folder, seed, found.say)
+    found.show(output, lambda console: console.print(f"\nReport: {output.report}", markup=False))
+
+
+def init(ctx: typer.Context, folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Write commented settings, a key, the name server's side and systemd units. Nothing is overwritten."""
+    found = context(ctx)
+    written, kept = starting.write(folder)
+    output = InitOutput(written=[str(path) for path in written], kept=[str(path) for path in kept])
+    found.show(output, lambda _: _say_init(found, output, folder))
+
+
+def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
+    for path in output.written:
+        found.say(f"wrote {path}")
+    for path in output.kept:
+        found.say(f"kept  {path}, which was there")
+    found.say(
+        f"\nNext: edit {folder / 'flex.toml'}, then `flex --config {folder / 'flex.toml'} db upgrade` and `… doctor`."
+    )
+
+
+def doctor(ctx: typer.Context) -> None:
+    """Check everything a night needs; nothing is changed."""
+    found = context(ctx)
+    output = DoctorOutput(checks=list(checking.checks(found.settings, now())))
+    found.show(output, lambda console: text.checks(console, output.checks))
+    if any(check.state == "fail" for check in output.checks):
+        raise typer.Exit(3)
+
+
+@config_app.command("check")
+def config_check(ctx: typer.Context) -> None:
+    """Name everything that is wrong with the settings file."""
+    found = context(ctx)
+    output = ConfigCheckOutput(file=str(found.path), problems=list(config.problems(found.path)))
+    found.show(output, lambda _: _say_problems(found, output))
+    if output.problems:
+        raise typer.Exit(3)
+
+
+def _say_problems(found: Context, output: ConfigCheckOutput) -> None:
+    for problem in output.problems:
+        found.say(f"{output.file}: {problem}")
+    if not output.problems:
+        found.say(f"{output.file}: good")
+
+
+@config_app.command("show")
+def config_show(ctx: typer.Context) -> None:
+    """Every setting in force, and whether it is the file's or the default."""
+    found = context(ctx)
+    given = config.given(found.path)
+    output = ConfigShowOutput(
+        file=str(found.path),
+        settings=config.masked(found.settings),
+        defaults=[name for name in config.flat(config.masked(found.settings)) if name not in given],
+    )
+    found.show(output, lambda _: _say_settings(found, output))
+
+
+def _say_settings(found: Context, output: ConfigShowOutput) -> None:
+    for name, value in config.flat(output.settings).items():
+        origin = "default" if name in output.defaults else "file"
+        found.say(f"{name} = {json.dumps(value)}   # {origin}")
+
+
+@config_app.command("schema")
+def config_schema() -> None:
+    """The JSON Schema of the settings file."""
+    typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
+
+
+@db_app.command("upgrade")
+def db_upgrade(ctx: typer.Context) -> None:
+    """Make the database, or bring it to this version. Safe to run again."""
+    found = context(ctx)
+    migrate.upgrade(found.settings.database.url)
+    _show_database(found)
+
+
+@db_app.command("status")
+def db_status(ctx: typer.Context) -> None:
+    """Which version the database has, and which this FLEX wants."""
+    _show_database(context(ctx))
+
+
+def _show_database(found: Context) -> None:
+    revision, head = migrate.revision(found.settings.database.url)
+    output = DatabaseOutput(revision=revision or "", head=head)
+    state = "up to date" if revision == head else "run `flex db upgrade`"
+    found.show(output, lambda console: console.print(f"{revision or 'no database'}: {state}", markup=False))
+
+
+@db_app.command("backup")
+def db_backup(ctx: typer.Context, to: Annotated[Path, typer.Argument(metavar="FILE")]) -> None:
+    """Copy a SQLite database while it is in use."""
+    found = context(ctx)
+    migrate.backup(found.settings.database.url, to)
+    found.say(f"wrote {to}")
+
+
+def serve(
+    ctx: typer.Context,
+    listen: Annotated[str, typer.Option(help="host:port; else api.listen of the settings")] = "",
+) -> None:
+    """Serve the pages and the API."""
+    from flex_api import serving
+
+    found = context(ctx)
+    serving.serve(found.settings, listen or found.settings.api.listen, found.say)
+
+
+def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")]) -> None:
+    """Print the completion script of a shell; source it from its start-up file."""
+    from typer.completion import get_completion_script
+
+    if shell not in SHELLS:
+        raise BadInput(
+            f"a completion script for {shell!r}",
+            f"there are scripts for {', '.join(SHELLS)}",
+            kept="nothing was printed",
+            advice="name one of them",
+        )
+    typer.echo(get_completion_script(prog_name="flex", complete_var="_FLEX_COMPLETE", shell=shell))
+
+
+def version(ctx: typer.Context) -> None:
+    """Versions of FLEX and of what it stands on."""
+    import highspy
+
+    from flex_dns.named import version as named_version
+
+    found = context(ctx)
+    output = VersionOutput(
+        version=flex.__version__,
+        engine="native" if engine.NATIVE else "python",
+        engine_note=engine.WHY_NOT,
+        python=platform.python_version(),
+        solver=f"HiGHS {highspy.Highs().version()}",
+        database_revision=migrate.head(),
+        named=named_version() or "not installed",
+    )
+    found.show(output, lambda _: _say_version(found, output))
+
+
+def _say_version(found: Context, output: VersionOutput) -> None:
+    found.say(f"flex {output.version} ({output.engine} loops, Python {output.python}, {output.solver}, {output.named})")
+    if output.engine_note:
+        found.say(f"note: {output.engine_note}")
+
+
+@config_app.command("outputs", hidden=True)
+def config_outputs(folder: Path) -> None:
+    """Write the JSON Schema of everything `-o json` prints."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for verb, model in OUTPUTS.items():
+        path = folder / f"{verb.replace(' ', '-')}.json"
+        path.write_text(json.dumps(model.model_json_schema(), indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,269 @@
+"""The verbs of a night: ingest, plan, apply, rollback, verify, run, report, history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import Progress as Bar
+
+from flex.domain import Cycle
+from flex.errors import Held, NoData, Unknown
+from flex_api import nightly, present, reporting, text
+from flex_api.cli.common import Context, context, now
+from flex_api.schemas import IngestOutput, PlanOutput, ReportOutput, RunOutput, RunsOutput, SourceRow
+from flex_api.wiring import World, world
+from flex_logs_ingest.read import FileReport, Progress
+
+AsOf = Annotated[
+    datetime | None,
+    typer.Option(
+        "--as-of", formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"], help="take this for the present (UTC); to try old logs"
+    ),
+]
+Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")]
+
+plan_app = typer.Typer(help="Make a plan and show it; nothing but the journal changes.", rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    for verb in (ingest, apply, rollback, verify, run, report, history):
+        app.command()(verb)
+    app.add_typer(plan_app, name="plan", invoke_without_command=True)
+
+
+@contextmanager
+def opened(found: Context, as_of: datetime | None = None) -> Iterator[World]:
+    """The settings' world, with a progress bar where a person watches."""
+    clock = (lambda: as_of.replace(tzinfo=UTC)) if as_of else now
+    with _progress(found) as told:
+        yield world(found.settings, clock, say=found.say, progress=told)
+
+
+@contextmanager
+def _progress(found: Context) -> Iterator[Progress]:
+    if found.progress is None:
+        yield lambda *_: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=found.progress, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def told(source: str, path: str, done: int, total: int) -> None:
+            if path not in tasks:
+                tasks[path] = bar.add_task(Path(path).name, total=total)
+            bar.update(tasks[path], completed=done, total=total)
+
+        yield told
+
+
+def ingest(ctx: typer.Context) -> None:
+    """Read what is new in the access logs; every line is counted once."""
+    found = context(ctx)
+    with opened(found) as here, nightly.lease(here, "ingest"):
+        output = ingest_output(nightly.ingest(here))
+    found.show(output, lambda console: text.ingest(console, output))
+
+
+def ingest_output(files: tuple[FileReport, ...]) -> IngestOutput:
+    rows = [
+        SourceRow(
+            source=file.source,
+            path=file.path,
+            format=file.format,
+            outcome=f"{file.outcome}: {file.note}" if file.note else file.outcome,
+            new_bytes=file.new_bytes,
+            lines=dict(file.lines),
+            bad_samples=list(file.samples),
+            last_line=present.moment(file.last_time),
+        )
+        for file in files
+    ]
+    return IngestOutput(files=rows, new_bytes=sum(file.new_bytes for file in files), lines=reporting.lines(files))
+
+
+@plan_app.callback()
+def plan(ctx: typer.Context, as_of: AsOf = None, detailed_exitcode: Detailed = False, diff: bool = False) -> None:
+    """Make a plan from the logs read so far and show it. DNS is read, never written."""
+    if ctx.invoked_subcommand:
+        return
+    found = context(ctx)
+    with opened(found, as_of) as here, nightly.lease(here, "plan"):
+        nightly.learn(here)
+        cycle = nightly.propose(here).cycle
+    _show(found, cycle, diff=diff)
+    if detailed_exitcode and (cycle.changes or cycle.moves):
+        raise typer.Exit(10)
+
+
+@plan_app.command("list")
+def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
+    """The latest plans, newest first."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = present.plans_output(here.store.cycles(limit))
+    found.show(output, lambda console: text.plans(console, output))
+
+
+@plan_app.command("show")
+def plan_show(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]) -> None:
+    """One plan whole, with the changes in DNS."""
+    found = context(ctx)
+    with opened(found) as here:
+        cycle = here.store.cycle(plan_id)
+    _show(found, cycle, diff=True)
+
+
+@plan_app.command("discard")
+def plan_discard(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]) -> None:
+    """Put a plan aside; it can not be applied any more."""
+    found = context(ctx)
+    with opened(found) as here, nightly.lease(here, "discard"):
+        cycle = here.store.cycle(plan_id)
+        if cycle.state not in ("proposed", "failed"):
+            raise Held(
+                f"discarding {cycle.id}",
+                f"it is {cycle.state}",
+                kept="nothing was changed",
+                advice="to undo an applied plan: `flex rollback`",
+            )
+        cycle = replace(cycle, state="discarded")
+        here.store.update(cycle)
+    _show(found, cycle)
+
+
+def apply(
+    ctx: typer.Context,
+    plan_id: Annotated[
+        str, typer.Argument(metavar="PLAN", help="its id or the beginning of it; none for the latest")
+    ] = "",
+    checksum: Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")] = "",
+    force: Annotated[list[str] | None, typer.Option(metavar="RULE", help="go over this limit; may be repeated")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="finish what an interrupted run began")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would be sent")] = False,
+    as_of: AsOf = None,
+) -> None:
+    """Push a plan to the name server as it was approved, and check what the servers answer."""
+    found = context(ctx)
+    with opened(found, as_of) as here:
+        if dry_run:
+            _show(found, _wanted(here, plan_id), diff=True)
+            return
+        if resume:
+            _resume(found, here)
+            return
+        cycle_id = _wanted(here, plan_id).id
+        with nightly.lease(here, f"apply {cycle_id}"):
+            cycle = nightly.apply(here, cycle_id, force=force or [], checksum=checksum)
+    _show(found, cycle)
+
+
+def _resume(found: Context, here: World) -> None:
+    """Taking the lease finishes what was begun."""
+    begun = [cycle.id for cycle in here.store.cycles() if cycle.state == "applying"]
+    with nightly.lease(here, "resume"):
+        ended = [here.store.cycle(cycle_id) for cycle_id in begun]
+    for cycle in ended:
+        _show(found, cycle)
+    if not begun:
+        found.say("No plan was being applied; there is nothing to finish.")
+
+
+def _wanted(here: World, plan_id: str) -> Cycle:
+    if plan_id:
+        return here.store.cycle(plan_id)
+    latest = here.store.cycles(1)
+    if not latest:
+        raise NoData("the latest plan", "there is none", kept="nothing was changed", advice="make one with `flex plan`")
+    return latest[0]
+
+
+def rollback(
+    ctx: typer.Context,
+    to: Annotated[str, typer.Option(metavar="PLAN", help="the partition of this plan; none for the one before")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="make and show the plan, apply nothing")] = False,
+    force: Annotated[list[str] | None, typer.Option(metavar="RULE")] = None,
+    as_of: AsOf = None,
+) -> None:
+    """Go back to an earlier partition: an ordinary plan under the same guards."""
+    found = context(ctx)
+    with opened(found, as_of) as here, nightly.lease(here, "rollback"):
+        cycle = nightly.go_back(here, to or _one_before(here)).cycle
+        if not dry_run:
+            cycle = nightly.apply(here, cycle.id, force=force or [])
+    _show(found, cycle, diff=dry_run)
+
+
+def _one_before(here: World) -> str:
+    in_force, _ = here.store.placement()
+    earlier = [cycle.id for cycle in here.store.cycles(1000) if cycle.state == "applied" and cycle.id != in_force]
+    if not earlier:
+        raise Unknown(
+            "the partition before the one in force",
+            "there is none",
+            kept="nothing was changed",
+            advice="`flex plan list` shows every plan",
+        )
+    return earlier[0]
+
+
+def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
+    """Ask every name server for the partition in force and show where they differ."""
+    found = context(ctx)
+    with opened(found) as here:
+        partition, verdicts = nightly.verify(here)
+    output = present.verify_output(partition, verdicts)
+    found.show(output, lambda console: text.verdicts(console, output.servers))
+    if not all(verdict.agrees for verdict in verdicts):
+        raise typer.Exit(10 if detailed_exitcode else 32)
+
+
+def run(ctx: typer.Context, as_of: AsOf = None) -> None:
+    """The nightly run: ingest, profile, plan, apply within the limits, verify, report."""
+    found = context(ctx)
+    with opened(found, as_of) as here:
+        night = nightly.run(here)
+        path = reporting.write(here, night.cycle, night.files)
+        stored = next(run for run in here.store.runs() if run.id == night.run.id)
+    output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(path))
+    found.show(output, lambda console: text.plan(console, present.plan_output(night.cycle)))
+    found.say(f"\nReport: {path}")
+    if night.waiting and here.settings.cluster.mode != "shadow":
+        raise typer.Exit(22)
+
+
+def report(
+    ctx: typer.Context,
+    plan_id: Annotated[str, typer.Argument(metavar="PLAN", help="none for the latest")] = "",
+    to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
+) -> None:
+    """Write the report of a plan as one HTML file that opens anywhere."""
+    found = context(ctx)
+    with opened(found) as here:
+        path = reporting.write(here, _wanted(here, plan_id), (), to)
+    found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path), markup=False))
+
+
+def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
+    """The latest runs, newest first."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = RunsOutput(items=[present.run_row(run) for run in here.store.runs(limit)])
+    found.show(output, lambda console: text.runs(console, output))
+
+
+def _show(found: Context, cycle: Cycle, *, diff: bool = False) -> None:
+    output: PlanOutput = present.plan_output(cycle)
+    found.show(output, lambda console: text.plan(console, output, diff=diff))

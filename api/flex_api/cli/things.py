@@ -1,0 +1,209 @@
+"""The verbs about things: sites and nodes, and what people wish for them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from flex import cycle as cycles
+from flex.domain import NodeState, Pin
+from flex.errors import BadInput
+from flex.problem import unknown_node, unknown_site
+from flex_api import nightly, present, text
+from flex_api.cli.common import Context, context, now
+from flex_api.cli.night import opened
+from flex_api.schemas import NodesOutput, PinOutput, SitesOutput
+from flex_api.wiring import World
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="check the wish, change nothing")]
+Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
+SiteName = Annotated[str, typer.Argument(metavar="SITE")]
+NodeName = Annotated[str, typer.Argument(metavar="NODE")]
+
+sites_app = typer.Typer(
+    help="Sites: what they ask for, where they are, and pins.", no_args_is_help=True, rich_markup_mode=None
+)
+nodes_app = typer.Typer(help="Nodes: their load and state.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(sites_app, name="sites")
+    app.add_typer(nodes_app, name="nodes")
+
+
+@sites_app.command("list")
+def sites_list(ctx: typer.Context) -> None:
+    """Every site, busiest first."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = _sites(here)
+    found.show(output, lambda console: text.sites(console, output))
+
+
+@sites_app.command("show")
+def sites_show(ctx: typer.Context, site: SiteName) -> None:
+    """One site: what it asks of its nodes, and where it is."""
+    found = context(ctx)
+    with opened(found) as here:
+        every = _sites(here)
+    rows = [row for row in every.items if row.site == site]
+    if not rows:
+        raise unknown_site(site, [row.site for row in every.items])
+    output = every.model_copy(update={"items": rows})
+    found.show(output, lambda console: text.sites(console, output))
+
+
+def _sites(here: World) -> SitesOutput:
+    kept = here.store.profiles()
+    _, placement = here.store.placement()
+    if kept is None:
+        return SitesOutput(period_start=None, period_end=None, items=[])
+    period, profiles, _ = kept
+    return present.sites_output(profiles, placement, here.store.pins(), (period.start, period.end))
+
+
+@sites_app.command("pin")
+def sites_pin(
+    ctx: typer.Context,
+    site: SiteName,
+    nodes: Annotated[str, typer.Option(help="must be on all of these: n1,n2")] = "",
+    min_replicas: Annotated[int, typer.Option(min=1, help="on at least so many nodes")] = 1,
+    until: Annotated[str, typer.Option(metavar="TIME", help="ends by itself, such as 2026-12-01T06:00Z")] = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+) -> None:
+    """Keep a site on given nodes, or on at least so many, from the next plan on."""
+    found = context(ctx)
+    wanted = tuple(name.strip() for name in nodes.split(",") if name.strip())
+    pin = Pin(site, wanted, min_replicas, _until(until), reason)
+    with opened(found) as here:
+        _refuse_impossible(here, pin)
+        if not dry_run:
+            here.store.put_pin(pin)
+    _show_pin(found, pin, pinned=True, dry_run=dry_run)
+
+
+@sites_app.command("unpin")
+def sites_unpin(ctx: typer.Context, site: SiteName, dry_run: DryRun = False) -> None:
+    """Take a pin back."""
+    found = context(ctx)
+    with opened(found) as here:
+        pins = {pin.site: pin for pin in here.store.pins()}
+        if site not in pins:
+            raise BadInput(
+                f"unpinning {site!r}",
+                f"there is no pin on it; pinned are {', '.join(sorted(pins)) or 'no sites'}",
+                kept="nothing was changed",
+                advice="`flex sites list` shows every pin",
+            )
+        if not dry_run:
+            here.store.drop_pin(site)
+    _show_pin(found, pins[site], pinned=False, dry_run=dry_run)
+
+
+def _refuse_impossible(here: World, pin: Pin) -> None:
+    """Building the next problem with this pin in it says what is wrong with it."""
+    if not pin.nodes and pin.min_replicas == 1:
+        raise BadInput(
+            f"a pin on {pin.site}",
+            "it names no nodes and no number of replicas",
+            kept="nothing was changed",
+            advice="give --nodes, --min-replicas or both",
+        )
+    facts = nightly.facts(here)
+    others = tuple(other for other in facts.pins if other.site != pin.site)
+    cycles.build(cycles.with_pins(facts, (*others, pin)), here.rules)
+
+
+def _until(given: str) -> datetime | None:
+    if not given:
+        return None
+    try:
+        moment = datetime.fromisoformat(given)
+    except ValueError as error:
+        raise _bad_until(given, str(error)) from error
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment <= now():
+        raise _bad_until(given, "that is in the past")
+    return moment.astimezone(UTC)
+
+
+def _bad_until(given: str, answer: str) -> BadInput:
+    return BadInput(f"--until {given}", answer, kept="nothing was changed", advice="write it as 2026-12-01T06:00Z")
+
+
+def _show_pin(found: Context, pin: Pin, *, pinned: bool, dry_run: bool) -> None:
+    output = PinOutput(
+        site=pin.site,
+        pinned=pinned,
+        nodes=list(pin.nodes),
+        min_replicas=pin.min_replicas,
+        until=pin.until,
+        reason=pin.reason,
+        dry_run=dry_run,
+    )
+    found.show(output, lambda console: console.print(_pin_line(output), markup=False))
+
+
+def _pin_line(output: PinOutput) -> str:
+    would = "would be " if output.dry_run else "is "
+    if not output.pinned:
+        return f"{output.site} {would}free again from the next plan on."
+    to = f" to {', '.join(output.nodes)}" if output.nodes else ""
+    least = f", on at least {output.min_replicas} nodes" if output.min_replicas > 1 else ""
+    until = f" until {output.until:%Y-%m-%d %H:%M} UTC" if output.until else ""
+    return f"{output.site} {would}pinned{to}{least}{until} from the next plan on."
+
+
+@nodes_app.command("list")
+def nodes_list(ctx: typer.Context) -> None:
+    """Every node, its state and its load under the partition in force."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = _nodes(here)
+    found.show(output, lambda console: text.nodes(console, output))
+
+
+def _nodes(here: World) -> NodesOutput:
+    base, placement = here.store.placement()
+    return present.nodes_output(here.nodes, placement, here.store.cycle(base) if base else None)
+
+
+@nodes_app.command("drain")
+def nodes_drain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Move everything off a node with the next plan; it goes on serving until then."""
+    _set_state(ctx, node, "draining", reason, dry_run)
+
+
+@nodes_app.command("undrain")
+def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Give a node sites again, from the next plan on."""
+    _set_state(ctx, node, "active", reason, dry_run)
+
+
+def _set_state(ctx: typer.Context, node: str, state: NodeState, reason: str, dry_run: bool) -> None:
+    found = context(ctx)
+    with opened(found) as here:
+        known = [one.name for one in here.nodes]
+        if node not in known:
+            raise unknown_node(node, known)
+        _refuse_last(here, node, state)
+        if not dry_run:
+            here.store.set_node_state(node, state)
+        output = _nodes(here)
+    found.show(output, lambda console: text.nodes(console, output))
+    if reason:
+        found.say(f"reason: {reason}")
+
+
+def _refuse_last(here: World, node: str, state: NodeState) -> None:
+    others = [one.name for one in here.nodes if one.state == "active" and one.name != node]
+    if state != "active" and not others:
+        raise BadInput(
+            f"taking {node} out of service",
+            "no other node is active, so its sites would have nowhere to go",
+            kept="nothing was changed",
+            advice="add a node, or undrain another one first",
+        )

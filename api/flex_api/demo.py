@@ -1,0 +1,199 @@
+"""Two nights of a made-up cluster, from log lines to DNS answers, on a name server of its own.
+
+Everything happens below one folder and on loopback. The nights go through the same code as real ones: the settings
+are a file, the logs are files, the name server is BIND, the database is SQLite.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from flex import engine
+from flex.errors import BadInput
+from flex.sim import logs, twin
+from flex.sim.logs import LogSource
+from flex.sim.twin import Hosting
+from flex.store import migrate
+from flex_api import nightly, present, reporting, settings, text, words
+from flex_api.schemas import DemoOutput, NightRow, PlanOutput
+from flex_api.settings import Settings
+from flex_api.wiring import World, world
+from flex_dns.key import Key, make_key
+from flex_dns.named import PrivateNamed
+
+ZONE = "hosting.example."
+NODES = ("n1", "n2", "n3", "n4")
+RAM = 80 * 2**20
+REQUESTS = 75_000
+FIRST_DAY = date(2026, 3, 2)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What both nights share: where, which name server and key, and how to tell a person."""
+
+    folder: Path
+    server: PrivateNamed
+    key: Key
+    rng: np.random.Generator
+    say: Say
+
+
+def run(folder: Path, seed: int, say: Say) -> DemoOutput:
+    """Raises BadInput when the folder holds something already; nothing outside it is touched."""
+    started = time.monotonic()
+    _claim(folder)
+    say(f"FLEX demo in {folder}")
+    if engine.NATIVE is None:
+        say(f"Running on the Python loops, which are slower: {engine.WHY_NOT}.")
+    rng = np.random.default_rng(seed)
+    key = make_key("flex-update")
+    say("Starting a private BIND 9 on loopback for the zone hosting.example …")
+    with PrivateNamed(folder / "named", [ZONE], key) as server:
+        say(f"  it answers on 127.0.0.1 port {server.port}; updates are signed with a key made for it")
+        stage = Stage(folder, server, key, rng, say)
+        hosting = twin.hosting(rng, ZONE)
+        first, here = _night(stage, hosting, FIRST_DAY, None)
+        second, here = _night(stage, twin.drift(hosting, rng), FIRST_DAY + timedelta(days=1), here)
+        path = reporting.write(here, here.store.cycles(1)[0])
+    seconds = time.monotonic() - started
+    say(_ending(second, seconds))
+    return DemoOutput(directory=str(folder), report=str(path), nights=[first, second], seconds=seconds)
+
+
+def _claim(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        used = any(folder.iterdir())
+    except OSError as error:
+        raise _unusable(folder, str(error.strerror or error)) from error
+    if used:
+        raise _unusable(folder, "there is something in it")
+
+
+def _unusable(folder: Path, answer: str) -> BadInput:
+    return BadInput(
+        f"a demo in {folder}", answer, kept="nothing was written", advice="name a new folder with --dir, or none"
+    )
+
+
+def _night(stage: Stage, hosting: Hosting, day: date, before: World | None) -> tuple[NightRow, World]:
+    """A day's traffic under the partition in force, then the night that follows it."""
+    started = time.monotonic()
+    stage.say(f"\nA day of traffic, {day:%d %B %Y}")
+    sources = _traffic(stage, hosting, day, before)
+    here = _world(
+        stage, hosting, sources, datetime(day.year, day.month, day.day, 2, 17, tzinfo=UTC) + timedelta(days=1)
+    )
+    stage.say("\nThe night after it")
+    night = nightly.run(here)
+    lines = reporting.lines(night.files)
+    output = present.plan_output(night.cycle)
+    _tell(stage.say, here, output, lines, len(night.files))
+    return NightRow(plan=output, lines=lines, seconds=time.monotonic() - started), here
+
+
+def _traffic(stage: Stage, hosting: Hosting, day: date, before: World | None) -> tuple[LogSource, ...]:
+    accesses = twin.night(hosting, day, REQUESTS, stage.rng)
+    placement = before.store.placement()[1] if before else None
+    sources = logs.write(stage.folder / "logs", hosting, accesses, NODES, stage.rng, placement=placement)
+    how = "DNS sends each visitor to the site's own node" if before else "every node serves every site in turn"
+    stage.say(f"  {REQUESTS:,} requests for {len(hosting.sites)} sites on {len(NODES)} nodes; {how}")
+    return sources
+
+
+def _world(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...], now: datetime) -> World:
+    """The settings written to a file and read back, as an operator's would be."""
+    path = stage.folder / "flex.toml"
+    path.write_text(_settings(stage, hosting, sources), encoding="utf-8")
+    (stage.folder / "sites").write_text("\n".join(hosting.sites) + "\n", encoding="utf-8")
+    loaded: Settings = settings.load(path)
+    migrate.upgrade(loaded.database.url)
+    return replace(world(loaded, lambda: now), say=lambda line: stage.say(f"  {line}"))
+
+
+def _settings(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...]) -> str:
+    key_file = stage.folder / "flex.key"
+    if not key_file.exists():
+        key_file.touch(mode=0o600)
+        key_file.write_text(stage.key.text(), encoding="utf-8")
+    nodes = "".join(
+        f'[[node]]\nname = "{name}"\naddresses = ["192.0.2.{number}", "2001:db8::{number}"]\nram = {RAM}\n\n'
+        for number, name in enumerate(NODES, start=11)
+    )
+    globs = "".join(
+        f'[[ingest.source]]\nglob = "{source.glob}"\nnode = "{source.node}"\n'
+        + (f'site = "{source.site}"\n' if source.site else "")
+        + "\n"
+        for source in sources
+    )
+    aliases = "".join(f'"{other}" = "{site}"\n' for other, site in logs.aliases(hosting).items())
+    return f"""\
+# The settings of the demo, as `flex init` would write them for a real cluster.
+schema = 1
+
+[cluster]
+name = "demo"
+mode = "auto"
+
+[database]
+url = "sqlite:///flex.db"
+
+{nodes}[ingest]
+directory = "partials"
+sites_file = "sites"
+
+{globs}[ingest.aliases]
+{aliases}
+[dns]
+server = "127.0.0.1"
+port = {stage.server.port}
+key_file = "flex.key"
+zones = ["{ZONE}"]
+
+[report]
+dir = "reports"
+"""
+
+
+def _tell(say: Say, here: World, output: PlanOutput, lines: dict[str, int], files: int) -> None:
+    say(f"  read      {text.lines(lines).rstrip('.')} from {words.count(files, 'file')}")
+    say(f"  plan      {text.moved(output)}")
+    say(f"  balance   worst node {words.share(output.after.worst_ratio)} off its fair share{_before(output)}")
+    say(f"  DNS       {_dns(output)}")
+    for forecast in output.forecasts:
+        rate = f"{forecast.operations_per_second:,.0f} requests a second"
+        say(f"  predicted {forecast.policy:<12} {words.share(forecast.miss_ratio):>6} of requests from disk, {rate}")
+    moves = [move for move in output.moves if move.source]
+    for move in moves[:12]:
+        cold = words.size(move.cold_bytes)
+        say(f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  {move.reason}")
+
+
+def _before(output: PlanOutput) -> str:
+    return f", was {words.share(output.before.worst_ratio)}" if output.before else ""
+
+
+def _dns(output: PlanOutput) -> str:
+    sent = sum(1 for zone in output.zones for line in zone.changes if line.startswith("+"))
+    agreed = sum(1 for verdict in output.verdicts if verdict.agrees)
+    checked = sum(verdict.checked for verdict in output.verdicts)
+    return (
+        f"{sent} record sets changed by signed updates; {agreed} of {len(output.verdicts)} servers agree on {checked}"
+    )
+
+
+def _ending(second: NightRow, seconds: float) -> str:
+    sites = len({move.site for move in second.plan.moves})
+    return (
+        f"\nDone in {seconds:.0f} s: the second night moved {words.count(sites, 'site')}; "
+        f"a partition from scratch would have moved {second.plan.moves_from_scratch}."
+    )

@@ -1,0 +1,131 @@
+"""Is everything there that a night needs? Each check says what it found and what to do about it. Nothing is changed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from flex import engine
+from flex.errors import FlexError
+from flex.store import migrate
+from flex_api import words
+from flex_api.schemas import CheckRow
+from flex_api.settings import Settings
+from flex_api.wiring import key, server, solver, sources
+from flex_dns import preflight
+from flex_logs_ingest.sources import paths
+
+# Less than this beside the partials and the database makes a night a gamble.
+ROOM = 10**9
+
+
+def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
+    yield _engine()
+    yield _solver(settings)
+    yield _database(settings)
+    yield _nodes(settings)
+    yield from _logs(settings, now)
+    yield _sites(settings)
+    yield _room(settings.ingest.directory)
+    yield from _dns(settings)
+
+
+def _engine() -> CheckRow:
+    if engine.NATIVE:
+        return _ok("engine", "native loops")
+    return _warn("engine", f"Python loops: {engine.WHY_NOT}", "install flex-native for large logs")
+
+
+def _solver(settings: Settings) -> CheckRow:
+    try:
+        solver(settings.solver.engine)
+    except FlexError as error:
+        return _fail("solver", error)
+    return _ok("solver", settings.solver.engine)
+
+
+def _database(settings: Settings) -> CheckRow:
+    try:
+        revision, head = migrate.revision(settings.database.url)
+    except FlexError as error:
+        return _fail("database", error)
+    if revision != head:
+        return CheckRow(
+            name="database",
+            state="fail",
+            detail=f"it is at {revision or 'nothing'}, this FLEX wants {head}",
+            advice="flex db upgrade",
+        )
+    return _ok("database", f"up to date ({head})")
+
+
+def _nodes(settings: Settings) -> CheckRow:
+    addresses = [address for node in settings.node for address in node.addresses]
+    twice = sorted({address for address in addresses if addresses.count(address) > 1})
+    if not settings.node:
+        return _warn("nodes", "there are none", "add a [[node]] for each machine that serves sites")
+    if twice:
+        return _warn("nodes", f"{twice[0]} belongs to more than one", "give each node addresses of its own")
+    return _ok("nodes", f"{words.count(len(settings.node), 'node')}, {len(addresses)} addresses")
+
+
+def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
+    if not settings.ingest.source:
+        yield _warn("logs", "there is no source", "add an [[ingest.source]] for each node")
+    for source in sources(settings):
+        name = f"logs of {source.node}"
+        newest = max((Path(path).stat().st_mtime for path in paths(source)), default=None)
+        if newest is None:
+            yield _warn(name, f"nothing matches {', '.join(source.globs)}", "correct the glob, or let the logs arrive")
+            continue
+        written = datetime.fromtimestamp(newest, UTC)
+        said = f"{words.count(len(paths(source)), 'file')}, last written {words.ago(written, now)}"
+        if now - written > settings.profile.max_age:
+            yield _warn(name, said, "let the logs arrive: with old ones the partition stays as it is")
+        else:
+            yield _ok(name, said)
+
+
+def _sites(settings: Settings) -> CheckRow:
+    if settings.ingest.sites_file is None:
+        detail = "any host name that a server logs becomes a site"
+        return _warn(
+            "hosted sites", detail, "list your sites in ingest.sites_file if your logs hold names visitors sent"
+        )
+    return _ok("hosted sites", f"those in {settings.ingest.sites_file}")
+
+
+def _room(directory: Path) -> CheckRow:
+    there = next(folder for folder in (directory, *directory.parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    if free < ROOM:
+        return _warn("disk", f"{words.size(free)} free at {there}", "make room: a full disk stops the night")
+    return _ok("disk", f"{words.size(free)} free at {there}")
+
+
+def _dns(settings: Settings) -> Iterator[CheckRow]:
+    if not settings.dns.zones:
+        yield _warn("DNS", "there is no zone", "name the zones of your sites in dns.zones")
+        return
+    try:
+        key(settings)
+    except FlexError as error:
+        yield _fail("DNS key", error)
+        return
+    for zone in settings.dns.zones:
+        for check in preflight.preflight(server(settings), zone):
+            yield CheckRow(name=f"{zone} {check.name}", state=check.state, detail=check.detail, advice=check.advice)
+
+
+def _ok(name: str, detail: str) -> CheckRow:
+    return CheckRow(name=name, state="ok", detail=detail, advice="")
+
+
+def _warn(name: str, detail: str, advice: str) -> CheckRow:
+    return CheckRow(name=name, state="warn", detail=detail, advice=advice)
+
+
+def _fail(name: str, error: FlexError) -> CheckRow:
+    return CheckRow(name=name, state="fail", detail=str(error), advice=error.advice)

@@ -1,0 +1,43 @@
+"""Which of the names in the logs are sites of ours.
+
+A log may hold any name a visitor cared to send. With a list of the hosted sites, the list decides; a listed site that
+nobody visited is hosted all the same. Without one, every name that can be a host name counts.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from flex.errors import BadSetting
+from flex.tables import PROFILES
+
+HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+")
+
+
+def listed(path: Path) -> tuple[str, ...]:
+    """The sites of a file, one a line; # begins a comment."""
+    try:
+        rows = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(
+            f"ingest.sites_file = {str(path)!r}",
+            str(error),
+            kept="the partition in force stays",
+            advice="make the file readable, one site a line, or leave the setting out",
+        ) from error
+    names = (row.partition("#")[0].strip().lower().rstrip(".") for row in rows)
+    return tuple(sorted({name for name in names if name}))
+
+
+def only(profiles: pd.DataFrame, sites: tuple[str, ...] | None) -> tuple[pd.DataFrame, int]:
+    """The PROFILES of hosted sites, and how many other names there were."""
+    if sites is None:
+        ours = profiles["site"].str.fullmatch(HOST_NAME.pattern)
+        return profiles[ours].reset_index(drop=True), int((~ours).sum())
+    ours = profiles["site"].isin(list(sites))
+    silent = sorted(set(sites) - set(profiles["site"]))
+    idle = pd.DataFrame({name: silent if name == "site" else 0 for name in PROFILES.columns}, index=range(len(silent)))
+    return PROFILES.make(pd.concat([profiles[ours], idle], ignore_index=True)), int((~ours).sum())

@@ -1,0 +1,291 @@
+"""What a night does, step by step. Each verb of the command line is one of these steps; `run` is all of them.
+
+A step that changes something holds the cluster's one lease, so two never overlap. A run that was killed is
+finished by the next one: logs go on where their last reading ended, a half-applied plan is applied to its end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from flex import cycle as cycles
+from flex import profile
+from flex.cycle import Facts, Proposal
+from flex.domain import Breach, Cycle, Period, Run, Stage, Verdict
+from flex.errors import DnsError, FlexError, Held, NoData, PartlyApplied
+from flex.store import holder
+from flex_api import hosted, words
+from flex_api.wiring import World, sources
+from flex_logs_ingest import merge, read
+from flex_logs_ingest.read import FileReport
+
+# Long enough for the longest stage; a dead holder on the same machine is noticed at once all the same.
+LEASE = timedelta(hours=1)
+
+# Working sets on k replicas are kept for sites that ask for more than this share of a node.
+LARGE = 0.3
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """How a run went. `waiting` says why nothing was applied though there was something to apply."""
+
+    run: Run
+    files: tuple[FileReport, ...]
+    cycle: Cycle
+    waiting: str = ""
+
+
+@contextmanager
+def lease(world: World, purpose: str) -> Iterator[Run]:
+    """Hold the cluster's lease for a step, recorded as a run. Finishes first what a killed run left half-applied."""
+    started = world.clock()
+    run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder.me(), started, message=purpose)
+    for lost in world.store.begin(run, LEASE, started):
+        world.say(f"The run of {words.when(lost.started)} was interrupted; its work is taken up where it ended.")
+    outcome = replace(run, exit_code=1, message=f"{purpose}: interrupted")
+    try:
+        _finish_applying(world)
+        yield run
+        outcome = replace(run, exit_code=0)
+    except FlexError as error:
+        outcome = replace(run, exit_code=error.exit_code, message=f"{purpose}: {error}")
+        raise
+    finally:
+        world.store.end(replace(outcome, ended=world.clock()))
+
+
+def _finish_applying(world: World) -> None:
+    """Apply to its end what a killed run began; give it up where somebody changed the records meanwhile."""
+    for cycle in world.store.cycles():
+        if cycle.state != "applying":
+            continue
+        world.say(f"Plan {cycle.id} was being applied; finishing it first.")
+        try:
+            _carry_out(world, cycle)
+        except (PartlyApplied, DnsError) as error:
+            world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
+            placement = world.store.placement_of(cycle.id)
+            zones = world.settings.dns.zones
+            cycles.abandon(cycle, placement, nodes=world.nodes, zones=zones, target=world.target, store=world.store)
+
+
+def run(world: World) -> Night:
+    """The whole night. Raises what stopped it; everything before that is kept."""
+    with lease(world, "nightly") as record:
+        step = _Steps(world, record)
+        files = step("ingest", lambda: ingest(world), _said_of_files)
+        step("profile", lambda: learn(world), str)
+        made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
+        waiting = _waits(world, made.cycle)
+        if waiting:
+            world.say(waiting)
+            return Night(record, files, made.cycle, waiting)
+        applied = step("apply and verify", lambda: _carry_out(world, made.cycle), lambda cycle: cycle.state)
+        return Night(record, files, applied)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Runs a stage and keeps its record, whatever becomes of it."""
+
+    world: World
+    run: Run
+
+    def __call__(self, name: str, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
+        stage = Stage(name, self.world.clock())
+        self.world.store.beat(self.run.id, LEASE, stage.started)
+        self.world.store.stage(self.run.id, stage)
+        try:
+            result = work()
+        except FlexError as error:
+            self.world.store.stage(self.run.id, replace(stage, ended=self.world.clock(), outcome=str(error)))
+            raise
+        self.world.store.stage(self.run.id, replace(stage, ended=self.world.clock(), outcome=outcome(result)))
+        return result
+
+
+def _said_of_files(files: Sequence[FileReport]) -> str:
+    return f"{words.count(len(files), 'file')}, {words.count(sum(number for file in files for _, number in file.lines), 'new line')}"
+
+
+def ingest(world: World) -> tuple[FileReport, ...]:
+    """Read what is new in the logs; every line is counted once, whatever is killed when."""
+    settings = world.settings.ingest
+    return read.ingest(
+        sources(world.settings),
+        world.store,
+        settings.directory,
+        sample_limit=settings.sample_limit,
+        progress=world.progress,
+    )
+
+
+def learn(world: World) -> Period:
+    """Make and keep the profiles of the last complete days. Raises NoData when the logs are too old to act on."""
+    settings = world.settings
+    period = Period.days_before(world.clock(), settings.profile.window.days)
+    _refuse_old_logs(world, period)
+    directory = settings.ingest.directory
+    files = merge.files_of(world.store, directory, period)
+    hours = merge.hours_of(world.store, directory, period)
+    listed = settings.ingest.sites_file and hosted.listed(settings.ingest.sites_file)
+    profiles, strangers = hosted.only(profile.profiles(files, hours), listed or None)
+    if strangers:
+        world.say(f"{words.count(strangers, 'name')} in the logs are no sites of ours and were left out.")
+    large = _large_sites(world, profiles)
+    spreads = profile.spreads(files, large, most=max(len(world.nodes), 2))
+    world.store.put_profiles(period, profiles, spreads)
+    return period
+
+
+def propose(world: World) -> Proposal:
+    """Make a plan and keep it. Nothing but the journal changes."""
+    made = cycles.propose(
+        facts(world),
+        world.rules,
+        solver=world.solver,
+        scratch=world.scratch,
+        target=world.target,
+        now=world.clock(),
+    )
+    world.store.propose(made.cycle, made.placement)
+    return made
+
+
+def go_back(world: World, to: str) -> Proposal:
+    """A plan that leads back to an earlier partition, under the same guards as any other."""
+    earlier = world.store.placement_of(world.store.cycle(to).id)
+    made = cycles.go_back(
+        facts(world), world.rules, earlier, scratch=world.scratch, target=world.target, now=world.clock()
+    )
+    world.store.propose(made.cycle, made.placement)
+    return made
+
+
+def facts(world: World) -> Facts:
+    found = world.store.profiles()
+    if found is None:
+        raise NoData(
+            "making a plan",
+            "no profile of any site is there yet",
+            kept="nothing was changed",
+            advice="read the logs first: `flex ingest`",
+        )
+    period, profiles, spreads = found
+    base, placement = world.store.placement()
+    settings = world.settings.ingest
+    return Facts(
+        period=period,
+        profiles=profiles,
+        spreads=spreads,
+        sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit),
+        nodes=world.nodes,
+        pins=tuple(pin for pin in world.store.pins() if pin.holds(world.clock())),
+        base=base,
+        placement=placement,
+    )
+
+
+def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
+    """Carry out a plan as it was approved. Raises Held when a rule forbids it and was not forced by name."""
+    cycle = world.store.cycle(cycle_id)
+    if world.settings.cluster.mode == "shadow":
+        raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
+    if cycle.state in ("applied", "discarded"):
+        raise _held(cycle, f"it is {cycle.state} already", "make a new one with `flex plan`")
+    if checksum and not cycle.digest.startswith(checksum):
+        raise _held(
+            cycle, f"its checksum is {cycle.digest[:12]}, not {checksum}", "review it again with `flex plan show`"
+        )
+    if world.clock() - cycle.created > world.settings.safety.plan_expiry:
+        raise _held(cycle, f"it was made {words.ago(cycle.created, world.clock())}", "make a new one with `flex plan`")
+    if broken := [breach for breach in cycle.breaches if breach.rule not in force]:
+        raise _over_limits(cycle, broken)
+    return _carry_out(world, cycle)
+
+
+def verify(world: World) -> tuple[str, tuple[Verdict, ...]]:
+    """The partition in force, and what each name server says of it."""
+    base, placement = world.store.placement()
+    if not base:
+        raise NoData(
+            "verifying the partition in force",
+            "no plan was applied yet",
+            kept="nothing was changed",
+            advice="`flex plan`, then `flex apply`",
+        )
+    cycle = world.store.cycle(base)
+    return base, cycles.check(cycle, placement, world.nodes, world.settings.dns.ttl, world.target)
+
+
+def _carry_out(world: World, cycle: Cycle) -> Cycle:
+    return cycles.carry_out(
+        cycle,
+        world.store.placement_of(cycle.id),
+        nodes=world.nodes,
+        ttl=world.settings.dns.ttl,
+        target=world.target,
+        store=world.store,
+        now=world.clock(),
+    )
+
+
+def _waits(world: World, cycle: Cycle) -> str:
+    """Why this plan is not applied by itself; empty when it may be."""
+    if not cycle.changes and not cycle.moves:
+        return ""
+    mode = world.settings.cluster.mode
+    if mode == "shadow":
+        return f"Shadow mode: plan {cycle.id} was made and nothing was written."
+    if mode == "review":
+        return f"Plan {cycle.id} waits for a yes: `flex apply {cycle.id}`."
+    if cycle.breaches:
+        return f"Plan {cycle.id} waits for a yes: {'; '.join(str(breach) for breach in cycle.breaches)}."
+    return ""
+
+
+def _large_sites(world: World, profiles: profile.Frame) -> list[str]:
+    shares = profiles[["access_bytes", "working_set"]] / profiles[["access_bytes", "working_set"]].sum().clip(lower=1)
+    large = profiles["site"][(shares * len(world.nodes) > LARGE).any(axis=1)]
+    pinned = {pin.site for pin in world.store.pins() if max(pin.min_replicas, len(pin.nodes)) > 1}
+    return sorted(set(large) | (pinned & set(profiles["site"])))
+
+
+def _refuse_old_logs(world: World, period: Period) -> None:
+    """A silent node is a missing log until somebody says otherwise; its sites must not look idle."""
+    limit = world.settings.profile.max_age
+    newest: dict[str, datetime | None] = {}
+    for found in merge.coverage(world.store, period, sources(world.settings)):
+        newest[found.node] = max(filter(None, (newest.get(found.node), found.last_line)), default=None)
+    for node, last in sorted(newest.items()):
+        if last is None or world.clock() - last > limit:
+            raise _old_logs(period, node, last, limit)
+
+
+def _old_logs(period: Period, node: str, last: datetime | None, limit: timedelta) -> NoData:
+    said = f"its last line is of {words.when(last)}" if last else "no line of them was ever read"
+    return NoData(
+        f"profiles of {period}",
+        f"the logs of {node} are missing or older than {words.span(limit)} (profile.max_age): {said}",
+        kept="the partition in force stays",
+        advice="see that the logs arrive, or take the source out of the settings; `flex ingest` shows every file",
+    )
+
+
+def _held(cycle: Cycle, answer: str, advice: str) -> Held:
+    return Held(f"applying {cycle.id}", answer, kept="nothing was changed", advice=advice)
+
+
+def _over_limits(cycle: Cycle, broken: Sequence[Breach]) -> Held:
+    forced = " ".join(f"--force {breach.rule}" for breach in broken)
+    return _held(
+        cycle, "; ".join(str(breach) for breach in broken), f"to apply it all the same: flex apply {cycle.id} {forced}"
+    )

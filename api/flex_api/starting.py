@@ -1,0 +1,50 @@
+"""The first files of an installation: settings, a key, the name server's side of it, the nightly timer.
+
+What is there already is never overwritten, so it can be run again after an upgrade.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+from pathlib import Path
+
+from flex.errors import BadInput
+from flex_dns.key import make_key
+from flex_dns.snippet import bind_snippet
+
+KEY_NAME = "flex-update"
+ZONE = "hosting.example."
+# The key is for FLEX and for the name server's group, and for nobody else.
+KEY_MODE = 0o640
+
+
+def write(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files that were written, and those that were there before."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh = {name: content for name, content in _files().items() if not (folder / name).exists()}
+        for name, content in fresh.items():
+            _write(folder / name, content, KEY_MODE if name.endswith(".key") else 0o644)
+    except OSError as error:
+        raise BadInput(
+            f"writing the first files to {folder}",
+            str(error.strerror or error),
+            kept="files that were there are as they were",
+            advice="choose a folder you may write to, such as /etc/flex as root",
+        ) from error
+    written = [folder / name for name in fresh]
+    return written, [folder / name for name in _files() if name not in fresh]
+
+
+def _files() -> dict[str, str]:
+    starter = resources.files("flex_api") / "starter"
+    plain = {entry.name: entry.read_text(encoding="utf-8") for entry in starter.iterdir() if entry.name[0] != "_"}
+    return {**plain, "flex.key": make_key(KEY_NAME).text(), "named.conf.flex": bind_snippet(ZONE, KEY_NAME)}
+
+
+def _write(path: Path, content: str, mode: int) -> None:
+    """Created with its mode, so that a key is never readable by others, not even for a moment."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(content)

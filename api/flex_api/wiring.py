@@ -1,0 +1,143 @@
+"""Settings to real things: the one place that knows every edge. Nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from flex.cycle import Rules
+from flex.domain import Node
+from flex.errors import BadSetting
+from flex.ports import DnsTarget, Solver, Store
+from flex.problem import Budget
+from flex.store import open_store
+from flex_api.settings import Settings
+from flex_dns.key import Key, read_key
+from flex_dns.rfc2136 import Rfc2136Target, Server
+from flex_logs_ingest.read import Progress
+from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.sources import Source
+from flex_solver import SOLVERS
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything a run needs. `say` tells a person how it goes; `progress` follows the reading of logs."""
+
+    settings: Settings
+    store: Store
+    target: DnsTarget
+    solver: Solver
+    scratch: Solver
+    clock: Clock
+    say: Callable[[str], None]
+    progress: Progress
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return nodes(self.settings, self.store)
+
+    @property
+    def rules(self) -> Rules:
+        return rules(self.settings)
+
+
+def silent(*_: object) -> None:
+    """What a program that nobody watches says."""
+
+
+def world(
+    settings: Settings,
+    clock: Clock,
+    *,
+    say: Callable[[str], None] = silent,
+    progress: Progress = silent,
+) -> World:
+    return World(
+        settings=settings,
+        store=open_store(settings.database.url),
+        target=target(settings),
+        solver=solver(settings.solver.engine),
+        scratch=SOLVERS["scratch"],
+        clock=clock,
+        say=say,
+        progress=progress,
+    )
+
+
+def solver(name: str) -> Solver:
+    if name not in SOLVERS:
+        raise BadSetting(
+            f"solver.engine = {name!r}",
+            f"the solvers are {', '.join(SOLVERS)}",
+            kept="nothing was planned",
+            advice="choose one of them, or leave the setting out",
+        )
+    return SOLVERS[name]
+
+
+def nodes(settings: Settings, store: Store) -> tuple[Node, ...]:
+    """The nodes of the settings, in the state that somebody put them into."""
+    states = store.node_states()
+    return tuple(
+        Node(node.name, node.addresses, node.ram, node.capacity, states.get(node.name, "active"))
+        for node in settings.nodes()
+    )
+
+
+def rules(settings: Settings) -> Rules:
+    return Rules(
+        tolerance=settings.solver.tolerance,
+        trigger=settings.safety.trigger_imbalance,
+        margin=settings.safety.min_improvement,
+        replicate_above=settings.solver.replicate_above,
+        limits=settings.safety.limits(),
+        zones=settings.dns.zones,
+        owner=settings.owner,
+        ttl=settings.dns.ttl,
+        adopt=settings.dns.adopt,
+        budget=Budget(settings.solver.steps, settings.solver.time_limit.total_seconds()),
+    )
+
+
+def key(settings: Settings) -> Key:
+    if settings.dns.key_file is None:
+        raise BadSetting(
+            "signing updates for the name server",
+            "dns.key_file is not set",
+            kept="nothing was sent",
+            advice="`flex init DIR` makes a key and the BIND side of it",
+        )
+    return read_key(settings.dns.key_file)
+
+
+def target(settings: Settings) -> DnsTarget:
+    return Rfc2136Target(server(settings), settings.owner, tuple(_address(name) for name in settings.dns.verify))
+
+
+def server(settings: Settings) -> Server:
+    return Server(settings.dns.server, settings.dns.port, key(settings), settings.dns.timeout.total_seconds())
+
+
+def _address(name: str) -> tuple[str, int]:
+    host, colon, port = name.rpartition(":")
+    if colon and port.isdigit() and not host.endswith(":"):
+        return host.strip("[]"), int(port)
+    return name.strip("[]"), 53
+
+
+def sources(settings: Settings) -> tuple[Source, ...]:
+    aliases = settings.ingest.aliases
+    return tuple(
+        Source(
+            name=f"{source.node}:{','.join(source.globs)}",
+            globs=source.globs,
+            node=source.node,
+            format=source.format,
+            site=SiteRule(fixed=source.site or None, aliases=aliases),
+        )
+        for source in settings.ingest.source
+    )
