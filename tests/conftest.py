@@ -1,0 +1,28 @@
+"""What every test may ask for. Helpers of one area stand in the conftest.py beside its tests."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+from hypothesis import settings
+
+# Timings on a shared machine say nothing about a law. Where nobody watches, the same examples run every time.
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.load_profile("ci" if "CI" in os.environ else "here")
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A loopback port that nobody holds, neither on TCP nor on UDP: a name server wants both."""
+    while True:
+        with socket.socket(type=socket.SOCK_STREAM) as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram:
+            stream.bind(("127.0.0.1", 0))
+            port: int = stream.getsockname()[1]
+            try:
+                datagram.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
