@@ -1,0 +1,268 @@
+"""Reading logs: what is new in them, each line once, whatever is renamed, packed, truncated or killed in between.
+
+In go sources, the store's Segments and a directory, out comes a report per file; on the way each new stretch of a log
+leaves its counts in the directory (partials.py) and one entry in the store. The order is what makes it exact: the
+files are whole and on disk before the store hears of them, and the store learns of the counts and of how far the log
+was read in one transaction. Killed before it, nothing counts and the stretch is read again under the same name;
+killed after it, the log goes on behind it. Lines still being written wait for the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+from flex.domain import Segment, Stream
+from flex.errors import BadInput, NoData
+from flex.ports import Segments
+from flex_logs_ingest import partials
+from flex_logs_ingest.formats import detect, layout_of
+from flex_logs_ingest.scan import CLASSES, Counts, Scanner, new_scanner
+from flex_logs_ingest.sources import CHUNK, Log, Source, Unusable, paths, shown
+from flex_logs_ingest.stream import HEAD, TAIL, Mark, Start, segment_id, start
+
+Outcome = Literal["read", "nothing new", "copy", "empty", "changed", "unreadable", "unknown format", "nothing matches"]
+Progress = Callable[[str, str, int, int], None]
+
+FAILED: tuple[Outcome, ...] = ("unreadable", "unknown format", "nothing matches")
+LAST_DAY = 3_000_000
+# How much of a log the search for its format sees.
+LOOK = 2**16
+# A reading is recorded, and its memory given back, once it holds this many counts.
+ROWS = 1_000_000
+SAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file. `size` is what it takes on disk, `new_bytes` what was new in it, unpacked.
+
+    `note` gives the reason of an outcome that is not the usual one. Times are 0 when no line was new.
+    """
+
+    source: str
+    path: str
+    outcome: Outcome
+    note: str = ""
+    format: str = ""
+    packing: str = ""
+    size: int = 0
+    new_bytes: int = 0
+    lines: tuple[tuple[str, int], ...] = tuple((name, 0) for name in CLASSES)
+    samples: tuple[str, ...] = ()
+    first_time: int = 0
+    last_time: int = 0
+
+
+def ingest(
+    sources: Sequence[Source],
+    segments: Segments,
+    directory: Path,
+    *,
+    sample_limit: int = 2_000_000,
+    progress: Progress | None = None,
+    rows: int = ROWS,
+) -> tuple[FileReport, ...]:
+    """Count what is new in every file of every source; a report per file, sorted by path within its source.
+
+    A file that cannot be read is an outcome, not an error. Raises NoData when there is no file that could be read,
+    Busy while another run reads into the directory, NotWritten when the directory takes no more; what was counted
+    until then stays counted.
+    """
+    with partials.held(directory):
+        known = {segment.id for segment in segments.segments(0, LAST_DAY)}
+        partials.clear(directory, known)
+        reports: list[FileReport] = []
+        for source in sources:
+            reader = _Reader(source, segments, directory, known, sample_limit, rows, progress)
+            reports += reader.reports()
+    if all(report.outcome in FAILED for report in reports):
+        raise _nothing(reports)
+    return tuple(reports)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One source, while it is read: `streams` and `known` follow what the store holds."""
+
+    source: Source
+    segments: Segments
+    directory: Path
+    known: set[str]
+    sample_limit: int
+    rows: int
+    progress: Progress | None
+    streams: list[Stream] = field(default_factory=list)
+    heads: list[bytes] = field(default_factory=list)
+
+    def reports(self) -> list[FileReport]:
+        found = paths(self.source)
+        if not found:
+            return [FileReport(self.source.name, ", ".join(self.source.globs), "nothing matches")]
+        self.streams = list(self.segments.streams(self.source.name))
+        return sorted(map(self._file, self._oldest_first(found)), key=lambda report: report.path)
+
+    def format_of(self, look: bytes, first: bytes) -> str:
+        """Told by the log's first lines; by the new ones where the log begins with something else."""
+        if self.source.format != "auto":
+            return self.source.format
+        try:
+            return detect(look)
+        except (BadInput, NoData):
+            return detect(first)
+
+    def keep(self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts) -> bool:
+        """Whether it was not counted yet; then it is now."""
+        if segment.id in self.known:
+            return False
+        partials.write(self.directory, segment.id, counts)
+        if not self.segments.record(segment, stream, replaces):
+            return False
+        self.known.add(segment.id)
+        self.streams = [other for other in self.streams if other != replaces] + [stream]
+        return True
+
+    def tell(self, path: str, log: Log) -> None:
+        if self.progress:
+            self.progress(self.source.name, path, log.read_on_disk, log.size)
+
+    def _oldest_first(self, found: Sequence[str]) -> list[str]:
+        """Rotated logs before those still written: while one is copied, the copy is the shorter of the two."""
+        ages = []
+        for path in found:
+            try:
+                with Log(path) as log:
+                    self.heads.append(log.read(HEAD))
+                    ages.append((log.status.st_mtime_ns, path))
+            except Unusable:
+                ages.append((0, path))
+        return [path for _, path in sorted(ages)]
+
+    def _file(self, path: str) -> FileReport:
+        try:
+            with Log(path) as log:
+                return _Reading(self, log).report()
+        except Unusable as error:
+            return FileReport(self.source.name, shown(path), "unreadable", str(error))
+
+
+class _Reading:
+    """One log, while it is read: from where the store says, stretch by stretch, to its last whole line."""
+
+    def __init__(self, reader: _Reader, log: Log) -> None:
+        self._reader = reader
+        self._log = log
+        self._path = shown(log.path)
+        self._head = b""
+        self._format = ""
+        self._counted: list[Segment] = []
+
+    def report(self) -> FileReport:
+        look = self._log.read(LOOK)
+        self._head = look[:HEAD]
+        if not look:
+            return self._report("unreadable" if self._log.note else "empty")
+        begin = start(self._log, self._head, self._reader.streams, self._reader.heads)
+        if begin.copy:
+            return self._report("copy", begin.copy)
+        first = self._log.read(CHUNK) if self._log.seek(begin.offset) else b""
+        if b"\n" not in first and len(first) < CHUNK:
+            return self._report("nothing new")
+        try:
+            self._format = self._reader.format_of(look, first)
+            return self._report(self._count(begin, first))
+        except BadInput as error:
+            return self._report("unknown format", str(error))
+
+    def _count(self, begin: Start, first: bytes) -> Outcome:
+        scanner, mark = self._begun(begin)
+        for chunk in chain([first], self._log.chunks()):
+            scanner.feed(chunk)
+            mark.feed(chunk)
+            self._reader.tell(self._path, self._log)
+            if scanner.rows >= self._reader.rows and mark.open_size <= TAIL:
+                if stopped := self._record(begin, mark, scanner.finish()):
+                    return stopped
+                begin, rest = mark.start(self._stream(mark)), mark.open
+                scanner, mark = self._begun(begin)
+                scanner.feed(rest)
+                mark.feed(rest)
+        return self._record(begin, mark, scanner.finish()) or ("read" if self._counted else "nothing new")
+
+    def _begun(self, begin: Start) -> tuple[Scanner, Mark]:
+        reader = self._reader
+        return new_scanner(layout_of(self._format), reader.source.site, reader.sample_limit), Mark(begin, self._head)
+
+    def _record(self, begin: Start, mark: Mark, counts: Counts) -> Outcome | None:
+        """Files, then the store. None when that went well, else why reading stops here."""
+        assert counts.pending == mark.open_size, "the scanner and the mark disagree where the last whole line ends"
+        if mark.offset == begin.offset:
+            return None
+        if not self._log.begins_with(self._head):
+            return "changed"
+        stream = self._stream(mark)
+        segment = self._segment(begin, stream, counts)
+        if not self._reader.keep(segment, stream, begin.stream, counts):
+            return "copy"
+        self._counted.append(segment)
+        return None
+
+    def _stream(self, mark: Mark) -> Stream:
+        return mark.stream(self._reader.source.name, self._path)
+
+    def _segment(self, begin: Start, stream: Stream, counts: Counts) -> Segment:
+        days = counts.hours["hour"] // 24
+        return Segment(
+            id=segment_id(begin, stream),
+            source=self._reader.source.name,
+            node=self._reader.source.node,
+            path=self._path,
+            format=self._format,
+            first_byte=begin.offset,
+            last_byte=stream.offset,
+            first_day=int(days.min()) if len(days) else 0,
+            last_day=int(days.max()) if len(days) else 0,
+            first_time=counts.first_time,
+            last_time=counts.last_time,
+            lines=tuple(counts.lines.items()),
+            samples=counts.bad,
+        )
+
+    def _report(self, outcome: Outcome, note: str = "") -> FileReport:
+        return FileReport(
+            source=self._reader.source.name,
+            path=self._path,
+            outcome=outcome,
+            note=note or self._log.note,
+            format=self._format,
+            packing=self._log.packing,
+            size=self._log.size,
+            new_bytes=sum(segment.last_byte - segment.first_byte for segment in self._counted),
+            lines=added_lines(self._counted),
+            samples=tuple(sample for segment in self._counted for sample in segment.samples)[:SAMPLES],
+            first_time=min((segment.first_time for segment in self._counted if segment.first_time), default=0),
+            last_time=max((segment.last_time for segment in self._counted), default=0),
+        )
+
+
+def added_lines(segments: Iterable[Segment]) -> tuple[tuple[str, int], ...]:
+    """Lines by class, every class named."""
+    total = dict.fromkeys(CLASSES, 0)
+    for segment in segments:
+        for name, number in segment.lines:
+            total[name] = total.get(name, 0) + number
+    return tuple(total.items())
+
+
+def _nothing(reports: Sequence[FileReport]) -> NoData:
+    tried = "; ".join(f"{report.path or report.source}: {report.note or report.outcome}" for report in reports[:10])
+    more = f" and {len(reports) - 10} more" if len(reports) > 10 else ""
+    return NoData(
+        "reading the access logs",
+        f"none of them could be read: {tried}{more}" if reports else "no source is set",
+        kept="what was counted before stands",
+        advice="check the paths and formats of [[ingest.source]] and the rights on the logs",
+    )

@@ -1,0 +1,215 @@
+"""Which files a source means, and their bytes whatever they are packed in.
+
+In goes a Source with its globs, out come paths in canonical order and, for each, a Log: decompressed bytes that are
+streamed, never held whole. What a file is packed in is told by its first bytes, not by its name. No line is parsed
+here, and nothing is remembered (stream.py does that).
+"""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import gzip
+import lzma
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import BinaryIO, Protocol, Self, cast
+
+import zstandard
+
+from flex_logs_ingest.sites import SiteRule
+
+CHUNK = 2**20
+
+# A kilobyte of zstd can stand for a hundred thousand kilobytes of text, and its decoder gives all of them at once.
+_ZSTD_BITE = 2**10
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Log files that are read alike. Rotated and compressed copies belong into the same source as the live file."""
+
+    name: str
+    globs: tuple[str, ...]
+    node: str
+    site: SiteRule
+    format: str = "auto"
+
+
+class Unusable(Exception):
+    """Why this one file cannot be read; the run goes on without it."""
+
+
+class _Bytes(Protocol):
+    def read1(self, size: int, /) -> bytes: ...
+    def close(self) -> None: ...
+
+
+class _Zstd:
+    """zstandard's own reader takes a cut file for a whole one, so frames are followed here."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._rest = b""
+        self._inside = False
+
+    def read1(self, _size: int, /) -> bytes:
+        while True:
+            packed = self._rest or self._raw.read(_ZSTD_BITE)
+            self._rest = b""
+            if not packed and self._inside:
+                raise EOFError("the last zstd frame is incomplete")
+            if not packed:
+                return b""
+            if plain := self._unpacked(packed):
+                return plain
+
+    def _unpacked(self, packed: bytes) -> bytes:
+        plain: bytes = self._frame.decompress(packed)
+        self._inside = not self._frame.eof
+        if self._frame.eof:
+            self._rest = self._frame.unused_data
+            self._frame = zstandard.ZstdDecompressor().decompressobj()
+        return plain
+
+    def close(self) -> None:
+        self._rest = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    magic: bytes
+    unpack: Callable[[BinaryIO], _Bytes]
+
+
+# `plain` is what is left when no magic fits.
+PACKINGS: dict[str, Packing] = {
+    "gzip": Packing(b"\x1f\x8b", lambda raw: cast("_Bytes", gzip.GzipFile(fileobj=raw))),
+    "bzip2": Packing(b"BZh", bz2.BZ2File),
+    "xz": Packing(b"\xfd7zXZ\x00", lzma.LZMAFile),
+    "zstd": Packing(b"\x28\xb5\x2f\xfd", _Zstd),
+}
+_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+
+
+class Log:
+    """The decompressed bytes of one file, from wherever one asks. `note` says when they end before their time.
+
+    Raises Unusable when the file cannot be opened or is not a regular file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.note = ""
+        self.position = 0
+        self._raw = _open(path)
+        self.status = os.fstat(self._raw.fileno())
+        self.size = self.status.st_size
+        self.packing = _packing(self._raw)
+        self._left = b""
+        self._bytes = self._unpacked()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bytes.close()
+        self._raw.close()
+
+    @property
+    def read_on_disk(self) -> int:
+        """How far into the file itself, for a progress bar."""
+        return min(self._raw.tell(), self.size)
+
+    @property
+    def is_plain(self) -> bool:
+        return self.packing == "plain"
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes, fewer only at the end of what can be read."""
+        parts = []
+        while size and (part := self._some(size)):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def chunks(self) -> Iterator[bytes]:
+        while chunk := self.read(CHUNK):
+            yield chunk
+
+    def seek(self, offset: int) -> bool:
+        """Whether the log is that long; packed files are read again from the start where they must."""
+        if self.is_plain:
+            self._raw.seek(offset)
+            self.position = offset
+            return offset <= os.fstat(self._raw.fileno()).st_size
+        if offset < self.position:
+            self._rewind()
+        while self.position < offset and self._some(min(CHUNK, offset - self.position)):
+            pass
+        return self.position == offset
+
+    def begins_with(self, head: bytes) -> bool:
+        """Whether it still does: a log may be truncated while it is read. Packed ones are not written in place."""
+        if not self.is_plain:
+            return True
+        descriptor = self._raw.fileno()
+        return os.fstat(descriptor).st_size >= self.position and os.pread(descriptor, len(head), 0) == head
+
+    def _some(self, size: int) -> bytes:
+        if not self._left:
+            try:
+                self._left = self._bytes.read1(size)
+            except _BROKEN as error:
+                self.note = f"the {self.packing} data end early or are damaged: {error}"
+        part, self._left = self._left[:size], self._left[size:]
+        self.position += len(part)
+        return part
+
+    def _unpacked(self) -> _Bytes:
+        if self.is_plain:
+            return cast("_Bytes", self._raw)
+        return PACKINGS[self.packing].unpack(self._raw)
+
+    def _rewind(self) -> None:
+        self._raw.seek(0)
+        self.position, self._left = 0, b""
+        self._bytes = self._unpacked()
+
+
+def paths(source: Source) -> tuple[str, ...]:
+    """Every path the globs of the source match, each once, sorted."""
+    return tuple(sorted({path for pattern in source.globs for path in glob.iglob(pattern, recursive=True)}))  # noqa: PTH207 - absolute patterns
+
+
+def shown(path: str) -> str:
+    """The path as text that any table and terminal takes, even where the name is not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _open(path: str) -> BinaryIO:
+    try:
+        # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise Unusable(error.strerror or str(error)) from error
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise Unusable("it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def _packing(raw: BinaryIO) -> str:
+    try:
+        start = raw.read(max(len(packing.magic) for packing in PACKINGS.values()))
+        raw.seek(0)
+    except OSError as error:
+        raw.close()
+        raise Unusable(error.strerror or str(error)) from error
+    return next((name for name, packing in PACKINGS.items() if start.startswith(packing.magic)), "plain")

@@ -1,0 +1,116 @@
+"""Which log this is, and how much of it has been counted.
+
+A log is known by what it contains: names and inodes change with every rotation, contents only grow. In go the
+first bytes of a file and the streams of its source, out comes the stream it continues, or that it is a new one, or
+that it is a cut copy of one already counted. Nothing is counted and nothing is stored here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from flex.domain import Stream
+from flex_logs_ingest.sources import Log
+
+HEAD = 4096
+TAIL = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where to begin reading: after what `stream` counted, with `tail` before that place, or at 0.
+
+    What is a `copy` of something is not read at all; the text says of what.
+    """
+
+    stream: Stream | None = None
+    tail: bytes = b""
+    copy: str = ""
+
+    @property
+    def offset(self) -> int:
+        return self.stream.offset if self.stream else 0
+
+
+class Mark:
+    """The end of the last whole line so far, and what is needed to find that place again.
+
+    `open` is the end of what was fed behind it, up to 4 KiB, and `open_size` how much that is in all.
+    """
+
+    def __init__(self, start: Start, head: bytes) -> None:
+        self.offset = start.offset
+        self._head = head[: min(start.offset, HEAD)]
+        self._tail = start.tail
+        self.open = b""
+        self.open_size = 0
+
+    def feed(self, chunk: bytes) -> None:
+        self._head += chunk[: HEAD - len(self._head)]
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            self.offset += self.open_size + end
+            self._tail = _last(self._tail, self.open, chunk[:end])
+            self.open, self.open_size = b"", 0
+        self.open = _last(self.open, chunk[end:])
+        self.open_size += len(chunk) - end
+
+    def start(self, stream: Stream) -> Start:
+        """To go on behind the last whole line; the stream is that of this mark."""
+        return Start(stream, self._tail)
+
+    def stream(self, source: str, path: str) -> Stream:
+        head = self._head[: self.offset]
+        return Stream(source, digest(head), len(head), self.offset, digest(self._tail), path)
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def segment_id(start: Start, stream: Stream) -> str:
+    """The same bytes of the same log always get the same name, so what a killed run wrote is written over."""
+    words = (stream.source, stream.head, str(start.offset), str(stream.offset), stream.tail)
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:40]
+
+
+def start(log: Log, head: bytes, streams: Sequence[Stream], heads: Iterable[bytes]) -> Start:
+    """Where counting goes on in this log; `heads` are the first bytes of all logs of the source that are there now."""
+    shorter = ""
+    for stream in _alike(head, streams):
+        tail = _tail_at(log, stream.offset)
+        if tail is not None and digest(tail) == stream.tail:
+            return Start(stream, tail)
+        if tail is None:
+            shorter = shorter or stream.path
+    # A log that was truncated and began anew has other times in its first lines. One that has the same 4 KiB but
+    # ends earlier is a copy still being written, or cut. Only the NULs left by a writer that did not notice the
+    # truncation look alike every time.
+    if shorter and head.strip(b"\0"):
+        return Start(copy=f"it begins like {shorter} did, and ends before what was counted there")
+    if len(head) < HEAD and any(len(other) > len(head) and other.startswith(head) for other in heads):
+        return Start(copy="it is the beginning of a longer log beside it")
+    return Start()
+
+
+def _tail_at(log: Log, offset: int) -> bytes | None:
+    """The up to 4 KiB before the offset; None when the log is shorter."""
+    size = min(offset, TAIL)
+    if not log.seek(offset - size):
+        return None
+    tail = log.read(size)
+    return tail if len(tail) == size else None
+
+
+def _alike(head: bytes, streams: Sequence[Stream]) -> list[Stream]:
+    """Streams that begin as this log does, those read farthest first."""
+    sizes = {stream.head_size for stream in streams if stream.head_size <= len(head)}
+    begins = {size: digest(head[:size]) for size in sizes}
+    alike = [stream for stream in streams if begins.get(stream.head_size) == stream.head]
+    return sorted(alike, key=lambda stream: (-stream.offset, stream.tail))
+
+
+def _last(*parts: bytes) -> bytes:
+    return b"".join(parts)[-TAIL:]
