@@ -1,1 +1,7 @@
 """Where FLEX keeps what it must remember."""
+
+from flex.store.holder import holder
+from flex.store.memory import MemoryStore
+from flex.store.sql import SqlStore, open_store
+
+__all__ = ["MemoryStore", "SqlStore", "holder", "open_store"]

@@ -1,0 +1,36 @@
+"""Frames into tables and back: what comes by the million, in chunks and in the frame's own order.
+
+A table that holds frames has a first column that says which frame, then the row's position in it, then the frame's
+own columns.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from sqlalchemy import Connection, Table, delete, insert, select
+
+from flex.tables import Schema
+
+# Rows sent to the database at a time: enough to be quick, few enough to stay small in memory.
+CHUNK = 10_000
+
+
+def store(connection: Connection, table: Table, owner: str | int, frame: pd.DataFrame) -> None:
+    """Replaces what the owner had."""
+    connection.execute(delete(table).where(table.c[0] == owner))
+    names = table.c.keys()
+    for first in range(0, len(frame), CHUNK):
+        chunk = frame.iloc[first : first + CHUNK]
+        columns = [chunk[name].tolist() for name in names[2:]]
+        rows = zip(range(first, first + len(chunk)), *columns, strict=True)
+        connection.execute(insert(table), [dict(zip(names, (owner, *row), strict=True)) for row in rows])
+
+
+def load(connection: Connection, table: Table, owner: str | int, schema: Schema) -> pd.DataFrame:
+    """The owner's frame; empty when there is none."""
+    names = list(schema.columns)
+    wanted = select(*(table.c[name] for name in names)).where(table.c[0] == owner).order_by(table.c.position)
+    rows = connection.execute(wanted).all()
+    if not rows:
+        return schema.empty()
+    return schema.from_columns(dict(zip(names, zip(*rows, strict=True), strict=True)))

@@ -1,0 +1,91 @@
+"""Cycles and their placements in the database."""
+
+from __future__ import annotations
+
+import pandas as pd
+from sqlalchemy import Connection, func, insert, select, update
+
+from flex.domain import Cycle
+from flex.store import bulk, refusals
+from flex.store.codec import cycle_from_text, cycle_to_text
+from flex.store.database import Part
+from flex.store.schema import cycles, in_force, placements
+from flex.tables import PLACEMENT
+
+
+class SqlCycles(Part):
+    def placement(self) -> tuple[str, pd.DataFrame]:
+        with self._database.reading() as connection:
+            cycle_id = connection.scalar(select(in_force.c.cycle))
+            if cycle_id is None:
+                return "", PLACEMENT.empty()
+            return cycle_id, bulk.load(connection, placements, cycle_id, PLACEMENT)
+
+    def placement_of(self, cycle_id: str) -> pd.DataFrame:
+        """Once a cycle is settled, the placement it was settled with."""
+        with self._database.reading() as connection:
+            if _state(connection, cycle_id) is None:
+                raise refusals.unknown_cycle(cycle_id)
+            return bulk.load(connection, placements, cycle_id, PLACEMENT)
+
+    def propose(self, cycle: Cycle, placement: pd.DataFrame) -> None:
+        """Proposing the same again is harmless; raises BadInput once something has become of that id."""
+        PLACEMENT.check(placement)
+        with self._database.writing() as connection:
+            state = _state(connection, cycle.id)
+            if state is None:
+                connection.execute(insert(cycles), _row(cycle))
+            elif state == "proposed":
+                _update(connection, cycle)
+            else:
+                raise refusals.proposed_before(cycle, state)
+            bulk.store(connection, placements, cycle.id, placement)
+
+    def update(self, cycle: Cycle) -> None:
+        with self._database.writing() as connection:
+            _update(connection, cycle)
+
+    def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
+        """Raises Unknown, and changes nothing, for a cycle that was never proposed."""
+        PLACEMENT.check(placement)
+        with self._database.writing() as connection:
+            _update(connection, cycle)
+            bulk.store(connection, placements, cycle.id, placement)
+            connection.execute(update(in_force).values(cycle=cycle.id))
+
+    def cycle(self, cycle_id: str) -> Cycle:
+        # LIKE would give a meaning to % and _, and SQLite's does not tell a from A.
+        begins = func.substr(cycles.c.id, 1, len(cycle_id)) == cycle_id
+        wanted = select(cycles.c.id, cycles.c.body).where(begins).order_by(cycles.c.id).limit(refusals.LISTED + 1)
+        with self._database.reading() as connection:
+            found = {row.id: row.body for row in connection.execute(wanted)} if cycle_id else {}
+        if cycle_id not in found and len(found) != 1:
+            raise refusals.unknown_cycle(cycle_id, tuple(found))
+        return cycle_from_text(found.get(cycle_id) or next(iter(found.values())))
+
+    def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
+        wanted = select(cycles.c.body).order_by(cycles.c.created.desc(), cycles.c.id.desc()).limit(limit)
+        with self._database.reading() as connection:
+            return tuple(cycle_from_text(body) for body in connection.scalars(wanted))
+
+
+def _state(connection: Connection, cycle_id: str) -> str | None:
+    return connection.scalar(select(cycles.c.state).where(cycles.c.id == cycle_id))
+
+
+def _update(connection: Connection, cycle: Cycle) -> None:
+    changed = connection.execute(update(cycles).where(cycles.c.id == cycle.id).values(_row(cycle)))
+    if not changed.rowcount:
+        raise refusals.unknown_cycle(cycle.id)
+
+
+def _row(cycle: Cycle) -> dict[str, object]:
+    return {
+        "id": cycle.id,
+        "created": cycle.created,
+        "state": cycle.state,
+        "digest": cycle.digest,
+        "base": cycle.base,
+        "settled": cycle.settled,
+        "body": cycle_to_text(cycle),
+    }

@@ -1,0 +1,156 @@
+"""A database by its URL: which kind it is, its transactions, and its errors in FLEX's words.
+
+Nothing here knows a table. Passwords are never part of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
+
+from flex.errors import BadInput, Busy, FlexError, StoreError
+from flex.store import postgresql, sqlite
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What differs between databases."""
+
+    driver: str
+    connect: Callable[[URL], Engine]
+    exists: Callable[[URL], bool]
+    check: Callable[[Engine], None]
+    create: Callable[[URL], None]
+    backup: Callable[[URL, Path], None]
+    is_busy: Callable[[BaseException], bool]
+
+
+KINDS: dict[str, Kind] = {
+    "sqlite": Kind(
+        "sqlite",
+        sqlite.connect,
+        sqlite.exists,
+        sqlite.check,
+        sqlite.create,
+        sqlite.backup,
+        sqlite.is_busy,
+    ),
+    "postgresql": Kind(
+        "postgresql+psycopg",
+        postgresql.connect,
+        postgresql.exists,
+        postgresql.check,
+        postgresql.create,
+        postgresql.backup,
+        postgresql.is_busy,
+    ),
+}
+
+
+class Database:
+    """Connects when it is first used. Every statement runs in one of the two transactions."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.kind = _parse(url)
+        self.engine = self.kind.connect(self.url)
+        self._writer = self.engine.execution_options(writes=True)
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages: the URL without secrets. Options are left out, one can be a password."""
+        return self.url.set(query={}).render_as_string(hide_password=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Everything read belongs to one moment."""
+        with self._translated("reading"), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """All of it is stored or none. Writers take turns, so what is read in here stays true until the end."""
+        with self._translated("writing"), self._writer.begin() as connection:
+            yield connection
+
+    def check(self) -> None:
+        """Raises BadInput or StoreError when it is not there or takes no writes."""
+        with self._translated("opening"):
+            self.kind.check(self.engine)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def _translated(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except IntegrityError:
+            # The rules of the tables are kept by this package: breaking one is a bug, and looks like one.
+            raise
+        except (DataError, UnicodeEncodeError) as error:
+            raise self._unfit(doing, error) from error
+        except DBAPIError as error:
+            raise self._failed(doing, error) from error
+
+    def _unfit(self, doing: str, error: Exception) -> FlexError:
+        return BadInput(
+            f"{doing} {self.name}",
+            f"a value cannot be kept there: {_said(error)}",
+            kept="nothing was stored",
+            advice="look for names with characters that are not text, such as NUL or half a surrogate pair",
+        )
+
+    def _failed(self, doing: str, error: DBAPIError) -> FlexError:
+        if error.orig is not None and self.kind.is_busy(error.orig):
+            return Busy(
+                f"{doing} {self.name}",
+                f"another process has been writing to it for too long ({_said(error)})",
+                kept="nothing was stored",
+                advice="try again; if it stays so, look for a FLEX that hangs",
+            )
+        return StoreError(
+            f"{doing} {self.name}",
+            _said(error),
+            kept="nothing was stored; whole transactions from before are all there",
+            advice="check that the database is there, reachable and writable, and url in [database]",
+        )
+
+
+class Part:
+    """One port's share of a store. All parts of a store use the same database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def _said(error: Exception) -> str:
+    """What the driver said, on one line, without the statement SQLAlchemy adds."""
+    said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return " ".join(str(said).split())
+
+
+def _parse(text: str) -> tuple[URL, Kind]:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        # Neither the text nor what the parser said of it: either can hold the password.
+        raise _bad_url("the URL of the database cannot be read") from None
+    kind = KINDS.get(url.get_backend_name())
+    if kind is None:
+        raise _bad_url(f"{url.get_backend_name()} is none of {', '.join(KINDS)}")
+    return url.set(drivername=kind.driver), kind
+
+
+def _bad_url(answer: str) -> BadInput:
+    return BadInput(
+        "url in [database]",
+        answer,
+        kept="nothing was opened",
+        advice="write sqlite:////var/lib/flex/flex.db or postgresql://user@host/name; "
+        "%-escape what is special in a password",
+    )

@@ -1,0 +1,29 @@
+"""The rules of the one lease, the same for every store: when it is free, and what becomes of those who lost it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from flex.domain import Run
+from flex.store.holder import is_gone
+
+# As a shell reports a process that was told to end.
+INTERRUPTED = 143
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    run: str
+    holder: str
+    since: datetime
+    expires: datetime
+
+    def is_free(self, now: datetime) -> bool:
+        """It has expired, or the process that holds it is gone from this very host."""
+        return self.expires <= now or is_gone(self.holder)
+
+
+def interrupted(run: Run, now: datetime) -> Run:
+    """What is recorded of a run that ended without a word."""
+    return replace(run, ended=now, exit_code=INTERRUPTED, message="interrupted: it ended without saying how")

@@ -1,0 +1,170 @@
+"""The store in memory: for tests, trials and simulations. The same contract as the database, and no wishes about files.
+
+Frames are copied on the way in and out, so that nobody changes what is stored by changing what he holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import astuple, replace
+from datetime import datetime, timedelta
+
+import pandas as pd
+
+from flex.domain import Cycle, NodeState, Period, Pin, Run, Segment, Stage, Stream
+from flex.store import refusals
+from flex.store.lease import Lease, interrupted
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+
+
+class MemoryStore:
+    """Implements flex.ports.Store. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._pins: dict[str, Pin] = {}
+        self._node_states: dict[str, NodeState] = {}
+        self._streams: dict[tuple[object, ...], Stream] = {}
+        self._segments: dict[str, Segment] = {}
+        self._profiles: dict[Period, tuple[pd.DataFrame, pd.DataFrame]] = {}
+        self._cycles: dict[str, Cycle] = {}
+        self._placements: dict[str, pd.DataFrame] = {}
+        self._in_force = ""
+        self._runs: dict[str, Run] = {}
+        self._lease: Lease | None = None
+
+    def pins(self) -> tuple[Pin, ...]:
+        return tuple(self._pins[site] for site in sorted(self._pins))
+
+    def put_pin(self, pin: Pin) -> None:
+        self._pins[pin.site] = pin
+
+    def drop_pin(self, site: str) -> bool:
+        return self._pins.pop(site, None) is not None
+
+    def node_states(self) -> Mapping[str, NodeState]:
+        return dict(sorted(self._node_states.items()))
+
+    def set_node_state(self, node: str, state: NodeState) -> None:
+        self._node_states[node] = state
+
+    def streams(self, source: str) -> tuple[Stream, ...]:
+        found = [stream for stream in self._streams.values() if stream.source == source]
+        return tuple(sorted(found, key=lambda stream: (stream.path, _content(stream))))
+
+    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        with self._lock:
+            if segment.id in self._segments:
+                return False
+            if replaces is not None and self._streams.pop(_content(replaces), None) is None:
+                raise refusals.overtaken(segment)
+            self._streams[_content(stream)] = stream
+            self._segments[segment.id] = segment
+            return True
+
+    def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
+        ordered = (self._segments[key] for key in sorted(self._segments))
+        return tuple(each for each in ordered if each.last_day >= first_day and each.first_day <= last_day)
+
+    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
+        stored = PROFILES.check(profiles).copy(), SPREADS.check(spreads).copy()
+        with self._lock:
+            # Taken out first, so that it comes back as the last one stored.
+            self._profiles.pop(period, None)
+            self._profiles[period] = stored
+
+    def profiles(self) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
+        with self._lock:
+            if not self._profiles:
+                return None
+            latest = max(reversed(self._profiles), key=lambda period: period.end)
+            profiles, spreads = self._profiles[latest]
+        return latest, profiles.copy(), spreads.copy()
+
+    def placement(self) -> tuple[str, pd.DataFrame]:
+        with self._lock:
+            return self._in_force, self._placements.get(self._in_force, PLACEMENT.empty()).copy()
+
+    def placement_of(self, cycle_id: str) -> pd.DataFrame:
+        if cycle_id not in self._placements:
+            raise refusals.unknown_cycle(cycle_id)
+        return self._placements[cycle_id].copy()
+
+    def propose(self, cycle: Cycle, placement: pd.DataFrame) -> None:
+        stored = PLACEMENT.check(placement).copy()
+        with self._lock:
+            known = self._cycles.get(cycle.id)
+            if known is not None and known.state != "proposed":
+                raise refusals.proposed_before(cycle, known.state)
+            self._cycles[cycle.id], self._placements[cycle.id] = cycle, stored
+
+    def update(self, cycle: Cycle) -> None:
+        with self._lock:
+            if cycle.id not in self._cycles:
+                raise refusals.unknown_cycle(cycle.id)
+            self._cycles[cycle.id] = cycle
+
+    def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
+        stored = PLACEMENT.check(placement).copy()
+        with self._lock:
+            self.update(cycle)
+            self._placements[cycle.id] = stored
+            self._in_force = cycle.id
+
+    def cycle(self, cycle_id: str) -> Cycle:
+        with self._lock:
+            found = sorted(key for key in self._cycles if cycle_id and key.startswith(cycle_id))
+            if cycle_id not in found and len(found) != 1:
+                raise refusals.unknown_cycle(cycle_id, found)
+            return self._cycles[cycle_id if cycle_id in found else found[0]]
+
+    def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
+        with self._lock:
+            ordered = sorted(self._cycles.values(), key=lambda cycle: (cycle.created, cycle.id), reverse=True)
+        return tuple(ordered[:limit])
+
+    def begin(self, run: Run, lease: timedelta, now: datetime) -> tuple[Run, ...]:
+        with self._lock:
+            if self._lease is not None and not self._lease.is_free(now):
+                raise refusals.held(run, self._lease)
+            if run.id in self._runs:
+                raise refusals.begun_before(run)
+            ended = tuple(interrupted(each, now) for each in self.runs(len(self._runs)) if each.ended is None)
+            self._runs |= {each.id: each for each in ended}
+            self._runs[run.id] = replace(run, stages=())
+            self._lease = Lease(run.id, run.holder, now, now + lease)
+            return ended
+
+    def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
+        with self._lock:
+            if self._lease is None or self._lease.run != run_id:
+                raise refusals.lost(run_id, self._lease)
+            self._lease = replace(self._lease, expires=now + lease)
+
+    def stage(self, run_id: str, stage: Stage) -> None:
+        with self._lock:
+            run = self._run(run_id)
+            stages = {each.name: each for each in run.stages} | {stage.name: stage}
+            self._runs[run_id] = replace(run, stages=tuple(stages.values()))
+
+    def end(self, run: Run) -> None:
+        with self._lock:
+            self._runs[run.id] = replace(run, stages=self._run(run.id).stages)
+            if self._lease is not None and self._lease.run == run.id:
+                self._lease = None
+
+    def runs(self, limit: int = 50) -> tuple[Run, ...]:
+        with self._lock:
+            ordered = sorted(self._runs.values(), key=lambda run: (run.started, run.id), reverse=True)
+        return tuple(ordered[:limit])
+
+    def _run(self, run_id: str) -> Run:
+        if run_id not in self._runs:
+            raise refusals.unknown_run(run_id)
+        return self._runs[run_id]
+
+
+def _content(stream: Stream) -> tuple[object, ...]:
+    """What a stream is known by: all of it but the path, where its file was last seen."""
+    return astuple(stream)[:-1]

@@ -1,0 +1,89 @@
+"""Migrations: which revision a database is at, and how it gets to the newest one. There is no way back but a backup.
+
+The migrations stand in alembic/ at the top of a checkout and in flex/store/migrations of an installed FLEX.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection
+
+from flex.errors import BadInput
+from flex.store.database import Database
+
+_INSTALLED = Path(__file__).parent / "migrations"
+_CHECKOUT = Path(__file__).parents[2] / "alembic"
+
+
+def upgrade(url: str) -> None:
+    """Bring the tables to the newest revision, in one transaction. A missing SQLite file is made first."""
+    database = Database(url)
+    try:
+        database.kind.create(database.url)
+        with database.writing() as connection:
+            _upgrade(database, connection)
+    finally:
+        database.close()
+
+
+def revision(url: str) -> tuple[str, str]:
+    """The revision the database is at ("" before the first) and the newest one. Makes nothing."""
+    database = Database(url)
+    try:
+        return revision_of(database) if database.kind.exists(database.url) else ("", _head())
+    finally:
+        database.close()
+
+
+def revision_of(database: Database) -> tuple[str, str]:
+    with database.reading() as connection:
+        return _current(connection), _head()
+
+
+def backup(url: str, path: Path) -> None:
+    """A copy of an SQLite database in one file. Raises BadInput for others, naming the tool to use."""
+    database = Database(url)
+    try:
+        database.kind.backup(database.url, path)
+    finally:
+        database.close()
+
+
+def _upgrade(database: Database, connection: Connection) -> None:
+    config = _config()
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise BadInput(
+            f"upgrading the database {database.name}",
+            f"its revision {_current(connection)} is not known here",
+            kept="nothing was changed",
+            advice="a newer FLEX has used it: install that version, or restore a backup",
+        ) from error
+
+
+def _current(connection: Connection) -> str:
+    return MigrationContext.configure(connection).get_current_revision() or ""
+
+
+def _head() -> str:
+    head = ScriptDirectory.from_config(_config()).get_current_head()
+    assert head is not None, "there is at least the first migration"
+    return head
+
+
+def _config() -> Config:
+    """In code, so that neither a file nor the current folder matters."""
+    config = Config()
+    place = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
+    # The settings are read with interpolation, in which a percent sign means something.
+    config.set_main_option("script_location", str(place).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config

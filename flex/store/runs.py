@@ -1,0 +1,99 @@
+"""The lease and the record of runs in the database."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, func, insert, select, true, update
+
+from flex.domain import Run, Stage
+from flex.store import refusals, schema
+from flex.store.database import Part
+from flex.store.lease import Lease, interrupted
+from flex.store.schema import runs, stages
+
+
+class SqlRuns(Part):
+    def begin(self, run: Run, lease: timedelta, now: datetime) -> tuple[Run, ...]:
+        """Stages are recorded by stage() alone: those of the run given here are not looked at."""
+        with self._database.writing() as connection:
+            held = _lease(connection)
+            if held is not None and not held.is_free(now):
+                raise refusals.held(run, held)
+            if _is_known(connection, run.id):
+                raise refusals.begun_before(run)
+            ended = tuple(interrupted(each, now) for each in _runs(connection, runs.c.ended.is_(None)))
+            for each in ended:
+                _update(connection, each)
+            connection.execute(insert(runs), _row(run))
+            connection.execute(update(schema.lease).values(run=run.id, since=now, expires=now + lease))
+        return ended
+
+    def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
+        mine = update(schema.lease).where(schema.lease.c.run == run_id)
+        with self._database.writing() as connection:
+            if not connection.execute(mine.values(expires=now + lease)).rowcount:
+                raise refusals.lost(run_id, _lease(connection))
+
+    def stage(self, run_id: str, stage: Stage) -> None:
+        of_run = stages.c.run == run_id
+        row = {"name": stage.name, "started": stage.started, "ended": stage.ended, "outcome": stage.outcome}
+        with self._database.writing() as connection:
+            if not _is_known(connection, run_id):
+                raise refusals.unknown_run(run_id)
+            if not connection.execute(update(stages).where(of_run, stages.c.name == stage.name).values(row)).rowcount:
+                position = connection.scalar(select(func.count()).select_from(stages).where(of_run))
+                connection.execute(insert(stages), {"run": run_id, "position": position, **row})
+
+    def end(self, run: Run) -> None:
+        """Raises Unknown for a run that was never begun. A lease that another run has taken over stays with it."""
+        mine = update(schema.lease).where(schema.lease.c.run == run.id)
+        with self._database.writing() as connection:
+            if not _is_known(connection, run.id):
+                raise refusals.unknown_run(run.id)
+            _update(connection, run)
+            connection.execute(mine.values(run=None, since=None, expires=None))
+
+    def runs(self, limit: int = 50) -> tuple[Run, ...]:
+        with self._database.reading() as connection:
+            return _runs(connection, true(), limit)
+
+
+def _lease(connection: Connection) -> Lease | None:
+    """None while nobody holds it."""
+    wanted = select(runs.c.id, runs.c.holder, schema.lease.c.since, schema.lease.c.expires)
+    row = connection.execute(wanted.join_from(schema.lease, runs)).one_or_none()
+    return row and Lease(row.id, row.holder, row.since, row.expires)
+
+
+def _runs(connection: Connection, which: ColumnElement[bool], limit: int | None = None) -> tuple[Run, ...]:
+    """Newest first, each with its stages in the order in which they began."""
+    wanted = select(runs).where(which).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(limit)
+    rows = connection.execute(wanted).mappings().all()
+    return tuple(Run(**row, stages=_stages(connection, row["id"])) for row in rows)
+
+
+def _stages(connection: Connection, run_id: str) -> tuple[Stage, ...]:
+    wanted = select(stages.c.name, stages.c.started, stages.c.ended, stages.c.outcome)
+    of_run = wanted.where(stages.c.run == run_id).order_by(stages.c.position)
+    return tuple(Stage(**row) for row in connection.execute(of_run).mappings())
+
+
+def _is_known(connection: Connection, run_id: str) -> bool:
+    return connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is not None
+
+
+def _update(connection: Connection, run: Run) -> None:
+    connection.execute(update(runs).where(runs.c.id == run.id).values(_row(run)))
+
+
+def _row(run: Run) -> dict[str, object]:
+    return {
+        "id": run.id,
+        "holder": run.holder,
+        "started": run.started,
+        "ended": run.ended,
+        "exit_code": run.exit_code,
+        "cycle": run.cycle,
+        "message": run.message,
+    }

@@ -1,0 +1,205 @@
+"""The tables of the database, as the code wants them. The migrations in alembic/ make them; a test compares the two.
+
+Rows that come by the million (placements, profiles, spreads) are numbered in their canonical order instead of being
+keyed by the site: the table's own schema has checked the key already, and PostgreSQL refuses to index long text.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+# A migration can only change a constraint that has a name, and SQLite gives none by itself.
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+# Compared by code point on every database, so that order and uniqueness do not depend on a server's locale.
+TEXT = Text().with_variant(Text(collation="C"), "postgresql")
+
+
+class Utc(TypeDecorator[datetime]):
+    """An instant. SQLite keeps no time zone, so everything goes in as UTC and comes out saying so."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        if value is not None and value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone")
+        return value and value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = MetaData(naming_convention=NAMES)
+
+node_states = Table(
+    "node_states",
+    metadata,
+    Column("node", TEXT, primary_key=True),
+    Column("state", TEXT, CheckConstraint("state IN ('active', 'draining', 'down')", name="state"), nullable=False),
+)
+
+pins = Table(
+    "pins",
+    metadata,
+    Column("site", TEXT, primary_key=True),
+    Column("nodes", JSON, nullable=False),
+    Column("min_replicas", BigInteger, nullable=False),
+    Column("until", Utc),
+    Column("reason", TEXT, nullable=False),
+    Column("author", TEXT, nullable=False),
+)
+
+# A stream is known by what it contains; the path is only where it was last seen.
+streams = Table(
+    "streams",
+    metadata,
+    Column("source", TEXT, primary_key=True),
+    Column("head", TEXT, primary_key=True),
+    Column("head_size", BigInteger, primary_key=True, autoincrement=False),
+    Column("offset", BigInteger, primary_key=True, autoincrement=False),
+    Column("tail", TEXT, primary_key=True),
+    Column("path", TEXT, nullable=False),
+)
+
+segments = Table(
+    "segments",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("source", TEXT, nullable=False),
+    Column("node", TEXT, nullable=False),
+    Column("path", TEXT, nullable=False),
+    Column("format", TEXT, nullable=False),
+    Column("first_byte", BigInteger, nullable=False),
+    Column("last_byte", BigInteger, nullable=False),
+    Column("first_day", BigInteger, nullable=False),
+    Column("last_day", BigInteger, nullable=False),
+    Column("first_time", BigInteger, nullable=False),
+    Column("last_time", BigInteger, nullable=False),
+    Column("lines", JSON, nullable=False),
+    Column("samples", JSON, nullable=False),
+    Index(None, "last_day", "first_day"),
+)
+
+periods = Table(
+    "periods",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("start", Utc, nullable=False),
+    Column("end", Utc, nullable=False),
+    UniqueConstraint("start", "end"),
+)
+
+profiles = Table(
+    "profiles",
+    metadata,
+    Column("period", ForeignKey("periods.id"), primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("site", TEXT, nullable=False),
+    Column("access_bytes", BigInteger, nullable=False),
+    Column("working_set", BigInteger, nullable=False),
+    Column("requests", BigInteger, nullable=False),
+    Column("targets", BigInteger, nullable=False),
+    Column("one_timers", BigInteger, nullable=False),
+    Column("busy_hour_bytes", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+spreads = Table(
+    "spreads",
+    metadata,
+    Column("period", ForeignKey("periods.id"), primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("site", TEXT, nullable=False),
+    Column("replicas", BigInteger, nullable=False),
+    Column("working_set", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# `body` is the whole cycle; the columns beside it are what is searched, or looked at with other tools.
+cycles = Table(
+    "cycles",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("created", Utc, nullable=False, index=True),
+    Column("state", TEXT, nullable=False),
+    Column("digest", TEXT, nullable=False),
+    Column("base", TEXT, nullable=False),
+    Column("settled", Utc),
+    Column("body", TEXT, nullable=False),
+)
+
+placements = Table(
+    "placements",
+    metadata,
+    Column("cycle", ForeignKey("cycles.id"), primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("site", TEXT, nullable=False),
+    Column("node", TEXT, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# One row each, there from the first migration on.
+in_force = Table(
+    "in_force",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1", name="single"), primary_key=True, autoincrement=False),
+    Column("cycle", ForeignKey("cycles.id")),
+)
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1", name="single"), primary_key=True, autoincrement=False),
+    Column("run", ForeignKey("runs.id")),
+    Column("since", Utc),
+    Column("expires", Utc),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("holder", TEXT, nullable=False),
+    Column("started", Utc, nullable=False, index=True),
+    Column("ended", Utc),
+    Column("exit_code", Integer),
+    Column("cycle", TEXT, nullable=False),
+    Column("message", TEXT, nullable=False),
+)
+
+stages = Table(
+    "stages",
+    metadata,
+    Column("run", ForeignKey("runs.id"), primary_key=True),
+    Column("name", TEXT, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("started", Utc, nullable=False),
+    Column("ended", Utc),
+    Column("outcome", TEXT, nullable=False),
+)

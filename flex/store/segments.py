@@ -1,0 +1,51 @@
+"""Streams and segments in the database: how far each log was read, and what that reading counted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, insert, select
+
+from flex.domain import Segment, Stream
+from flex.store import refusals
+from flex.store.database import Part
+from flex.store.schema import segments, streams
+
+
+class SqlSegments(Part):
+    def streams(self, source: str) -> tuple[Stream, ...]:
+        wanted = select(streams).where(streams.c.source == source).order_by(streams.c.path, *streams.primary_key)
+        with self._database.reading() as connection:
+            return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
+
+    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        """Raises Busy when `replaces` is there no more: then somebody else has read on in the same log."""
+        with self._database.writing() as connection:
+            if _is_known(connection, segment):
+                return False
+            if replaces is not None and not connection.execute(delete(streams).where(_is(replaces))).rowcount:
+                raise refusals.overtaken(segment)
+            connection.execute(delete(streams).where(_is(stream)))
+            connection.execute(insert(streams), asdict(stream))
+            connection.execute(insert(segments), asdict(segment))
+        return True
+
+    def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
+        overlap = and_(segments.c.last_day >= first_day, segments.c.first_day <= last_day)
+        wanted = select(segments).where(overlap).order_by(segments.c.id)
+        with self._database.reading() as connection:
+            return tuple(_segment(row) for row in connection.execute(wanted).mappings())
+
+
+def _is_known(connection: Connection, segment: Segment) -> bool:
+    return connection.scalar(select(segments.c.id).where(segments.c.id == segment.id)) is not None
+
+
+def _is(stream: Stream) -> ColumnElement[bool]:
+    """The row of a stream, by what it contains: its file may have been renamed since."""
+    return and_(*(column == getattr(stream, column.name) for column in streams.primary_key))
+
+
+def _segment(row: RowMapping) -> Segment:
+    lines = tuple((kind, count) for kind, count in row["lines"])
+    return Segment(**{**row, "lines": lines, "samples": tuple(row["samples"])})

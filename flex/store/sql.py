@@ -1,0 +1,51 @@
+"""The store in a database: its ports put together, and the door to it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from flex.errors import BadInput
+from flex.store import migrate
+from flex.store.cycles import SqlCycles
+from flex.store.database import Database
+from flex.store.profiles import SqlProfiles
+from flex.store.runs import SqlRuns
+from flex.store.segments import SqlSegments
+from flex.store.wishes import SqlWishes
+
+
+class SqlStore(SqlWishes, SqlSegments, SqlProfiles, SqlCycles, SqlRuns):
+    """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections back."""
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def open_store(url: str) -> SqlStore:
+    """Raises BadInput for a database that must be made or migrated first, StoreError for one that cannot be used."""
+    database = Database(url)
+    try:
+        database.check()
+        current, head = migrate.revision_of(database)
+        if current != head:
+            raise _other_revision(database, current, head)
+    except BaseException:
+        database.close()
+        raise
+    return SqlStore(database)
+
+
+def _other_revision(database: Database, current: str, head: str) -> BadInput:
+    return BadInput(
+        f"the database {database.name}",
+        f"its tables are at revision {current or 'none'}, this FLEX needs {head}",
+        kept="nothing was changed",
+        advice="bring it up to date with `flex db upgrade` (a copy first: `flex db backup`)",
+    )

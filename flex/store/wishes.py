@@ -1,0 +1,58 @@
+"""Pins and node states in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import RowMapping, delete, insert, select
+
+from flex.domain import NodeState, Pin
+from flex.store.database import Part
+from flex.store.schema import node_states, pins
+
+
+class SqlWishes(Part):
+    def pins(self) -> tuple[Pin, ...]:
+        """In order of site."""
+        with self._database.reading() as connection:
+            return tuple(_pin(row) for row in connection.execute(select(pins).order_by(pins.c.site)).mappings())
+
+    def put_pin(self, pin: Pin) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(pins).where(pins.c.site == pin.site))
+            connection.execute(insert(pins), _row(pin))
+
+    def drop_pin(self, site: str) -> bool:
+        with self._database.writing() as connection:
+            return connection.execute(delete(pins).where(pins.c.site == site)).rowcount > 0
+
+    def node_states(self) -> Mapping[str, NodeState]:
+        with self._database.reading() as connection:
+            return {row.node: row.state for row in connection.execute(select(node_states).order_by(node_states.c.node))}
+
+    def set_node_state(self, node: str, state: NodeState) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(node_states).where(node_states.c.node == node))
+            connection.execute(insert(node_states), {"node": node, "state": state})
+
+
+def _row(pin: Pin) -> dict[str, object]:
+    return {
+        "site": pin.site,
+        "nodes": list(pin.nodes),
+        "min_replicas": pin.min_replicas,
+        "until": pin.until,
+        "reason": pin.reason,
+        "author": pin.author,
+    }
+
+
+def _pin(row: RowMapping) -> Pin:
+    return Pin(
+        site=row["site"],
+        nodes=tuple(row["nodes"]),
+        min_replicas=row["min_replicas"],
+        until=row["until"],
+        reason=row["reason"],
+        author=row["author"],
+    )
