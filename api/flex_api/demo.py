@@ -97,7 +97,7 @@ def _night(stage: Stage, hosting: Hosting, day: date, before: World | None) -> t
     night = nightly.run(here)
     lines = reporting.lines(night.files)
     output = present.plan_output(night.cycle)
-    _tell(stage.say, here, output, lines, len(night.files))
+    _tell(stage.say, output, lines, len(night.files))
     return NightRow(plan=output, lines=lines, seconds=time.monotonic() - started), here
 
 
@@ -164,7 +164,7 @@ dir = "reports"
 """
 
 
-def _tell(say: Say, here: World, output: PlanOutput, lines: dict[str, int], files: int) -> None:
+def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> None:
     say(f"  read      {text.lines(lines).rstrip('.')} from {words.count(files, 'file')}")
     say(f"  plan      {text.moved(output)}")
     say(f"  balance   worst node {words.share(output.after.worst_ratio)} off its fair share{_before(output)}")

@@ -113,7 +113,8 @@ class _Steps:
 
 
 def _said_of_files(files: Sequence[FileReport]) -> str:
-    return f"{words.count(len(files), 'file')}, {words.count(sum(number for file in files for _, number in file.lines), 'new line')}"
+    lines = sum(number for file in files for _, number in file.lines)
+    return f"{words.count(len(files), 'file')}, {words.count(lines, 'new line')}"
 
 
 def ingest(world: World) -> tuple[FileReport, ...]:

@@ -61,7 +61,7 @@ def _progress(found: Context) -> Iterator[Progress]:
     with Bar(*columns, console=found.progress, transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
-        def told(source: str, path: str, done: int, total: int) -> None:
+        def told(_: str, path: str, done: int, total: int) -> None:
             if path not in tasks:
                 tasks[path] = bar.add_task(Path(path).name, total=total)
             bar.update(tasks[path], completed=done, total=total)

@@ -1,0 +1,158 @@
+"""Plans: what a zone has to change, in canonical order, and which limits it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flex import plan
+from flex.domain import Limits, Move
+from flex.records import ZoneState, by_name, split
+from flex.tables import PLACEMENT, RECORDS
+
+ZONE = "hosting.example."
+names = st.sampled_from([f"{letter}.{ZONE}" for letter in "abcdef"])
+addresses = st.frozensets(st.sampled_from([f"192.0.2.{n}" for n in range(1, 9)]), min_size=1, max_size=4)
+zones = st.dictionaries(names, addresses)
+
+
+def table(sets: Mapping[str, frozenset[str]], ttl: int = 60) -> pd.DataFrame:
+    rows = [(name, "A", ttl, value) for name, values in sets.items() for value in values]
+    return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+
+
+def state(sets: Mapping[str, frozenset[str]], owned: frozenset[str] | None = None, **blocked: str) -> ZoneState:
+    return ZoneState(ZONE, 1, table(sets), frozenset(sets) if owned is None else owned, blocked)
+
+
+def text(want: Mapping[str, str], have: Mapping[str, str], owned: str | None = None) -> str:
+    """Names without their zone: {"a": "192.0.2.1"}."""
+
+    def sets(names: Mapping[str, str]) -> dict[str, frozenset[str]]:
+        return {f"{name}.{ZONE}": frozenset(values.split()) for name, values in names.items()}
+
+    marked = None if owned is None else frozenset(f"{name}.{ZONE}" for name in owned.split())
+    return plan.text(plan.diff(ZONE, table(sets(want)), state(sets(have), marked), owner="me", ttl=60))
+
+
+def test_a_moved_site_changes_its_address() -> None:
+    assert text({"a": "192.0.2.2"}, {"a": "192.0.2.1"}) == (
+        "- a.hosting.example. 60 A 192.0.2.1\n+ a.hosting.example. 60 A 192.0.2.2\n"
+    )
+
+
+def test_a_new_site_gets_its_address_and_our_marker() -> None:
+    assert text({"a": "192.0.2.1"}, {}) == (
+        "+ a.hosting.example. 60 A 192.0.2.1\n+ a._flex.hosting.example. 60 TXT flex owner=me\n"
+    )
+
+
+def test_a_name_that_is_not_ours_is_left_alone_and_named() -> None:
+    made = plan.diff(
+        ZONE,
+        table({f"a.{ZONE}": frozenset({"192.0.2.2"})}),
+        state({f"a.{ZONE}": frozenset({"198.51.100.7"})}, owned=frozenset()),
+        owner="me",
+        ttl=60,
+    )
+    assert made.changes == ()
+    assert made.foreign == (f"a.{ZONE} (holds addresses without our marker)",)
+
+
+def test_a_name_we_may_take_over_is_taken_with_its_marker() -> None:
+    made = plan.diff(
+        ZONE,
+        table({f"a.{ZONE}": frozenset({"192.0.2.2"})}),
+        state({f"a.{ZONE}": frozenset({"192.0.2.1"})}, owned=frozenset()),
+        owner="me",
+        ttl=60,
+        ours=frozenset({f"a.{ZONE}"}),
+    )
+    assert [change.type for change in made.changes] == ["A", "TXT"]
+
+
+def test_a_name_that_cannot_hold_addresses_says_why() -> None:
+    blocked = ZoneState(ZONE, 1, RECORDS.empty(), frozenset(), {f"a.{ZONE}": "is a CNAME"})
+    made = plan.diff(ZONE, table({f"a.{ZONE}": frozenset({"192.0.2.2"})}), blocked, owner="me", ttl=60)
+    assert made.foreign == (f"a.{ZONE} (is a CNAME)",)
+
+
+def test_a_name_is_never_removed() -> None:
+    assert text({}, {"a": "192.0.2.1"}) == ""
+
+
+def test_a_wrong_ttl_is_a_change() -> None:
+    name = f"a.{ZONE}"
+    wanted = table({name: frozenset({"192.0.2.1"})}, ttl=60)
+    found = ZoneState(ZONE, 1, table({name: frozenset({"192.0.2.1"})}, ttl=300), frozenset({name}), {})
+    assert len(plan.diff(ZONE, wanted, found, owner="me", ttl=60).changes) == 1
+
+
+@given(want=zones, have=zones)
+def test_applying_a_diff_gives_what_is_wanted(want: dict[str, frozenset[str]], have: dict[str, frozenset[str]]) -> None:
+    made = plan.diff(ZONE, table(want), state(have), owner="me", ttl=60)
+    result = dict(by_name(table(have)))
+    for change in made.changes:
+        if change.type == "TXT":
+            continue
+        assert result.get((change.name, change.type)) == (
+            (change.before.ttl, change.before.values) if change.before else None
+        )
+        if change.after:
+            result[change.name, change.type] = (change.after.ttl, change.after.values)
+    assert {key: result[key] for key in by_name(table(want))} == dict(by_name(table(want)))
+
+
+@given(zone=zones)
+def test_a_zone_that_says_so_already_needs_nothing(zone: dict[str, frozenset[str]]) -> None:
+    assert plan.diff(ZONE, table(zone), state(zone), owner="me", ttl=60).changes == ()
+
+
+@given(rows=st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["n1", "n2"])), unique=True), data=st.data())
+def test_the_digest_does_not_depend_on_the_order_of_rows(rows: list[tuple[str, str]], data: st.DataObject) -> None:
+    shuffled = data.draw(st.permutations(rows))
+    one, other = (pd.DataFrame(each, columns=["site", "node"]).astype("str") for each in (rows, shuffled))
+    assert plan.digest((), one) == plan.digest((), other)
+
+
+def test_another_placement_has_another_digest() -> None:
+    one, other = (PLACEMENT.from_columns({"site": ["a"], "node": [node]}) for node in ("n1", "n2"))
+    assert plan.digest((), one) != plan.digest((), other)
+
+
+def move(site: str, target: str = "n2", source: str | None = "n1", cold: int = 1) -> Move:
+    return Move(site, source, target, cold, "because")
+
+
+def test_each_limit_is_named_with_what_it_allows_and_what_the_plan_does() -> None:
+    moves = [move(f"s{n}") for n in range(3)]
+    limits = Limits(moved_sites=2, moved_share=0.2, share_from=10, cold_bytes=2, inflow=2)
+    assert [str(breach) for breach in plan.breaches(moves, 10, limits)] == [
+        "safety.max_moved_sites: 3 is over the limit of 2",
+        "safety.max_moved_sites_ratio: 0.3 is over the limit of 0.2",
+        "safety.max_moved_working_set: 3 is over the limit of 2",
+        "safety.max_inflow_per_node: 3 is over the limit of 2",
+    ]
+
+
+def test_what_was_nowhere_before_does_not_count_as_moved() -> None:
+    first_time = [move(f"s{n}", source=None, cold=10**12) for n in range(100)]
+    assert plan.breaches(first_time, 100, Limits()) == ()
+
+
+def test_the_share_is_not_looked_at_for_a_handful_of_sites() -> None:
+    assert plan.breaches([move("a")], 2, Limits(share_from=10)) == ()
+
+
+def test_sites_outside_every_zone_are_told_apart() -> None:
+    inside, outside = split(["a.hosting.example", "b.example.org", "hosting.example"], [ZONE])
+    assert inside == {ZONE: ["a.hosting.example"]}
+    assert outside == ["b.example.org", "hosting.example"]
+
+
+def test_a_site_belongs_to_the_closest_zone() -> None:
+    inside, _ = split(["a.b.example"], ["example.", "b.example."])
+    assert inside == {"example.": [], "b.example.": ["a.b.example"]}
