@@ -75,5 +75,7 @@ _lru = engine.pick("lru", reference_lru)
 
 def replay(sample: Sample, node: Ints, ram: Ints) -> Replayed:
     """Access i of the sample goes to node[i]; ram is what each node's cache holds, at the sample's own scale."""
+    assert len(node) == len(sample.target), "every access goes to a node"
+    assert not len(node) or 0 <= node.min() <= node.max() < len(ram), "and to one that is there"
     contiguous = (np.ascontiguousarray(column, dtype=np.int64) for column in (sample.target, node, sample.size, ram))
     return Replayed(*_lru(*contiguous))

@@ -22,7 +22,9 @@ ALIAS_SHARE = 0.2
 NO_REQUEST_SHARE = 0.002
 GARBAGE_SHARE = 0.001
 # What reaches a port without being a request: the start of a TLS handshake, and a connection that said nothing.
-NO_REQUEST = pd.DataFrame({"request": [r"\x16\x03\x01\x02", "-"], "status": [400, 408], "bytes": [226, 0]})
+NO_REQUEST = pd.DataFrame(
+    {"request": [r"\x16\x03\x01\x02", "-"], "status": [400, 408], "bytes": [226, 0], "referer": "-", "agent": "-"}
+)
 GARBAGE = ("\x00" * 64, "AH00094: Command line: '/usr/sbin/apache2'", "")
 # Some servers are never told to write UTC.
 LOCAL_TIME: Final = timezone(timedelta(hours=2))
@@ -39,7 +41,7 @@ def rows(hosting: Hosting, accesses: Accesses, rng: np.random.Generator) -> pd.D
             "time": accesses.time,
             "host": _hosts(hosting, accesses.site, rng),
             "client": _taken(_addresses(int(accesses.client.max(initial=0)) + 1), accesses.client),
-            "request": _requests(hosting, accesses, rng),
+            "request": pd.Series(_requests(hosting, accesses, rng), dtype="str"),
             "status": accesses.status,
             "bytes": accesses.bytes,
             "referer": _taken(REFERERS, rng.integers(0, len(REFERERS), count)),
@@ -81,11 +83,11 @@ def _common(table: pd.DataFrame, clock: list[str]) -> list[str]:
 
 
 def _nginx_json(table: pd.DataFrame) -> list[str]:
-    """One object a line, as nginx writes it with `escape=json`."""
-    clock = _clock(table, lambda moment: moment.isoformat(), UTC)
-    names = ("client", "host", "request", "status", "bytes", "referer", "agent")
-    columns = (table[name].str.replace(r"\x", r"\u00") if name == "request" else table[name] for name in names)
-    values = zip(clock, *(column.tolist() for column in columns), strict=True)
+    """One object a line, as nginx writes it with `escape=json`: other escapes than Apache's, and "" for no request."""
+    clock = _clock(table, datetime.isoformat, UTC)
+    request = table["request"].str.replace(r"\x", r"\u00").replace("-", "")
+    columns = (table[name].tolist() for name in ("status", "bytes", "referer", "agent"))
+    values = zip(clock, table["client"].tolist(), table["host"].tolist(), request.tolist(), *columns, strict=True)
     return [
         f'{{"time_iso8601":"{time}","remote_addr":"{client}","host":"{host}","request":"{request}",'
         f'"status":{status},"body_bytes_sent":{size},"http_referer":"{referer}","http_user_agent":"{agent}"}}'
