@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+import pandas as pd
+
 from flex import cycle as cycles
 from flex import profile
 from flex.cycle import Facts, Proposal
 from flex.domain import Breach, Cycle, Period, Run, Stage, Verdict
 from flex.errors import DnsError, FlexError, Held, NoData, PartlyApplied
 from flex.store import holder
-from flex_api import hosted, words
+from flex_api import hosted, present, words
 from flex_api.wiring import World, sources
 from flex_logs_ingest import merge, read
 from flex_logs_ingest.read import FileReport
@@ -47,7 +49,7 @@ class Night:
 def lease(world: World, purpose: str) -> Iterator[Run]:
     """Hold the cluster's lease for a step, recorded as a run. Finishes first what a killed run left half-applied."""
     started = world.clock()
-    run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder.me(), started, message=purpose)
+    run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
     for lost in world.store.begin(run, LEASE, started):
         world.say(f"The run of {words.when(lost.started)} was interrupted; its work is taken up where it ended.")
     outcome = replace(run, exit_code=1, message=f"{purpose}: interrupted")
@@ -183,11 +185,12 @@ def facts(world: World) -> Facts:
     period, profiles, spreads = found
     base, placement = world.store.placement()
     settings = world.settings.ingest
+    files = merge.files_of(world.store, settings.directory, period)
     return Facts(
         period=period,
         profiles=profiles,
         spreads=spreads,
-        sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit),
+        sample=merge.sample_of(world.store, settings.directory, period, files, limit=settings.sample_limit),
         nodes=world.nodes,
         pins=tuple(pin for pin in world.store.pins() if pin.holds(world.clock())),
         base=base,
@@ -253,7 +256,7 @@ def _waits(world: World, cycle: Cycle) -> str:
     return ""
 
 
-def _large_sites(world: World, profiles: profile.Frame) -> list[str]:
+def _large_sites(world: World, profiles: pd.DataFrame) -> list[str]:
     shares = profiles[["access_bytes", "working_set"]] / profiles[["access_bytes", "working_set"]].sum().clip(lower=1)
     large = profiles["site"][(shares * len(world.nodes) > LARGE).any(axis=1)]
     pinned = {pin.site for pin in world.store.pins() if max(pin.min_replicas, len(pin.nodes)) > 1}
@@ -263,10 +266,13 @@ def _large_sites(world: World, profiles: profile.Frame) -> list[str]:
 def _refuse_old_logs(world: World, period: Period) -> None:
     """A silent node is a missing log until somebody says otherwise; its sites must not look idle."""
     limit = world.settings.profile.max_age
-    newest: dict[str, datetime | None] = {}
-    for found in merge.coverage(world.store, period, sources(world.settings)):
-        newest[found.node] = max(filter(None, (newest.get(found.node), found.last_line)), default=None)
-    for node, last in sorted(newest.items()):
+    node_of = {source.name: source.node for source in sources(world.settings)}
+    newest = dict.fromkeys(node_of.values(), 0)
+    for found in merge.coverage(world.store, world.settings.ingest.directory, period, list(node_of)):
+        node = node_of[found.source]
+        newest[node] = max(newest[node], found.last_time)
+    for node, seconds in sorted(newest.items()):
+        last = present.moment(seconds)
         if last is None or world.clock() - last > limit:
             raise _old_logs(period, node, last, limit)
 

@@ -154,7 +154,9 @@ def sites_output(
     silent = placement[~placement["site"].isin(list(profiles["site"]))]["site"].drop_duplicates()
     idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
     rows = pd.concat([profiles, idle], ignore_index=True)
-    nodes = placement.groupby("site")["node"].agg(list).to_dict()
+    nodes: dict[str, list[str]] = {}
+    for site, node in placement.itertuples(index=False):
+        nodes.setdefault(site, []).append(node)
     pin_of = {pin.site: pin for pin in pins}
     ordered = rows.sort_values(["access_bytes", "site"], ascending=[False, True])
     return SitesOutput(

@@ -9,6 +9,7 @@ from flex.domain import Cycle
 from flex_api import present
 from flex_api.report import ReportData
 from flex_api.report import write as write_html
+from flex_api.schemas import SitesOutput
 from flex_api.wiring import World
 from flex_logs_ingest.read import FileReport
 
@@ -49,7 +50,7 @@ def lines(files: Sequence[FileReport]) -> dict[str, int]:
     return total
 
 
-def _sites(world: World, cycle: Cycle) -> present.SitesOutput | None:
+def _sites(world: World, cycle: Cycle) -> SitesOutput | None:
     found = world.store.profiles()
     if found is None:
         return None

@@ -16,7 +16,7 @@ from flex import score
 from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible, Unknown
 from flex.problem import Problem
-from flex.tables import PROFILES, SPREADS
+from flex.tables import PLACEMENT, PROFILES, SPREADS
 
 Make = Callable[..., Problem]
 
@@ -64,7 +64,7 @@ def test_replicas_share_the_accesses_and_repeat_the_working_set_as_measured(
         spreads,
         nodes(2),
         [Pin("a", min_replicas=2)],
-        problems.PLACEMENT.empty(),
+        PLACEMENT.empty(),
         tolerance=0.1,
         replicate_above=1.0,
     )
@@ -131,7 +131,7 @@ def test_the_order_of_rows_never_matters(data: st.DataObject) -> None:
             SPREADS.empty(),
             order,
             [],
-            problems.PLACEMENT.empty(),
+            PLACEMENT.empty(),
             tolerance=0.1,
             replicate_above=0.9,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import tempfile
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -167,7 +168,7 @@ def serve(
 
 def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")]) -> None:
     """Print the completion script of a shell; source it from its start-up file."""
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # it does not say that it exports it
 
     if shell not in SHELLS:
         raise BadInput(
@@ -181,8 +182,6 @@ def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash,
 
 def version(ctx: typer.Context) -> None:
     """Versions of FLEX and of what it stands on."""
-    import highspy
-
     from flex_dns.named import version as named_version
 
     found = context(ctx)
@@ -191,8 +190,8 @@ def version(ctx: typer.Context) -> None:
         engine="native" if engine.NATIVE else "python",
         engine_note=engine.WHY_NOT,
         python=platform.python_version(),
-        solver=f"HiGHS {highspy.Highs().version()}",
-        database_revision=migrate.head(),
+        solver=f"HiGHS {metadata.version('highspy')}",
+        database_revision=migrate.head_revision(),
         named=named_version() or "not installed",
     )
     found.show(output, lambda _: _say_version(found, output))

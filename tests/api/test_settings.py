@@ -1,0 +1,99 @@
+"""The settings file: what is wrong in it is named, with what would do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from flex.errors import BadSetting
+from flex_api import settings
+from flex_api.settings import Settings
+
+MINIMAL = """
+[[node]]
+name = "n1"
+addresses = ["192.0.2.1"]
+ram = "1 GiB"
+"""
+
+
+def load(tmp_path: Path, text: str) -> Settings:
+    path = tmp_path / "flex.toml"
+    path.write_text(text, encoding="utf-8")
+    return settings.load(path)
+
+
+def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
+    loaded = load(tmp_path, MINIMAL)
+    assert loaded.cluster.mode == "review"
+    assert loaded.nodes()[0].ram == 2**30
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[cluster]\nnmae = 'x'", "did you mean 'name'"),
+        ("[clutser]\nname = 'x'", "did you mean 'cluster'"),
+        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = 1\ncapactiy = 2", "did you mean 'capacity'"),
+        ("[cluster]\nmode = 'yolo'", "cluster.mode = 'yolo'"),
+        ("[profile]\nwindow = '36h'", "whole days"),
+        ("[profile]\nmax_age = 7", "such as '7d'"),
+        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.300']\nram = 1", "192.0.2.300"),
+        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '12 GiX'", "such as '12 GiB'"),
+        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']", "node.0.ram: this setting must be given"),
+        (MINIMAL + MINIMAL, "the node 'n1' is there twice"),
+        (MINIMAL + "[[ingest.source]]\nglob = 'x'\nnode = 'n7'", "names the node 'n7'"),
+        ("[solver]\ntolerance = 0.2", "must not be over safety.trigger_imbalance"),
+        ("[solver]\ntolerance = 2", "solver.tolerance = 2"),
+        ("[cluster]\ntimezone = 'Mars/Olympus'", "such as 'Europe/Berlin'"),
+        ("[api]\nlisten = '8080'", "api.listen = '8080'"),
+        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = 1\ncapacity = nan", "node.0.capacity"),
+        ("schema = 2", "schema = 2"),
+        ("[cluster", "this is not TOML"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_would_do(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(BadSetting) as caught:
+        load(tmp_path, text)
+    assert said in str(caught.value)
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting) as caught:
+        settings.load(tmp_path / "none.toml")
+    assert "flex init" in caught.value.advice
+
+
+def test_every_problem_of_a_file_is_listed(tmp_path: Path) -> None:
+    path = tmp_path / "flex.toml"
+    path.write_text("[cluster]\nmode = 'x'\n[solver]\nengin = 'y'\n", encoding="utf-8")
+    assert len(settings.problems(path)) == 2
+
+
+def test_sizes_and_spans_are_read_as_people_write_them(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "[safety]\nmax_moved_working_set = '1.5 GB'\n[profile]\nmax_age = '90m'\nwindow = '7d'")
+    assert loaded.safety.max_moved_working_set == 1_500_000_000
+    assert loaded.profile.max_age == timedelta(minutes=90)
+    assert loaded.profile.window.days == 7
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    loaded = load(tmp_path, MINIMAL + "[[ingest.source]]\nglob = 'logs/*.log'\nnode = 'n1'\n[dns]\nkey_file = 'k'")
+    assert loaded.ingest.source[0].globs == (str(tmp_path / "logs/*.log"),)
+    assert loaded.dns.key_file == tmp_path / "k"
+    assert loaded.database.url == f"sqlite:///{tmp_path.resolve()}/flex.db"
+
+
+def test_a_password_in_the_database_url_is_never_shown(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "[database]\nurl = 'postgresql://flex:hunter2@db.example.net/flex'")
+    assert "hunter2" not in str(settings.masked(loaded))
+
+
+def test_the_starter_settings_are_good(tmp_path: Path) -> None:
+    from flex_api import starting
+
+    starting.write(tmp_path)
+    assert settings.problems(tmp_path / "flex.toml") == ()
+    assert [node.name for node in settings.load(tmp_path / "flex.toml").node] == ["n1", "n2"]
