@@ -1,0 +1,22 @@
+//! The hot loops of FLEX. Each has a reference in Python that defines what it computes; this is the same, faster.
+//!
+//! Nothing here reads, writes or decides; whatever the input, nothing here panics.
+
+mod cut;
+mod line;
+mod lru;
+mod scan;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod flex_native {
+    #[pymodule_export]
+    use super::lru::lru;
+    #[pymodule_export]
+    use super::scan::Scan;
+
+    /// Equal to that of flex/engine.py, or the references are used instead.
+    #[pymodule_export]
+    const INTERFACE: u32 = 1;
+}

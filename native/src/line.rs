@@ -1,0 +1,369 @@
+//! What the texts of a log line mean: see flex_logs_ingest/line.py and sites.py, which define every function here.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr3, memrchr};
+
+pub const LAST_TIME: i64 = 253_402_300_799;
+const TARGET_LIMIT: usize = 8192;
+const SITE_LIMIT: usize = 255;
+pub const UNKNOWN: &str = "(unknown)";
+
+/// A byte count; `-` is 0 and what is too large for 64 bits is the largest.
+pub fn number(text: &[u8]) -> Option<i64> {
+    if text == b"-" {
+        return Some(0);
+    }
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_i64, |sum, byte| {
+        let digit = digit(*byte)?;
+        Some(sum.saturating_mul(10).saturating_add(digit))
+    })
+}
+
+fn digit(byte: u8) -> Option<i64> {
+    byte.is_ascii_digit().then(|| i64::from(byte - b'0'))
+}
+
+/// Three digits, or the `-` of a client that was gone before it got an answer.
+pub fn is_status(text: &[u8]) -> bool {
+    text == b"-" || (text.len() == 3 && text.iter().all(u8::is_ascii_digit))
+}
+
+/// Seconds since 1970 of a time in the style of Apache, of ISO 8601, or of nginx's `$msec`.
+pub fn seconds(text: &[u8]) -> Option<i64> {
+    match (text.get(2), text.get(4)) {
+        (Some(b'/'), _) => clf(text),
+        (_, Some(b'-')) => iso(text),
+        _ => epoch(text),
+    }
+}
+
+fn clf(text: &[u8]) -> Option<i64> {
+    if text.len() != 26 || text[6] != b'/' || text[11] != b':' || text[20] != b' ' {
+        return None;
+    }
+    let month = match &text[3..6] {
+        b"Jan" => 1,
+        b"Feb" => 2,
+        b"Mar" => 3,
+        b"Apr" => 4,
+        b"May" => 5,
+        b"Jun" => 6,
+        b"Jul" => 7,
+        b"Aug" => 8,
+        b"Sep" => 9,
+        b"Oct" => 10,
+        b"Nov" => 11,
+        b"Dec" => 12,
+        _ => return None,
+    };
+    instant(&text[7..11], month, &text[..2], &text[12..20], &text[21..])
+}
+
+fn iso(text: &[u8]) -> Option<i64> {
+    if text.len() < 20 || text[7] != b'-' || !matches!(text[10], b'T' | b' ') {
+        return None;
+    }
+    let mut zone = &text[19..];
+    if matches!(zone[0], b'.' | b',') {
+        let end = zone[1..].iter().position(|byte| !byte.is_ascii_digit());
+        zone = &zone[end.map_or(zone.len(), |end| end + 1)..];
+    }
+    instant(&text[..4], digits(&text[5..7])?, &text[8..10], &text[11..19], zone)
+}
+
+fn epoch(text: &[u8]) -> Option<i64> {
+    let (whole, fraction) = match memchr(b'.', text) {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &text[..0]),
+    };
+    if whole.len() > 12 || !fraction.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    digits(whole).filter(|value| *value <= LAST_TIME)
+}
+
+/// The value of at most a dozen digits.
+fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0, |sum, byte| Some(sum * 10 + digit(*byte)?))
+}
+
+fn instant(year: &[u8], month: i64, day: &[u8], clock: &[u8], zone: &[u8]) -> Option<i64> {
+    if clock[2] != b':' || clock[5] != b':' {
+        return None;
+    }
+    let (year, day) = (digits(year)?, digits(day)?);
+    let (hour, minute, second) = (digits(&clock[..2])?, digits(&clock[3..5])?, digits(&clock[6..])?);
+    let of_month = 1 <= day && (1..=12).contains(&month) && day <= month_days(year, month);
+    if year < 1970 || !of_month || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let value = days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset(zone)?;
+    (0..=LAST_TIME).contains(&value).then_some(value)
+}
+
+fn offset(zone: &[u8]) -> Option<i64> {
+    let (hours, minutes) = match zone {
+        b"Z" | b"z" => return Some(0),
+        [_, hours @ ..] if hours.len() == 2 => (digits(hours)?, 0),
+        [_, rest @ ..] if rest.len() == 4 => (digits(&rest[..2])?, digits(&rest[2..])?),
+        [_, rest @ ..] if rest.len() == 5 && rest[2] == b':' => (digits(&rest[..2])?, digits(&rest[3..])?),
+        _ => return None,
+    };
+    let east = hours * 3600 + minutes * 60;
+    match zone[0] {
+        _ if hours > 23 || minutes > 59 => None,
+        b'+' => Some(east),
+        b'-' => Some(-east),
+        _ => None,
+    }
+}
+
+fn month_days(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days since 1970-01-01 in the Gregorian calendar, with years that begin in March and eras of 400 of them.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// Without the escapes of Apache, nginx and JSON.
+pub fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
+    let Some(first) = memchr(b'\\', text) else {
+        return Cow::Borrowed(text);
+    };
+    let mut plain = text[..first].to_vec();
+    let mut rest = &text[first..];
+    while let Some(byte) = rest.first() {
+        let width = if *byte == b'\\' { unescape(rest, &mut plain) } else { 0 };
+        if width == 0 {
+            plain.push(*byte);
+        }
+        rest = &rest[width.max(1)..];
+    }
+    Cow::Owned(plain)
+}
+
+/// Push what the escape at the beginning of the text stands for and say how long it is; 0 when it is none.
+fn unescape(text: &[u8], plain: &mut Vec<u8>) -> usize {
+    let byte = match text.get(1) {
+        Some(b'x') => {
+            let Some(code) = hex(text.get(2..4)) else { return 0 };
+            plain.push(code as u8);
+            return 4;
+        }
+        Some(b'u') => {
+            let Some(code) = hex(text.get(2..6)) else { return 0 };
+            push_code(code, plain);
+            return 6;
+        }
+        Some(b'b') => 0x08,
+        Some(b'f') => 0x0c,
+        Some(b'n') => b'\n',
+        Some(b'r') => b'\r',
+        Some(b't') => b'\t',
+        Some(b'v') => 0x0b,
+        Some(byte @ (b'"' | b'\\' | b'/')) => *byte,
+        _ => return 0,
+    };
+    plain.push(byte);
+    2
+}
+
+fn hex(digits: Option<&[u8]>) -> Option<u32> {
+    digits?.iter().try_fold(0, |sum, byte| Some(sum * 16 + char::from(*byte).to_digit(16)?))
+}
+
+/// UTF-8 of a code of 16 bits; each half of a surrogate pair stands for itself.
+fn push_code(code: u32, plain: &mut Vec<u8>) {
+    match code {
+        0..0x80 => plain.push(code as u8),
+        0x80..0x800 => plain.extend([0xC0 | (code >> 6) as u8, 0x80 | (code & 0x3F) as u8]),
+        _ => plain.extend([0xE0 | (code >> 12) as u8, 0x80 | (code >> 6 & 0x3F) as u8, 0x80 | (code & 0x3F) as u8]),
+    }
+}
+
+pub struct Asked<'a> {
+    pub head: bool,
+    pub target: Cow<'a, [u8]>,
+}
+
+/// Method and target of a request line, None for what is no request for something of a site.
+pub fn asked(request: &[u8]) -> Option<Asked<'_>> {
+    let end = memchr(b' ', request)?;
+    let (method, rest) = (&request[..end], &request[end + 1..]);
+    let proper = method.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'-' | b'_'));
+    if !proper || method.is_empty() || method.len() > 32 {
+        return None;
+    }
+    let (path, version) = match memrchr(b' ', rest) {
+        Some(at) => (&rest[..at], &rest[at + 1..]),
+        None => (&rest[..0], rest),
+    };
+    let path = match version.starts_with(b"HTTP/") {
+        true => path,
+        false if method == b"GET" => rest,
+        false => return None,
+    };
+    let path = origin_form(strip(path, b' '));
+    path.starts_with(b"/").then(|| Asked { head: method == b"HEAD", target: target(path) })
+}
+
+pub fn strip(text: &[u8], byte: u8) -> &[u8] {
+    strip_end(strip_start(text, byte), byte)
+}
+
+pub fn strip_start(text: &[u8], byte: u8) -> &[u8] {
+    let start = text.iter().position(|other| *other != byte).unwrap_or(text.len());
+    &text[start..]
+}
+
+pub fn strip_end(text: &[u8], byte: u8) -> &[u8] {
+    let end = text.iter().rposition(|other| *other != byte).map_or(0, |last| last + 1);
+    &text[..end]
+}
+
+/// `/path` of `http://host/path`.
+fn origin_form(path: &[u8]) -> &[u8] {
+    let width = [&b"https://"[..], b"http://"]
+        .iter()
+        .find(|scheme| path.get(..scheme.len()).is_some_and(|lead| lead.eq_ignore_ascii_case(scheme)))
+        .map_or(0, |scheme| scheme.len());
+    if width == 0 {
+        return path;
+    }
+    match memchr3(b'/', b'?', b'#', &path[width..]) {
+        Some(at) if path[width + at] == b'/' => &path[width + at..],
+        _ => b"/",
+    }
+}
+
+/// The one spelling of a path that begins with a slash.
+fn target(path: &[u8]) -> Cow<'_, [u8]> {
+    let mut before = 0;
+    let mut odd = false;
+    let mut end = path.len();
+    for (at, byte) in path.iter().enumerate() {
+        match byte {
+            b'?' | b'#' => {
+                end = at;
+                break;
+            }
+            b'%' | 0..=0x20 | 0x7F.. => odd = true,
+            b'/' | b'.' if before == b'/' => odd = true,
+            _ => {}
+        }
+        before = *byte;
+    }
+    let path = &path[..end];
+    match odd || path.len() > TARGET_LIMIT {
+        true => Cow::Owned(spelled(path)),
+        false => Cow::Borrowed(path),
+    }
+}
+
+fn spelled(path: &[u8]) -> Vec<u8> {
+    let mut path = collapsed(&encoded(path));
+    if path.len() > TARGET_LIMIT {
+        let hash = crc32fast::hash(&path);
+        path.truncate(TARGET_LIMIT - 9);
+        path.extend(format!("~{hash:08x}").as_bytes());
+    }
+    path
+}
+
+fn encoded(path: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(byte) = rest.first() {
+        let code = if *byte == b'%' { hex(rest.get(1..3)) } else { None };
+        match (*byte, code) {
+            (b'%', Some(code)) => {
+                let code = code as u8;
+                if code.is_ascii_alphanumeric() || matches!(code, b'-' | b'.' | b'_' | b'~') {
+                    plain.push(code);
+                } else {
+                    push_percent(code, &mut plain);
+                }
+                rest = &rest[3..];
+                continue;
+            }
+            (b'%' | 0..=0x20 | 0x7F.., _) => push_percent(*byte, &mut plain),
+            _ => plain.push(*byte),
+        }
+        rest = &rest[1..];
+    }
+    plain
+}
+
+fn push_percent(byte: u8, plain: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    plain.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+}
+
+fn collapsed(path: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<&[u8]> = Vec::new();
+    let mut folder = false;
+    for part in path.split(|byte| *byte == b'/') {
+        folder = matches!(part, b"" | b"." | b"..");
+        match part {
+            b".." => drop(kept.pop()),
+            b"" | b"." => {}
+            _ => kept.push(part),
+        }
+    }
+    let mut plain = Vec::with_capacity(path.len());
+    for part in &kept {
+        plain.push(b'/');
+        plain.extend_from_slice(part);
+    }
+    if folder || kept.is_empty() {
+        plain.push(b'/');
+    }
+    plain
+}
+
+/// The site a virtual host's name stands for.
+pub fn site_name(vhost: &[u8]) -> String {
+    let vhost = unescaped(vhost);
+    let name = strip_end(&without_port(&vhost), b'.').to_ascii_lowercase();
+    if matches!(name.as_slice(), b"" | b"-" | b"_") || name.len() > SITE_LIMIT {
+        return UNKNOWN.to_owned();
+    }
+    let mut site = Vec::with_capacity(name.len());
+    for byte in &name {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'.' | b':' | b'_' | b'*' | b'[' | b']' | b'-' => site.push(*byte),
+            _ => push_percent(*byte, &mut site),
+        }
+    }
+    String::from_utf8_lossy(&site).into_owned()
+}
+
+fn without_port(vhost: &[u8]) -> Cow<'_, [u8]> {
+    if vhost.starts_with(b"[") {
+        let end = memchr(b']', vhost).unwrap_or(vhost.len());
+        let mut name = vhost[..end].to_vec();
+        name.push(b']');
+        return Cow::Owned(name);
+    }
+    match memchr(b':', vhost) {
+        Some(at) if memchr(b':', &vhost[at + 1..]).is_none() => Cow::Borrowed(&vhost[..at]),
+        _ => Cow::Borrowed(vhost),
+    }
+}
