@@ -9,6 +9,7 @@
     ├── Infeasible       no placement satisfies every wish        exit 21
     ├── Held             a rule or a missing approval stopped it  exit 22
     ├── Busy             another run holds the lease              exit 23
+    ├── NotWritten       a directory takes no more: full, rights  exit 24
     ├── DnsError         the name server did not do as asked      exit 30
     │   ├── Unreachable  no answer, or no connection
     │   ├── Refused      an answer that says no
@@ -81,6 +82,11 @@ class Busy(FlexError):
 class StoreError(FlexError):
     exit_code = 24
     slug = "store"
+
+
+class NotWritten(FlexError):
+    exit_code = 24
+    slug = "not-written"
 
 
 class DnsError(FlexError):

@@ -1,4 +1,4 @@
-"""What all readings together counted in a period: its file table, its hours, its sample, and how complete it is.
+"""What all readings together counted in a period: file table, hours, sample, and how complete they are.
 
 In go the store's Segments, the directory of their counts and a Period, out come tables in canonical order. A line
 belongs to the day of its timestamp, whenever it was read. The result depends on the lines alone, not on how they were
@@ -7,8 +7,9 @@ spread over logs, nodes and runs; accesses of the sample that share a second are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from flex.replay import Ints, Sample
 from flex.tables import FILES, HOURS, Schema
 from flex_logs_ingest import partials
 from flex_logs_ingest.read import LAST_DAY, SAMPLES, added_lines
+from flex_logs_ingest.sources import Source
 
 # How many days before a period are asked for the size of what the period saw only as 304 or in parts.
 SIZES_FROM = 30
@@ -38,11 +40,7 @@ _HOURS = {"requests": "sum", "bytes": "sum"}
 
 def files_of(segments: Segments, directory: Path, period: Period) -> pd.DataFrame:
     """FILES: what was accessed in the period. A size that the period never showed is the one known before."""
-    days = (period.first_day, period.last_day)
-    columns = ["site", "target", *_FILES]
-    found = segments.segments(*days)
-    merged = _added(["site", "target"], _FILES, (partials.files(directory, s.id, *days, columns) for s in found))
-    return _with_known_sizes(_frame(merged, FILES), segments, directory, period)
+    return _files(segments, directory, period, None)
 
 
 def hours_of(segments: Segments, directory: Path, period: Period) -> pd.DataFrame:
@@ -53,16 +51,16 @@ def hours_of(segments: Segments, directory: Path, period: Period) -> pd.DataFram
     return _frame(merged, HOURS)
 
 
-def sample_of(segments: Segments, directory: Path, period: Period, files: pd.DataFrame, limit: int) -> Sample:
+def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -> Sample:
     """All accesses of the period to one target in 2**j, in time order, with the smallest j that leaves at most `limit`.
 
-    `files` is the period's file table. A target without a known size counts as its mean answer.
+    Sizes are those of the file table; a target whose size is not known counts as its mean answer.
     """
     found = _in_log_order(segments.segments(period.first_day, period.last_day))
     level = _common_level(found, directory, period, limit)
     read = [_accesses(segment, directory, period, level) for segment in found]
     names = pd.concat([_NO_NAMES, *(accesses.names for accesses in read)], ignore_index=True)
-    targets = _targets(names, files)
+    targets = _sized(_files(segments, directory, period, names.drop_duplicates()))
     time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
     target = _numbers(names, targets)[_in_all_names(read)]
     order = np.argsort(time, kind="stable")
@@ -73,36 +71,56 @@ def sample_of(segments: Segments, directory: Path, period: Period, files: pd.Dat
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much one source says about a period: `last_time` is its latest line of all, 0 when it never had one.
+    """How much one source says about a period.
 
-    Lines by class are those of the readings that reach into the period. Days count from 1970-01-01.
+    `last_line` is the time of its latest line of all, None when it never had one. `lines` are those of the readings
+    that reach into the period; `silent_days` (counted from 1970-01-01) are the days that no reading reaches.
     """
 
     source: str
-    last_time: int
+    node: str
+    last_line: datetime | None
     lines: tuple[tuple[str, int], ...]
     samples: tuple[str, ...]
     silent_days: tuple[int, ...]
 
 
-def coverage(segments: Segments, directory: Path, period: Period, sources: Sequence[str]) -> tuple[Coverage, ...]:
+def coverage(segments: Segments, period: Period, sources: Sequence[Source]) -> tuple[Coverage, ...]:
     """One for each of the sources, in the order given."""
     known = segments.segments(0, LAST_DAY)
-    return tuple(_coverage(source, [s for s in known if s.source == source], directory, period) for source in sources)
+    return tuple(_coverage(source, [s for s in known if s.source == source.name], period) for source in sources)
 
 
-def _coverage(source: str, known: Sequence[Segment], directory: Path, period: Period) -> Coverage:
-    first, last = period.first_day, period.last_day
-    reaching = [segment for segment in known if segment.last_day >= first and segment.first_day <= last]
-    hours = [partials.hours(directory, segment.id, first, last)["hour"].to_numpy() for segment in reaching]
-    heard = np.concatenate([_NONE, *hours]) // 24
+def _coverage(source: Source, known: Sequence[Segment], period: Period) -> Coverage:
+    days = range(period.first_day, period.last_day + 1)
+    reaching = [segment for segment in known if segment.last_day >= days[0] and segment.first_day <= days[-1]]
+    heard = {day for segment in reaching for day in range(segment.first_day, segment.last_day + 1)}
+    last = max((segment.last_time for segment in known), default=0)
     return Coverage(
-        source=source,
-        last_time=max((segment.last_time for segment in known), default=0),
+        source=source.name,
+        node=source.node,
+        last_line=datetime.fromtimestamp(last, UTC) if last else None,
         lines=added_lines(reaching),
         samples=tuple(sample for segment in _in_log_order(reaching) for sample in segment.samples)[:SAMPLES],
-        silent_days=tuple(np.setdiff1d(np.arange(first, last + 1), heard).tolist()),
+        silent_days=tuple(day for day in days if day not in heard),
     )
+
+
+def _files(segments: Segments, directory: Path, period: Period, only: pd.DataFrame | None) -> pd.DataFrame:
+    """The file table, or its rows of these sites and targets."""
+    columns = ["site", "target", *_FILES]
+    days = (period.first_day, period.last_day)
+    merged = _added(["site", "target"], _FILES, _tables(segments, directory, days, columns, only))
+    return _with_known_sizes(_frame(merged, FILES), segments, directory, period)
+
+
+def _tables(
+    segments: Segments, directory: Path, days: tuple[int, int], columns: Sequence[str], only: pd.DataFrame | None
+) -> Iterator[pa.Table]:
+    wanted = None if only is None else partials.wide(pa.Table.from_pandas(only, preserve_index=False))
+    for segment in segments.segments(*days):
+        table = partials.files(directory, segment.id, *days, columns)
+        yield table if wanted is None else table.join(wanted, ["site", "target"], join_type="left semi")
 
 
 def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:
@@ -130,25 +148,17 @@ def _frame(table: pa.Table | None, schema: Schema) -> pd.DataFrame:
 
 
 def _with_known_sizes(files: pd.DataFrame, segments: Segments, directory: Path, period: Period) -> pd.DataFrame:
-    """Sizes of targets that had no full answer in the period, from the days before it."""
-    unknown = pa.Table.from_pandas(files.loc[files["size"] == 0, ["site", "target"]], preserve_index=False)
+    """Targets that had no full answer in the period take the size they had in the days before it."""
+    unknown = files.loc[files["size"] == 0, ["site", "target"]]
     days = (max(period.first_day - SIZES_FROM, 0), period.first_day - 1)
-    columns = ["site", "target", "size"]
     if not len(unknown):
         return files
-    earlier = (
-        partials.files(directory, s.id, *days, columns).join(
-            partials.wide(unknown), ["site", "target"], join_type="left semi"
-        )
-        for s in segments.segments(*days)
-    )
+    earlier = _tables(segments, directory, days, ["site", "target", "size"], unknown)
     known = _added(["site", "target"], {"size": "max"}, earlier)
     if known is None:
         return files
-    before = files[["site", "target"]].merge(known.to_pandas().astype({"site": "str", "target": "str"}), how="left")
-    return FILES.check(
-        files.assign(size=files["size"].where(files["size"] > 0, before["size"].fillna(0)).astype("int64"))
-    )
+    before = files[["site", "target"]].merge(known.to_pandas().astype(dict(_NO_NAMES.dtypes)), how="left")["size"]
+    return FILES.check(files.assign(size=files["size"].where(files["size"] > 0, before.fillna(0).astype("int64"))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,12 +205,9 @@ def _in_all_names(read: Sequence[_Accesses]) -> Ints:
     return np.concatenate([_NONE, *(accesses.name + at for accesses, at in zip(read, before[:-1], strict=True))])
 
 
-def _targets(names: pd.DataFrame, files: pd.DataFrame) -> pd.DataFrame:
-    """Site, target and size of each sampled target, in canonical order."""
-    found = names.drop_duplicates().merge(files, on=["site", "target"], how="inner")
-    mean = found["bytes"] // found["requests"].clip(lower=1)
-    sized = found.assign(size=found["size"].where(found["size"] > 0, mean))
-    return sized.sort_values(["site", "target"], ignore_index=True)
+def _sized(files: pd.DataFrame) -> pd.DataFrame:
+    mean = files["bytes"] // files["requests"].clip(lower=1)
+    return files.assign(size=files["size"].where(files["size"] > 0, mean))
 
 
 def _numbers(names: pd.DataFrame, targets: pd.DataFrame) -> Ints:

@@ -25,17 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flex.errors import Busy, FlexError, NoData
+from flex.errors import Busy, NoData, NotWritten
 from flex_logs_ingest.scan import Counts
 
 _LEVEL = b"flex.level"
 _OURS = re.compile(r"(?P<id>[0-9a-f]{40})\.(files|hours|sample)\.parquet(?P<unfinished>\.part)?")
-
-
-class NotWritten(FlexError):
-    """The directory of the counts cannot be written: full, read-only, or not ours."""
-
-    slug = "not-written"
 
 
 @contextmanager
