@@ -1,0 +1,31 @@
+"""`python -m bench [NAME]...`: measure one bench, several, or all; show the figures and keep them.
+
+A new bench is a module with a `measure() -> Figures` and a line in BENCHES.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from bench import loops
+from bench.figures import Measure, keep, show
+
+BENCHES: dict[str, Measure] = {
+    "loops": loops.measure,
+}
+
+
+def main(wanted: list[str]) -> int:
+    if unknown := [name for name in wanted if name not in BENCHES]:
+        sys.stderr.write(f"there is no bench {', '.join(unknown)}; there are {', '.join(BENCHES)}\n")
+        return 2
+    for name in wanted or BENCHES:
+        figures = BENCHES[name]()
+        show(name, figures)
+        print(f"kept in {os.path.relpath(keep(name, figures))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""What a bench measures, as a flat object of figures, and how it is shown and kept.
+
+In goes the name of a bench and its figures; out come a table for people and results/NAME.json for comparisons.
+A figure carries its unit at the end of its name: `_seconds`, `_per_second`, `_bytes`, `_ratio`.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+from rich.console import Console
+from rich.table import Table
+
+Figure = float | int | str
+Figures = dict[str, Figure]
+Measure = Callable[[], Figures]
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def best_of(times: int, work: Callable[[], object]) -> float:
+    """The seconds of the fastest of several runs: the one that other programs disturbed least."""
+    seconds = []
+    for _ in range(times):
+        started = perf_counter()
+        work()
+        seconds.append(perf_counter() - started)
+    return min(seconds)
+
+
+def keep(name: str, figures: Figures) -> Path:
+    """The figures as JSON, with what they were measured on."""
+    path = RESULTS / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        json.dumps({"python": platform.python_version(), "machine": platform.machine(), **figures}, indent=2)
+    )
+    return path
+
+
+def show(name: str, figures: Figures) -> None:
+    table = Table(title=name, title_justify="left")
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    for figure, value in figures.items():
+        table.add_row(figure, value if isinstance(value, str) else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}")
+    Console().print(table)
