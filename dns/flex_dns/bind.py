@@ -1,0 +1,50 @@
+"""What BIND has to be told, as the lines to paste into named.conf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flex.marker import LABEL
+
+
+def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = ()) -> str:
+    """The rights FLEX needs in a zone and no others: the first rule that fits decides.
+
+    The zone's own name servers (`ns1` in it, when none are given) are denied by name: BIND would let them be
+    replaced. Limits such as A(3) are left out on purpose: BIND drops what is over them and reports success.
+    """
+    kept = name_servers or (f"ns1.{zone}",)
+    rules = [
+        f"deny {key_name} name {zone} ANY;",
+        *(f"deny {key_name} name {name} ANY;" for name in kept),
+        f"grant {key_name} subdomain {LABEL}.{zone} TXT;",
+        f"grant {key_name} zonesub A AAAA;",
+    ]
+    return "update-policy {\n" + "".join(f"  {rule}\n" for rule in rules) + "};\n"
+
+
+def bind_snippet(zone: str, key_name: str, name_servers: Sequence[str] = ()) -> str:
+    """The lines for named.conf, with the reasons beside them."""
+    policy = _indented(update_policy(zone, key_name, name_servers), "  ")
+    return f"""\
+include "/etc/bind/{key_name}.key";   // owned by the user named runs as, mode 640
+
+// In options: the secondaries hear of each change at once, not up to five seconds later.
+//   notify-delay 0;
+//   notify-rate 1000; startup-notify-rate 1000;   // many zones wait for each other at 20 a second
+//   serial-query-rate 1000;                       // on the secondaries too
+
+zone "{zone}" {{
+  type primary;
+  file "/var/lib/bind/{zone}db";        // in a directory that named may write: the journal lies beside it
+  // A signed zone must be signed in place. With inline-signing, bursts of changes can stay unserved:
+  //   dnssec-policy default; inline-signing no;
+  // FLEX reads the zone by transfer; without it FLEX asks for each of its names.
+  allow-transfer {{ key {key_name}; }};   // beside those of your secondaries
+  // One deny line for every name server whose address is in this zone.
+{policy}}};
+"""
+
+
+def _indented(text: str, by: str) -> str:
+    return "".join(by + line for line in text.splitlines(keepends=True))

@@ -1,0 +1,95 @@
+"""What a zone holds at the names we care about, and what that means for us.
+
+In go the record sets that were read, however they were read; out comes the core's ZoneState. Nothing here asks
+a name server.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from flex.marker import LABEL, marker_name, marker_owner
+from flex.records import Sets, ZoneState
+from flex.tables import RECORDS
+
+ADDRESSES = ("A", "AAAA")
+HOST_NAME = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+")
+LONGEST = 254
+
+Question = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """Of the sets that were asked for, those that are there: (name, type) to (ttl, sorted values).
+
+    `closed` are names that can hold no addresses here, with the reason: an alias, or delegated away.
+    """
+
+    serial: int
+    sets: Sets
+    closed: Mapping[str, str]
+
+
+def questions(zone: str, names: Iterable[str]) -> list[Question]:
+    """All that has to be known about names inside the zone: their addresses and their markers."""
+    asked: list[Question] = []
+    for name in names:
+        if not unfit(zone, name):
+            asked += [(name, "A"), (name, "AAAA"), (marker_name(name, zone), "TXT")]
+    return asked
+
+
+def state(zone: str, names: Sequence[str], owner: str, contents: Contents) -> ZoneState:
+    """What the core is told. A name is ours when its marker says so and nothing else stands beside it."""
+    owned: set[str] = set()
+    blocked: dict[str, str] = {}
+    rows: list[tuple[str, str, int, str]] = []
+    for name in names:
+        reason = unfit(zone, name) or contents.closed.get(name, "") or _held(zone, name, owner, contents)
+        if reason:
+            blocked[name] = reason
+        elif (marker_name(name, zone), "TXT") in contents.sets:
+            owned.add(name)
+        for kind in ADDRESSES:
+            ttl, values = contents.sets.get((name, kind), (0, ()))
+            rows += [(name, kind, ttl, value) for value in values]
+    records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    return ZoneState(zone, contents.serial, records, frozenset(owned), blocked)
+
+
+def unfit(zone: str, name: str) -> str:
+    """Why the zone cannot hold this name; empty when it can."""
+    if name != zone and not name.endswith(f".{zone}"):
+        return f"lies outside {zone}"
+    if not HOST_NAME.fullmatch(name):
+        return "is not a host name in lower-case ASCII (A-labels)"
+    if name.endswith(f".{LABEL}.{zone}") or name == f"{LABEL}.{zone}":
+        return "lies among FLEX's own markers"
+    if len(marker_name(name, zone)) > LONGEST:
+        return "is too long for a marker beside it"
+    return ""
+
+
+def canonical(kind: str, value: str) -> str:
+    """One text for one address, so that equal sets compare equal."""
+    return str(ipaddress.IPv6Address(value)) if kind == "AAAA" else value
+
+
+def _held(zone: str, name: str, owner: str, contents: Contents) -> str:
+    marker = marker_name(name, zone)
+    if marker in contents.closed:
+        return f"its marker {marker} {contents.closed[marker]}"
+    _, texts = contents.sets.get((marker, "TXT"), (0, ()))
+    for text in texts:
+        other = marker_owner(text)
+        if other is None:
+            return f"holds a TXT record that is no marker at {marker}"
+        if other != owner:
+            return f'carries the marker of another owner "{other}"'
+    return ""

@@ -1,0 +1,334 @@
+"""A private BIND for the demo and for tests: unprivileged, on a loopback port of its own, gone when its parent is.
+
+In go zones and a key, out comes a Server. It recurses for nobody, answers only on 127.0.0.1, has no control channel,
+and takes updates by the very policy that FLEX asks operators to install.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdataclass
+import dns.rdatatype
+
+from flex.errors import BadSetting, FlexError, Unreachable
+from flex_dns.bind import update_policy
+from flex_dns.contents import HOST_NAME
+from flex_dns.key import Key
+from flex_dns.server import Server
+
+LOOPBACK = "127.0.0.1"
+START_SECONDS = 15.0
+STOP_SECONDS = 5.0
+LOOK_SECONDS = 0.02
+PORT_TRIES = 50
+LOG_LINES = 8
+APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
+
+
+class PrivateNamed:
+    """`with PrivateNamed(directory, ["hosting.example."], key) as named: ... named.server`
+
+    The directory is made if need be and left for the caller to delete. `records` are further lines of a zone's file;
+    `readers` are keys that may transfer zones but change nothing. Run by root, the server is the user `bind` or
+    `nobody` instead, or the `user` given. On Linux it ends with the thread that started it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        zones: Sequence[str],
+        key: Key,
+        *,
+        user: str | None = None,
+        records: Mapping[str, str] | None = None,
+        readers: Sequence[Key] = (),
+        transfers: bool = True,
+    ) -> None:
+        self.directory = directory.absolute()
+        self.zones = tuple(_checked(zone) for zone in zones)
+        self.key = key
+        self.port = 0
+        self._user = user
+        self._records = records or {}
+        self._readers = tuple(readers)
+        self._transfers = transfers
+        self._nonce = secrets.token_hex(16)
+        self._exit = ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def server(self) -> Server:
+        return Server(LOOPBACK, self.port, self.key)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server runs inside its with block"
+        return self._process.pid
+
+    def __enter__(self) -> PrivateNamed:
+        find_named()
+        with ExitStack() as started:
+            self.port = started.enter_context(free_port())
+            self._write()
+            self.start()
+            started.callback(self.stop)
+            self._exit = started.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    def start(self) -> None:
+        """Run the server and wait until it answers for its zones; after a stop, on the same port again."""
+        account = _account(self._user)
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
+                [*_with_parent(), self._program(), "-g", "-n", "1", "-c", str(self._conf)],
+                cwd=self.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=account.pw_uid if account else None,
+                group=account.pw_gid if account else None,
+                extra_groups=[] if account else None,
+            )
+        try:
+            self._wait(self._process)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the server by its own id; kill it when it does not go in time."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._process = None
+
+    def kill(self) -> None:
+        """End the server without a word, as a crash would."""
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+
+    def log(self) -> str:
+        """What the server has said so far; it holds no secrets."""
+        return self._log.read_text(errors="replace")
+
+    @property
+    def _conf(self) -> Path:
+        return self.directory / "named.conf"
+
+    @property
+    def _log(self) -> Path:
+        return self.directory / "named.log"
+
+    def _write(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._conf.touch(mode=0o600)
+        self._conf.write_text(self._configuration())
+        self._log.touch()
+        for zone in self.zones:
+            (self.directory / f"{zone}db").write_text(zone_file(zone, self._records.get(zone, "")))
+        if account := _account(self._user):
+            self._give_to(account)
+
+    def _give_to(self, account: pwd.struct_passwd) -> None:
+        """The account owns the directory and what we wrote, and can reach it. Root can still delete it all."""
+        for path in (self.directory, *self.directory.iterdir()):
+            os.chown(path, account.pw_uid, account.pw_gid)
+        closed = [parent for parent in self.directory.parents if not parent.stat().st_mode & 0o001]
+        if closed and account.pw_uid:
+            raise BadSetting(
+                f"running a private name server in {self.directory}",
+                f"its user {account.pw_name} cannot enter {closed[-1]}",
+                kept="no name server was started",
+                advice="choose a directory that every user can reach, or do not run this as root",
+            )
+
+    def _configuration(self) -> str:
+        keys = (self.key, *self._readers)
+        may = " ".join(f"key {key.name};" for key in keys) if self._transfers else "none;"
+        options = f"""\
+options {{
+  directory "{self.directory}";
+  listen-on port {self.port} {{ {LOOPBACK}; }};
+  listen-on-v6 {{ none; }};
+  version "{self._nonce}";
+  pid-file "named.pid";
+  session-keyfile none;
+  recursion no;
+  dnssec-validation no;
+  allow-query {{ {LOOPBACK}; }};
+  allow-transfer {{ none; }};
+  notify no;
+}};
+controls {{ }};
+"""
+        return options + "".join(key.clause() for key in keys) + "".join(self._zone(zone, may) for zone in self.zones)
+
+    def _zone(self, zone: str, may_transfer: str) -> str:
+        return (
+            f'zone "{zone}" {{\ntype primary;\nfile "{zone}db";\nallow-transfer {{ {may_transfer} }};\n'
+            f"{update_policy(zone, self.key.name)}}};\n"
+        )
+
+    def _program(self) -> str:
+        """AppArmor confines named, by its path, to the directories of the system's own service.
+        This one is not that service, so where AppArmor is on it runs from a copy.
+        """
+        program = find_named()
+        if not APPARMOR.exists() or APPARMOR.read_text().strip() != "Y":
+            return program
+        copy = self.directory / "named"
+        if not copy.exists():
+            shutil.copy(program, copy)
+        return str(copy)
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        """Until it serves every zone, and has shown that it is ours and not another server on the same port."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self._is_up():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise self._did_not_come_up()
+            time.sleep(LOOK_SECONDS)
+
+    def _is_up(self) -> bool:
+        try:
+            return self._says_nonce() and all(self._serves(zone) for zone in self.zones)
+        except (dns.exception.DNSException, OSError, EOFError):
+            return False
+
+    def _says_nonce(self) -> bool:
+        query = dns.message.make_query("version.bind", dns.rdatatype.TXT, dns.rdataclass.CH)
+        answer = dns.query.tcp(query, LOOPBACK, timeout=1, port=self.port)
+        return any(self._nonce in rrset.to_text() for rrset in answer.answer)
+
+    def _serves(self, zone: str) -> bool:
+        answer = dns.query.udp(dns.message.make_query(zone, "SOA"), LOOPBACK, timeout=1, port=self.port)
+        return answer.rcode() == dns.rcode.NOERROR and bool(answer.flags & dns.flags.AA)
+
+    def _did_not_come_up(self) -> FlexError:
+        last = "\n".join(self.log().splitlines()[-LOG_LINES:])
+        return Unreachable(
+            f"starting a private name server in {self.directory}",
+            f"it did not come up within {START_SECONDS:g} seconds; it said last:\n{last}",
+            kept="it was ended again",
+            advice=f"run `named -g -c {self._conf}` to see what it needs",
+        )
+
+
+def find_named() -> str:
+    """BIND's program; it is often outside a user's PATH."""
+    program = shutil.which("named", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+    if program:
+        return program
+    raise BadSetting(
+        "starting a private name server",
+        "BIND's named is not installed",
+        kept="nothing was started",
+        advice="apt install bind9 (dnf install bind, brew install bind)",
+    )
+
+
+@contextmanager
+def free_port() -> Iterator[int]:
+    """A loopback port that is free for TCP and UDP alike, kept from other private servers while in use."""
+    for _ in range(PORT_TRIES):
+        with ExitStack() as held:
+            if port := _reserved(held):
+                yield port
+                return
+    raise Unreachable(
+        "looking for a free port on loopback",
+        f"{PORT_TRIES} ports in a row were taken",
+        kept="nothing was started",
+        advice="end servers that are no longer needed",
+    )
+
+
+def zone_file(zone: str, records: str = "") -> str:
+    """A zone that one name server, ns1 in it, answers for."""
+    return f"""\
+$ORIGIN {zone}
+$TTL 60
+@ IN SOA ns1 hostmaster 1 3600 600 86400 30
+@ IN NS ns1
+ns1 IN A {LOOPBACK}
+{records}
+"""
+
+
+def _reserved(held: ExitStack) -> int:
+    """A port, reserved until `held` closes; 0 when this one is taken.
+
+    BIND binds with SO_REUSEPORT: a second one on the port would not fail but share its packets. So the port itself
+    is only tried, without that option, and a name that other private servers look for is held instead.
+    """
+    with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+        try:
+            tcp.bind((LOOPBACK, 0))
+            port: int = tcp.getsockname()[1]
+            udp.bind((LOOPBACK, port))
+            if sys.platform == "linux":
+                held.enter_context(socket.socket(socket.AF_UNIX)).bind(f"\0flex-named-{port}")
+        except OSError:
+            return 0
+    return port
+
+
+def _account(user: str | None) -> pwd.struct_passwd | None:
+    """Whom to become; None for whoever is not root and stays who he is."""
+    if os.geteuid() != 0:
+        return None
+    for name in (user,) if user else ("bind", "named", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise BadSetting(
+        "running a private name server as root",
+        f"there is no user {user or 'bind, named or nobody'} it could run as",
+        kept="nothing was started",
+        advice="run this as a normal user",
+    )
+
+
+def _with_parent() -> list[str]:
+    """What makes the server end with us even when we are killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
+
+
+def _checked(zone: str) -> str:
+    if HOST_NAME.fullmatch(zone):
+        return zone
+    raise BadSetting(
+        f"serving the zone {zone}",
+        "wanted a lower-case name with a dot at its end",
+        kept="nothing was started",
+        advice="write it like hosting.example.",
+    )

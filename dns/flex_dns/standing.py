@@ -1,0 +1,84 @@
+"""Where each change of a plan stands: done, still to do, or overtaken by somebody else.
+
+In go a plan and what the zone holds; out come the changes by standing, and the error that tells a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flex.domain import Change, Plan, Rrset
+from flex.errors import PartlyApplied, Stale
+from flex_dns.contents import Contents, canonical
+
+SHOWN = 10
+
+Held = tuple[int, tuple[str, ...]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A change whose record set is neither what the plan saw nor what it wants."""
+
+    change: Change
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.change.name} {self.change.type}: expected {_text(self.change.before)}, found {self.found}"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    done: tuple[Change, ...]
+    pending: tuple[Change, ...]
+    conflicts: tuple[Conflict, ...]
+
+
+def standing(changes: Sequence[Change], contents: Contents) -> Standing:
+    """Values and TTL both count: a TTL that somebody else edited is their edit."""
+    done: list[Change] = []
+    pending: list[Change] = []
+    conflicts: list[Conflict] = []
+    for change in changes:
+        found = contents.sets.get((change.name, change.type))
+        closed = contents.closed.get(change.name, "")
+        if closed and change.after:
+            conflicts.append(Conflict(change, f"that it {closed}"))
+        elif found == _held(change.after):
+            done.append(change)
+        elif found == _held(change.before):
+            pending.append(change)
+        else:
+            conflicts.append(Conflict(change, _shown(found)))
+    return Standing(tuple(done), tuple(pending), tuple(conflicts))
+
+
+def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:
+    """The error for changes that somebody else overtook, after `done` changes of the plan hold."""
+    named = "; ".join(str(conflict) for conflict in conflicts[:SHOWN])
+    more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
+    asked = f"changing {len(plan.changes)} record sets in {plan.zone}"
+    answer = f"{len(conflicts)} are no longer what the plan saw: {named}{more}"
+    if not done:
+        return Stale(asked, answer, kept="nothing was changed", advice="make a new plan with `flex plan`")
+    return PartlyApplied(
+        asked,
+        answer,
+        kept=f"{done} of the record sets are as planned; what others wrote was left alone",
+        advice="look at the named records, then make a new plan with `flex plan`",
+    )
+
+
+def _held(rrset: Rrset | None) -> Held:
+    if rrset is None:
+        return None
+    return rrset.ttl, tuple(sorted({canonical(rrset.type, value) for value in rrset.values}))
+
+
+def _text(rrset: Rrset | None) -> str:
+    return _shown(_held(rrset))
+
+
+def _shown(held: Held) -> str:
+    return f"{held[0]} {' '.join(held[1])}" if held else "nothing"

@@ -1,0 +1,175 @@
+"""What a name server answers anybody who asks, compared with what it should.
+
+In go wanted RECORDS, out comes a Verdict per server: its serial, and each set that differs, addresses and TTL.
+A server that is silent, or answers without authority, gets an error and never passes for one without records.
+"""
+
+from __future__ import annotations
+
+import secrets
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
+import pandas as pd
+
+from flex.domain import Change, RecordType, Rrset, Verdict
+from flex.errors import DnsError
+from flex.records import by_name
+from flex_dns.contents import Question, canonical
+from flex_dns.server import Address, shown
+from flex_dns.trouble import translated
+
+KINDS: tuple[RecordType, ...] = ("A", "AAAA")
+# Few enough to fit the socket buffers of both sides.
+WINDOW = 32
+TRIES = 3
+# Fits one packet on any path.
+PAYLOAD = 1232
+
+Answers = Mapping[Question, dns.message.Message]
+
+
+def verdict(address: Address, zone: str, wanted: pd.DataFrame, timeout: float) -> Verdict:
+    """Ask one server for the zone's serial and for both address types of each wanted name."""
+    sets = by_name(wanted)
+    names = sorted({name for name, _ in sets})
+    asked: list[Question] = [(name, kind) for name in names for kind in KINDS]
+    try:
+        answers = ask(address, [(zone, "SOA"), *asked], timeout)
+    except DnsError as error:
+        return Verdict(shown(address), 0, error=str(error))
+    errors = [trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))]
+    wrong = tuple(_wrong(names, sets, answers))
+    return Verdict(shown(address), len(asked), _serial(answers[zone, "SOA"]), wrong, _summary(errors))
+
+
+def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:
+    """The answers to all questions, by UDP and where one does not fit by TCP. Raises a DnsError on silence."""
+    with translated(shown(address), "verification"):
+        family, _, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            # A connected socket takes packets from this peer only.
+            sock.connect(peer)
+            answers = _Window(sock, questions, timeout / TRIES).run()
+        for question, answer in answers.items():
+            if answer.flags & dns.flags.TC:
+                answers[question] = dns.query.tcp(_query(question), str(peer[0]), timeout, address[1])
+    return answers
+
+
+class _Window:
+    """A number of questions on their way at a time; each is sent up to three times."""
+
+    def __init__(self, sock: socket.socket, questions: Sequence[Question], patience: float) -> None:
+        self._socket = sock
+        self._left = deque((question, 1) for question in questions)
+        self._patience = patience
+        self._sent: dict[int, tuple[Question, int, float, dns.message.Message]] = {}
+        self._answers: dict[Question, dns.message.Message] = {}
+
+    def run(self) -> dict[Question, dns.message.Message]:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            self._socket.setblocking(False)
+            while self._left or self._sent:
+                self._fill()
+                # Ids are kept in the order they were sent in: the first is the first to run out of time.
+                _, _, deadline, _ = next(iter(self._sent.values()))
+                if selector.select(max(0.0, deadline - time.monotonic())):
+                    self._receive()
+                self._expire()
+        return self._answers
+
+    def _fill(self) -> None:
+        while self._left and len(self._sent) < WINDOW:
+            question, tries = self._left.popleft()
+            query = _query(question)
+            query.id = self._fresh_id()
+            self._sent[query.id] = (question, tries, time.monotonic() + self._patience, query)
+            self._socket.send(query.to_wire())
+
+    def _fresh_id(self) -> int:
+        while (number := secrets.randbelow(65536)) in self._sent:
+            continue
+        return number
+
+    def _receive(self) -> None:
+        wire = self._socket.recv(65535)
+        try:
+            answer = dns.message.from_wire(wire)
+        except (dns.exception.DNSException, ValueError):
+            # Anybody can send a packet with a forged source; the true answer may still come.
+            return
+        question, _, _, query = self._sent.get(answer.id, (None, 0, 0.0, None))
+        if question and query and query.is_response(answer):
+            del self._sent[answer.id]
+            self._answers[question] = answer
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        for number, (question, tries, deadline, _) in list(self._sent.items()):
+            if deadline > now:
+                return
+            if tries == TRIES:
+                raise TimeoutError
+            del self._sent[number]
+            self._left.appendleft((question, tries + 1))
+
+
+def _query(question: Question) -> dns.message.Message:
+    return dns.message.make_query(*question, flags=0, use_edns=0, payload=PAYLOAD)
+
+
+def _wrong(
+    names: Sequence[str], sets: Mapping[tuple[str, str], tuple[int, tuple[str, ...]]], answers: Answers
+) -> Iterator[Change]:
+    for name in names:
+        for kind in KINDS:
+            answer = answers[name, kind]
+            if _trouble((name, kind), answer):
+                continue
+            found, wanted = _found(name, kind, answer), _wanted(name, kind, sets)
+            if found != wanted:
+                yield Change(found, wanted)
+
+
+def _found(name: str, kind: RecordType, answer: dns.message.Message) -> Rrset | None:
+    for rrset in answer.answer:
+        if rrset.rdtype == dns.rdatatype.from_text(kind) and rrset.name.to_text().lower() == name:
+            return Rrset(name, kind, rrset.ttl, tuple(sorted(canonical(kind, rdata.to_text()) for rdata in rrset)))
+    return None
+
+
+def _wanted(name: str, kind: RecordType, sets: Mapping[tuple[str, str], tuple[int, tuple[str, ...]]]) -> Rrset | None:
+    if (name, kind) not in sets:
+        return None
+    ttl, values = sets[name, kind]
+    return Rrset(name, kind, ttl, tuple(sorted(canonical(kind, value) for value in values)))
+
+
+def _trouble(question: Question, answer: dns.message.Message) -> str:
+    name, kind = question
+    if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        return f"{kind} of {name}: {dns.rcode.to_text(answer.rcode())}"
+    if not answer.flags & dns.flags.AA:
+        return f"{kind} of {name}: an answer without authority"
+    return ""
+
+
+def _summary(errors: Sequence[str]) -> str:
+    if len(errors) < 2:
+        return "".join(errors)
+    return f"{errors[0]}, and {len(errors) - 1} more"
+
+
+def _serial(answer: dns.message.Message) -> int | None:
+    return next((rdata.serial for rrset in answer.answer for rdata in rrset if rrset.rdtype == dns.rdatatype.SOA), None)
