@@ -169,9 +169,10 @@ def carry_out(
     in_force, _ = store.placement()
     if in_force != cycle.base:
         raise _outdated(cycle, in_force)
+    begun = cycle.state == "applying"
     cycle = replace(cycle, state="applying", message="")
     store.update(cycle)
-    _apply(cycle, target, store)
+    _apply(cycle, target, store, begun=begun)
     verdicts = check(cycle, placement, nodes, ttl, target)
     cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts)
     store.settle(cycle, placement)
@@ -315,19 +316,17 @@ def _some(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _apply(cycle: Cycle, target: DnsTarget, store: Cycles) -> None:
+def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:
+    """Zone by zone. What an earlier attempt began stays "applying" when this one fails: some of it may be in DNS."""
     applied: list[str] = []
     for one in cycle.plans:
         try:
             target.apply(one)
-        except PartlyApplied as error:
-            store.update(replace(cycle, message=str(error)))
-            raise
-        except DnsError as error:
-            if applied:
-                store.update(replace(cycle, message=str(error)))
+        except (DnsError, PartlyApplied) as error:
+            half = begun or bool(applied) or isinstance(error, PartlyApplied)
+            store.update(replace(cycle, state="applying" if half else "failed", message=str(error)))
+            if applied and isinstance(error, DnsError):
                 raise _partly(error, applied) from error
-            store.update(replace(cycle, state="failed", message=str(error)))
             raise
         applied.append(one.zone)
 

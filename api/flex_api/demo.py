@@ -124,7 +124,7 @@ def _settings(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...]) ->
     key_file = stage.folder / "flex.key"
     if not key_file.exists():
         key_file.touch(mode=0o600)
-        key_file.write_text(stage.key.text(), encoding="utf-8")
+        key_file.write_text(stage.key.clause(), encoding="utf-8")
     nodes = "".join(
         f'[[node]]\nname = "{name}"\naddresses = ["192.0.2.{number}", "2001:db8::{number}"]\nram = {RAM}\n\n'
         for number, name in enumerate(NODES, start=11)

@@ -19,9 +19,9 @@ from flex import cycle as cycles
 from flex import profile
 from flex.cycle import Facts, Proposal
 from flex.domain import Breach, Cycle, Period, Run, Stage, Verdict
-from flex.errors import DnsError, FlexError, Held, NoData, PartlyApplied
+from flex.errors import FlexError, Held, NoData, PartlyApplied, Stale
 from flex.store import holder
-from flex_api import hosted, present, words
+from flex_api import hosted, words
 from flex_api.wiring import World, sources
 from flex_logs_ingest import merge, read
 from flex_logs_ingest.read import FileReport
@@ -72,7 +72,7 @@ def _finish_applying(world: World) -> None:
         world.say(f"Plan {cycle.id} was being applied; finishing it first.")
         try:
             _carry_out(world, cycle)
-        except (PartlyApplied, DnsError) as error:
+        except (PartlyApplied, Stale) as error:
             world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
             placement = world.store.placement_of(cycle.id)
             zones = world.settings.dns.zones
@@ -185,12 +185,11 @@ def facts(world: World) -> Facts:
     period, profiles, spreads = found
     base, placement = world.store.placement()
     settings = world.settings.ingest
-    files = merge.files_of(world.store, settings.directory, period)
     return Facts(
         period=period,
         profiles=profiles,
         spreads=spreads,
-        sample=merge.sample_of(world.store, settings.directory, period, files, limit=settings.sample_limit),
+        sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit),
         nodes=world.nodes,
         pins=tuple(pin for pin in world.store.pins() if pin.holds(world.clock())),
         base=base,
@@ -266,13 +265,10 @@ def _large_sites(world: World, profiles: pd.DataFrame) -> list[str]:
 def _refuse_old_logs(world: World, period: Period) -> None:
     """A silent node is a missing log until somebody says otherwise; its sites must not look idle."""
     limit = world.settings.profile.max_age
-    node_of = {source.name: source.node for source in sources(world.settings)}
-    newest = dict.fromkeys(node_of.values(), 0)
-    for found in merge.coverage(world.store, world.settings.ingest.directory, period, list(node_of)):
-        node = node_of[found.source]
-        newest[node] = max(newest[node], found.last_time)
-    for node, seconds in sorted(newest.items()):
-        last = present.moment(seconds)
+    newest: dict[str, datetime | None] = {}
+    for found in merge.coverage(world.store, period, sources(world.settings)):
+        newest[found.node] = max(filter(None, (newest.get(found.node), found.last_line)), default=None)
+    for node, last in sorted(newest.items()):
         if last is None or world.clock() - last > limit:
             raise _old_logs(period, node, last, limit)
 

@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 
 from flex.errors import BadInput
+from flex_dns.bind import bind_snippet
 from flex_dns.key import make_key
-from flex_dns.snippet import bind_snippet
 
 KEY_NAME = "flex-update"
 ZONE = "hosting.example."
@@ -40,7 +40,7 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
 def _files() -> dict[str, str]:
     starter = resources.files("flex_api") / "starter"
     plain = {entry.name: entry.read_text(encoding="utf-8") for entry in starter.iterdir() if entry.name[0] != "_"}
-    return {**plain, "flex.key": make_key(KEY_NAME).text(), "named.conf.flex": bind_snippet(ZONE, KEY_NAME)}
+    return {**plain, "flex.key": make_key(KEY_NAME).clause(), "named.conf.flex": bind_snippet(ZONE, KEY_NAME)}
 
 
 def _write(path: Path, content: str, mode: int) -> None:

@@ -14,7 +14,8 @@ from flex.problem import Budget
 from flex.store import open_store
 from flex_api.settings import Settings
 from flex_dns.key import Key, read_key
-from flex_dns.rfc2136 import Rfc2136Target, Server
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server import Server
 from flex_logs_ingest.read import Progress
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
@@ -25,16 +26,23 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything a run needs. `say` tells a person how it goes; `progress` follows the reading of logs."""
+    """Everything a run needs. The name server is only reached for when a step asks for it.
+
+    `say` tells a person how it goes, `progress` follows the reading of logs.
+    """
 
     settings: Settings
     store: Store
-    target: DnsTarget
+    connect: Callable[[], DnsTarget]
     solver: Solver
     scratch: Solver
     clock: Clock
     say: Callable[[str], None]
     progress: Progress
+
+    @property
+    def target(self) -> DnsTarget:
+        return self.connect()
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -59,7 +67,7 @@ def world(
     return World(
         settings=settings,
         store=open_store(settings.database.url),
-        target=target(settings),
+        connect=lambda: target(settings),
         solver=solver(settings.solver.engine),
         scratch=SOLVERS["scratch"],
         clock=clock,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -58,21 +60,29 @@ def options(
 
 
 def main() -> NoReturn:
-    """Run a verb; whatever happens, one clear message and an exit code from the table."""
-    context = Context()
+    """The program: an interruption, too, ends at a safe point with its own exit code."""
     signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _interrupted)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a verb; whatever happens, one clear message and an exit code from the table."""
+    context = Context()
     try:
-        app(obj=context)
+        app(args=list(arguments), obj=context, prog_name="flex")
+    except SystemExit as ended:
+        # Typer ends every verb this way; its codes are whole numbers.
+        return int(ended.code or 0)
     except FlexError as error:
-        sys.exit(fail(error, context.output))
+        return fail(error, context.output)
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        sys.stderr.close()
-        sys.exit(0)
+        # Whoever read our output has seen enough; Python must not try to flush the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
-        sys.exit(crash(error))
-    sys.exit(0)
+        return crash(error)
+    return 0
 
 
 def _interrupted(number: int, _: FrameType | None) -> NoReturn:

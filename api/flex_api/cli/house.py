@@ -52,9 +52,16 @@ def demo(
     from flex_api import demo as story
 
     found = context(ctx)
-    folder = directory or Path(tempfile.mkdtemp(prefix="flex-demo-"))
+    folder = directory or _fresh()
     output = story.run(folder, seed, found.say)
     found.show(output, lambda console: console.print(f"\nReport: {output.report}", markup=False))
+
+
+def _fresh() -> Path:
+    """Started by root, the name server runs as another user, who must be able to pass through."""
+    folder = Path(tempfile.mkdtemp(prefix="flex-demo-"))
+    folder.chmod(0o711)
+    return folder
 
 
 def init(ctx: typer.Context, folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
@@ -191,7 +198,7 @@ def version(ctx: typer.Context) -> None:
         engine_note=engine.WHY_NOT,
         python=platform.python_version(),
         solver=f"HiGHS {metadata.version('highspy')}",
-        database_revision=migrate.head_revision(),
+        database_revision=migrate.head(),
         named=named_version() or "not installed",
     )
     found.show(output, lambda _: _say_version(found, output))

@@ -1,0 +1,324 @@
+"""propose() and carry_out(): what is proposed is done, as it was, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flex import cycle as cycles
+from flex.cycle import Facts, Proposal, Rules
+from flex.domain import Cycle, Limits, Node, Period, Pin, Plan, Verdict
+from flex.errors import Held, Infeasible, PartlyApplied, Refused, Unverified
+from flex.ports import DnsTarget
+from flex.problem import Budget, Problem, Solution, in_order
+from flex.records import ZoneState
+from flex.replay import Sample
+from flex.store import MemoryStore
+from flex.tables import PLACEMENT, SPREADS
+from flex_dns.memory import MemoryTarget
+
+NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
+ZONE = "hosting.example."
+EMPTY = np.zeros(0, dtype=np.int64)
+RULES = Rules(
+    tolerance=0.2,
+    trigger=0.3,
+    margin=0.01,
+    replicate_above=1.0,
+    limits=Limits(),
+    zones=(ZONE,),
+    owner="me",
+    ttl=60,
+    adopt=False,
+    budget=Budget(),
+)
+
+Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
+Placement = Callable[[Mapping[str, str]], pd.DataFrame]
+
+
+def turns(problem: Problem, _: Budget) -> Solution:
+    """A solver that deals the sites out to the open nodes by turns: where they end is easy to say."""
+    open_nodes = np.flatnonzero(problem.open)
+    rows = [(s, open_nodes[(s + r) % len(open_nodes)]) for s, k in enumerate(problem.replicas) for r in range(k)]
+    return Solution(in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)), "turns", bound=0, proven=False)
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Facts, a store and a name server, and the two halves of a cycle over them."""
+
+    facts: Facts
+    target: DnsTarget
+    store: MemoryStore
+    rules: Rules = RULES
+
+    def propose(self, now: datetime = NOW) -> Proposal:
+        base, placement = self.store.placement()
+        facts = replace(self.facts, base=base, placement=placement)
+        made = cycles.propose(facts, self.rules, solver=turns, scratch=turns, target=self.target, now=now)
+        self.store.propose(made.cycle, made.placement)
+        return made
+
+    def carry_out(self, made: Proposal) -> Cycle:
+        return cycles.carry_out(
+            made.cycle,
+            made.placement,
+            nodes=self.facts.nodes,
+            ttl=self.rules.ttl,
+            target=self.target,
+            store=self.store,
+            now=NOW,
+        )
+
+    def night(self) -> Cycle:
+        return self.carry_out(self.propose())
+
+    def addresses(self) -> dict[str, list[str]]:
+        names = [f"{site}." for site in self.facts.profiles["site"]]
+        found = self.target.read(ZONE, names).records
+        return {str(name).split(".")[0]: list(rows["value"]) for name, rows in found.groupby("name")}
+
+
+@pytest.fixture
+def cluster(profiles: Profiles, nodes: Callable[[int], tuple[Node, ...]]) -> Cluster:
+    """Four sites of equal weight on two nodes; by turns a and c are on n1, b and d on n2."""
+    sites = {f"{letter}.{ZONE.rstrip('.')}": (100, 100) for letter in "abcd"}
+    facts = Facts(
+        period=Period.days_before(NOW, 1),
+        profiles=profiles(sites),
+        spreads=SPREADS.empty(),
+        sample=Sample((), EMPTY, EMPTY, EMPTY, EMPTY, 1.0),
+        nodes=nodes(2),
+        pins=(),
+        base="",
+        placement=PLACEMENT.empty(),
+    )
+    return Cluster(facts, MemoryTarget([ZONE], "me"), MemoryStore())
+
+
+def test_a_proposal_writes_nothing_to_dns(cluster: Cluster) -> None:
+    made = cluster.propose()
+    assert made.cycle.changes == 8
+    assert cluster.addresses() == {}
+    assert cluster.store.placement()[0] == ""
+
+
+def test_a_night_puts_every_site_into_dns_and_the_placement_in_force(cluster: Cluster) -> None:
+    done = cluster.night()
+    assert done.state == "applied"
+    assert cluster.addresses() == {"a": ["192.0.2.1"], "b": ["192.0.2.2"], "c": ["192.0.2.1"], "d": ["192.0.2.2"]}
+    assert cluster.store.placement()[0] == done.id
+
+
+def test_a_second_night_with_nothing_new_changes_nothing(cluster: Cluster) -> None:
+    cluster.night()
+    again = cluster.night()
+    assert (again.changes, again.moves, again.state) == (0, (), "applied")
+
+
+def test_a_balanced_cluster_is_left_alone(cluster: Cluster, profiles: Profiles) -> None:
+    cluster.night()
+    loads = dict(zip(cluster.facts.profiles["site"], [(110, 100), (100, 100), (110, 100), (100, 100)], strict=True))
+    cluster.facts = replace(cluster.facts, profiles=profiles(loads))
+    made = cluster.propose()
+    assert made.cycle.moves == ()
+    assert "within the trigger" in made.cycle.notes[0]
+
+
+def test_a_plan_that_hardly_helps_is_not_worth_its_moves(cluster: Cluster, placement: Placement) -> None:
+    cluster.night()
+    cluster.rules = replace(RULES, trigger=0.2, margin=0.5)
+    first, *others = cluster.facts.profiles["site"]
+    moved = placement({first: "n2", **dict.fromkeys(others, "n1")})
+    cluster.store.settle(cluster.store.cycles()[0], moved)
+    made = cluster.propose()
+    assert made.placement.equals(moved) or made.cycle.after.worst < 0.5
+
+
+def test_a_site_without_traffic_keeps_its_node_and_its_records(cluster: Cluster) -> None:
+    cluster.night()
+    silent = cluster.facts.profiles["site"].iloc[0]
+    kept = cluster.facts.profiles[cluster.facts.profiles["site"] != silent].reset_index(drop=True)
+    before = cluster.addresses()
+    cluster.facts = replace(cluster.facts, profiles=kept)
+    cluster.rules = replace(RULES, trigger=0.9, tolerance=0.5)
+    done = cluster.night()
+    assert silent in set(cluster.store.placement_of(done.id)["site"])
+    assert before["a"] == list(cluster.target.read(ZONE, [f"{silent}."]).records["value"])
+
+
+def test_the_same_input_gives_the_same_digest_whatever_the_order(cluster: Cluster) -> None:
+    one = cluster.propose().cycle
+    cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[::-1], pins=cluster.facts.pins[::-1])
+    other = cluster.propose(now=NOW.replace(hour=3)).cycle
+    assert one.digest == other.digest
+    assert one.id.endswith(one.digest[:12])
+
+
+def test_a_plan_made_on_another_base_is_refused(cluster: Cluster) -> None:
+    early, late = cluster.propose(), cluster.propose(now=NOW.replace(hour=3))
+    cluster.carry_out(late)
+    with pytest.raises(Held, match="was in force"):
+        cluster.carry_out(early)
+
+
+def test_moves_say_where_from_where_to_and_why(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+    cluster.night()
+    first, second = nodes(2)
+    cluster.facts = replace(cluster.facts, nodes=(replace(first, state="draining"), second))
+    moves = cluster.propose().cycle.moves
+    assert [(move.site[0], move.source, move.target) for move in moves] == [("a", "n1", "n2"), ("c", "n1", "n2")]
+    assert all("n1" in move.reason for move in moves)
+
+
+def test_a_wish_the_solver_cannot_keep_is_named_and_nothing_moves(cluster: Cluster) -> None:
+    site = cluster.facts.profiles["site"].iloc[0]
+    cluster.facts = replace(cluster.facts, pins=(Pin(site, ("n2",)),))
+    with pytest.raises(Infeasible, match=f"pin: {site} on n2"):
+        cluster.propose()
+
+
+def test_what_dns_says_is_where_an_adopting_cluster_starts(cluster: Cluster, placement: Placement) -> None:
+    names = dict(zip(cluster.facts.profiles["site"], ["n2", "n1", "n2", "n1"], strict=True))
+    stranger = MemoryTarget([ZONE], "me")
+    for site, node in names.items():
+        stranger.edit(f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
+    cluster.target, cluster.rules = stranger, replace(RULES, adopt=True)
+    made = cluster.propose()
+    assert made.placement.equals(placement(names))
+    assert {change.type for plan in made.cycle.plans for change in plan.changes} == {"TXT"}
+
+
+def test_without_adopting_the_addresses_of_others_are_left_alone(cluster: Cluster) -> None:
+    stranger = MemoryTarget([ZONE], "me")
+    site = cluster.facts.profiles["site"].iloc[0]
+    stranger.edit(f"{site}.", "A", 60, ["192.0.2.1"])
+    cluster.target = stranger
+    made = cluster.propose()
+    assert [name.split(".")[0] for name in made.cycle.plans[0].foreign] == ["a"]
+    assert any("left alone" in note for note in made.cycle.notes)
+
+
+@dataclass(slots=True)
+class Failing:
+    """A name server that takes so many plans and then fails as told; it verifies as told, too."""
+
+    inner: DnsTarget
+    takes: int
+    error: Exception
+    wrong: str = ""
+
+    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
+        return self.inner.read(zone, names)
+
+    def apply(self, plan: Plan) -> None:
+        if self.takes == 0:
+            raise self.error
+        self.takes -= 1
+        self.inner.apply(plan)
+
+    def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
+        if self.wrong:
+            return (Verdict("ns2", 4, error=self.wrong),)
+        return self.inner.verify(zone, wanted)
+
+
+REFUSED = Refused("updating", "REFUSED", kept="nothing", advice="look at the policy")
+
+
+def test_a_refused_update_leaves_the_placement_in_force(cluster: Cluster) -> None:
+    made = cluster.propose()
+    cluster.target = Failing(cluster.target, 0, REFUSED)
+    with pytest.raises(Refused):
+        cluster.carry_out(made)
+    assert cluster.store.cycle(made.cycle.id).state == "failed"
+    assert cluster.store.placement()[0] == ""
+
+
+def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finished(cluster: Cluster) -> None:
+    inner = MemoryTarget([ZONE, "a.hosting.example."], "me")
+    sites = {"x.hosting.example": (100, 100), "y.a.hosting.example": (100, 100)}
+    rows = cluster.facts.profiles.iloc[:2].assign(site=list(sites))
+    cluster.facts = replace(cluster.facts, profiles=rows)
+    cluster.rules = replace(RULES, zones=(ZONE, "a.hosting.example."))
+    cluster.target = Failing(inner, 1, REFUSED)
+    made = cluster.propose()
+    with pytest.raises(PartlyApplied, match="REFUSED"):
+        cluster.carry_out(made)
+    assert cluster.store.cycle(made.cycle.id).state == "applying"
+    cluster.target = inner
+    assert cluster.carry_out(made).state == "applied"
+
+
+def test_a_killed_application_is_finished_by_carrying_it_out_again(cluster: Cluster) -> None:
+    made = cluster.propose()
+    cluster.store.update(replace(made.cycle, state="applying"))
+    cluster.target.apply(made.cycle.plans[0])
+    assert cluster.carry_out(made).state == "applied"
+
+
+def test_what_was_begun_is_not_called_failed_when_the_server_is_away(cluster: Cluster) -> None:
+    made = cluster.propose()
+    begun = Proposal(replace(made.cycle, state="applying"), made.placement)
+    cluster.target = Failing(cluster.target, 0, REFUSED)
+    with pytest.raises(Refused):
+        cluster.carry_out(begun)
+    assert cluster.store.cycle(made.cycle.id).state == "applying"
+
+
+def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(cluster: Cluster) -> None:
+    made = cluster.propose()
+    cluster.target = Failing(cluster.target, 1, REFUSED, wrong="silent")
+    with pytest.raises(Unverified, match="ns2: silent"):
+        cluster.carry_out(made)
+    assert cluster.store.placement()[0] == made.cycle.id
+
+
+def test_giving_up_half_way_puts_what_dns_says_in_force(cluster: Cluster) -> None:
+    cluster.night()
+    made = cluster.propose(now=NOW.replace(hour=3))
+    site = cluster.facts.profiles["site"].iloc[0]
+    assert isinstance(cluster.target, MemoryTarget)
+    cluster.target.edit(f"{site}.", "A", 60, ["192.0.2.2"])
+    ended = cycles.abandon(
+        made.cycle,
+        made.placement,
+        nodes=cluster.facts.nodes,
+        zones=RULES.zones,
+        target=cluster.target,
+        store=cluster.store,
+    )
+    base, placement = cluster.store.placement()
+    assert (ended.state, base) == ("failed", made.cycle.id)
+    assert placement.set_index("site")["node"].to_dict()[site] == "n2"
+
+
+def test_going_back_is_an_ordinary_plan(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+    first = cluster.night()
+    one, two = nodes(2)
+    cluster.facts = replace(cluster.facts, nodes=(replace(one, state="draining"), two))
+    cluster.night()
+    cluster.facts = replace(cluster.facts, nodes=(one, two))
+    base, placement = cluster.store.placement()
+    facts = replace(cluster.facts, base=base, placement=placement)
+    earlier = cluster.store.placement_of(first.id)
+    back = cycles.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW.replace(hour=5))
+    assert back.placement.equals(earlier)
+    assert sorted(move.site[0] for move in back.cycle.moves) == ["a", "c"]
+
+
+def test_going_back_to_a_drained_node_is_refused(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+    first = cluster.night()
+    one, two = nodes(2)
+    base, placement = cluster.store.placement()
+    facts = replace(cluster.facts, nodes=(replace(one, state="draining"), two), base=base, placement=placement)
+    with pytest.raises(Infeasible, match="n1"):
+        cycles.go_back(
+            facts, RULES, cluster.store.placement_of(first.id), scratch=turns, target=cluster.target, now=NOW
+        )
