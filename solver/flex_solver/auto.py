@@ -1,0 +1,38 @@
+"""The proven fewest moves where the cluster is small enough for that, the local search elsewhere.
+
+In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have searched,
+and the nearer to the band is taken, then the one with fewer moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from flex import score
+from flex.problem import Budget, Ints, Problem, Solution
+from flex_solver import exact, local
+from flex_solver.answer import total_off, worst
+
+# Sites with load times open nodes; integer programs of this size are solved within seconds.
+SMALL = 2_000
+# What the exact search may use of the budget's seconds; the rest is for the other one, should it be needed.
+EXACT_SHARE = 2 / 3
+
+
+def place(problem: Problem, budget: Budget) -> Solution:
+    if np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open) > SMALL:
+        return local.place(problem, budget)
+    found = exact.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))
+    if found.proven:
+        return found
+    other = local.place(problem, replace(budget, seconds=budget.seconds * (1 - EXACT_SHARE)))
+    return min(found, other, key=lambda solution: _merit(problem, solution.rows))
+
+
+def _merit(problem: Problem, rows: Ints) -> tuple[float, float, int, int]:
+    """Less is better. Distances are rounded, so that what a sum of floats is off by decides nothing."""
+    outside = max(0.0, worst(problem, rows) - problem.tolerance)
+    moves, cold = len(score.moved(problem, rows)), score.cold_bytes(problem, rows)
+    return round(outside, 6), round(total_off(problem, rows), 6), moves, cold
