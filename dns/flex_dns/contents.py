@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import pandas as pd
@@ -79,6 +79,26 @@ def unfit(zone: str, name: str) -> str:
 def canonical(kind: str, value: str) -> str:
     """One text for one address, so that equal sets compare equal."""
     return str(ipaddress.IPv6Address(value)) if kind == "AAAA" else value
+
+
+def below(names: Iterable[str], ancestors: Set[str]) -> Iterator[tuple[str, str]]:
+    """Each name that lies below one of the ancestors, with its closest."""
+    for name in names if ancestors else ():
+        closest = next((up for up in _above(name) if up in ancestors), None)
+        if closest:
+            yield name, closest
+
+
+def at_or_below(names: Iterable[str], ancestors: Set[str]) -> Iterator[tuple[str, str]]:
+    known = set(names) if ancestors else set()
+    yield from below(known - ancestors, ancestors)
+    yield from ((name, name) for name in known & ancestors)
+
+
+def _above(name: str) -> Iterator[str]:
+    while name:
+        name = name.partition(".")[2]
+        yield name
 
 
 def _held(zone: str, name: str, owner: str, contents: Contents) -> str:

@@ -76,7 +76,7 @@ def read_key(path: Path, name: str = "") -> Key:
     A file with nothing but a secret needs the name.
     """
     text = _private_text(path)
-    if BARE.fullmatch(text):
+    if name and BARE.fullmatch(text):
         return Key(name, "".join(text.split()))
     keys = list(_keys(text))
     wanted = name.lower().rstrip(".")
@@ -88,7 +88,7 @@ def read_key(path: Path, name: str = "") -> Key:
         f"the TSIG key {name or 'of the name server'} in {path}",
         f"the file holds {held}",
         kept="nothing was sent",
-        advice="name one of its keys, or make a file with `tsig-keygen flex`",
+        advice="make the file with `tsig-keygen flex`, or name one of the keys it holds",
     )
 
 

@@ -6,7 +6,7 @@ an answer when the server gave it with authority. Without transfers, names under
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import dns.flags
 import dns.message
@@ -17,7 +17,7 @@ import dns.rrset
 from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 
-from flex_dns.contents import Contents, Question, canonical
+from flex_dns.contents import Contents, Question, at_or_below, below, canonical
 from flex_dns.server import Server
 from flex_dns.session import Session
 from flex_dns.trouble import not_authoritative, said_no, untrusted
@@ -72,7 +72,8 @@ def _by_transfer(session: Session, server: Server, zone: str, questions: Sequenc
     wanted = set(questions)
     names = {name for name, _ in questions}
     sets: dict[Question, tuple[int, tuple[str, ...]]] = {}
-    cuts: dict[str, str] = {}
+    cuts: set[str] = set()
+    dnames: set[str] = set()
     closed: dict[str, str] = {}
     serial = _serial(rrsets[0])
     for rrset in rrsets:
@@ -83,11 +84,11 @@ def _by_transfer(session: Session, server: Server, zone: str, questions: Sequenc
         elif rrset.rdtype == dns.rdatatype.CNAME and name in names:
             closed[name] = f"has a CNAME to {rrset[0].to_text()}"
         elif rrset.rdtype == dns.rdatatype.NS and name != zone:
-            cuts[name] = f"is delegated at {name}"
+            cuts.add(name)
         elif rrset.rdtype == dns.rdatatype.DNAME:
-            cuts[name] = f"lies under the DNAME at {name}"
-    if cuts:
-        closed |= dict(_below(names, cuts))
+            dnames.add(name)
+    closed |= {name: f"is delegated at {cut}" for name, cut in at_or_below(names, cuts)}
+    closed |= {name: f"lies below the DNAME at {dname}" for name, dname in below(names, dnames)}
     return Contents(serial, sets, closed)
 
 
@@ -111,16 +112,6 @@ def _transferred(session: Session, server: Server, zone: str) -> list[dns.rrset.
     if _serial(rrsets[0]) != _serial(rrsets[-1]):
         raise untrusted(server, asked, "the transfer ends with another SOA than it began with")
     return rrsets
-
-
-def _below(names: Iterable[str], cuts: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Each name that lies at or under a cut, with the reason."""
-    for name in names:
-        labels = name.split(".")
-        for at in range(len(labels) - 1):
-            if reason := cuts.get(".".join(labels[at:])):
-                yield name, reason
-                break
 
 
 def _delegated(zone: str, answer: dns.message.Message) -> str:

@@ -105,7 +105,11 @@ MEANINGS: Mapping[type[BaseException], Meaning] = {
 }
 
 RCODES: Mapping[dns.rcode.Rcode, Meaning] = {
-    dns.rcode.REFUSED: Meaning(Refused, "REFUSED: the key may not do that", "grant it in named.conf"),
+    dns.rcode.REFUSED: Meaning(
+        Refused,
+        "REFUSED: it does not serve this zone, or not to us",
+        "check the zone's name in the settings, and its zone clause and allow-query in named.conf",
+    ),
     dns.rcode.NOTAUTH: Meaning(
         Refused,
         "NOTAUTH: it does not serve this zone, or the name is not a zone's apex",

@@ -11,7 +11,8 @@ import selectors
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 
 import dns.exception
 import dns.flags
@@ -36,20 +37,36 @@ TRIES = 3
 PAYLOAD = 1232
 
 Answers = Mapping[Question, dns.message.Message]
+Set = tuple[int, tuple[str, ...]]
 
 
 def verdict(address: Address, zone: str, wanted: pd.DataFrame, timeout: float) -> Verdict:
     """Ask one server for the zone's serial and for both address types of each wanted name."""
-    sets = by_name(wanted)
-    names = sorted({name for name, _ in sets})
-    asked: list[Question] = [(name, kind) for name in names for kind in KINDS]
+    asked: list[Question] = [(name, kind) for name in sorted(wanted["name"].unique()) for kind in KINDS]
     try:
         answers = ask(address, [(zone, "SOA"), *asked], timeout)
     except DnsError as error:
         return Verdict(shown(address), 0, error=str(error))
-    errors = [trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))]
-    wrong = tuple(_wrong(names, sets, answers))
-    return Verdict(shown(address), len(asked), _serial(answers[zone, "SOA"]), wrong, _summary(errors))
+    troubles = [trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))]
+    if troubles:
+        more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
+        return Verdict(shown(address), 0, _serial(answers[zone, "SOA"]), error=troubles[0] + more)
+    checked, wrong = differences(wanted, lambda name, kind: _found(name, kind, answers[name, kind]))
+    return Verdict(shown(address), checked, _serial(answers[zone, "SOA"]), wrong)
+
+
+def differences(wanted: pd.DataFrame, found: Callable[[str, RecordType], Set | None]) -> tuple[int, tuple[Change, ...]]:
+    """How many sets were compared, and from what to what each one that differs would have to change."""
+    sets = by_name(wanted)
+    wrong = []
+    names = sorted({name for name, _ in sets})
+    for name, kind in product(names, KINDS):
+        have, want = found(name, kind), sets.get((name, kind))
+        if want:
+            want = (want[0], tuple(sorted(canonical(kind, value) for value in want[1])))
+        if have != want:
+            wrong.append(Change(_rrset(name, kind, have), _rrset(name, kind, want)))
+    return len(names) * len(KINDS), tuple(wrong)
 
 
 def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:
@@ -129,31 +146,15 @@ def _query(question: Question) -> dns.message.Message:
     return dns.message.make_query(*question, flags=0, use_edns=0, payload=PAYLOAD)
 
 
-def _wrong(
-    names: Sequence[str], sets: Mapping[tuple[str, str], tuple[int, tuple[str, ...]]], answers: Answers
-) -> Iterator[Change]:
-    for name in names:
-        for kind in KINDS:
-            answer = answers[name, kind]
-            if _trouble((name, kind), answer):
-                continue
-            found, wanted = _found(name, kind, answer), _wanted(name, kind, sets)
-            if found != wanted:
-                yield Change(found, wanted)
-
-
-def _found(name: str, kind: RecordType, answer: dns.message.Message) -> Rrset | None:
+def _found(name: str, kind: RecordType, answer: dns.message.Message) -> Set | None:
     for rrset in answer.answer:
         if rrset.rdtype == dns.rdatatype.from_text(kind) and rrset.name.to_text().lower() == name:
-            return Rrset(name, kind, rrset.ttl, tuple(sorted(canonical(kind, rdata.to_text()) for rdata in rrset)))
+            return rrset.ttl, tuple(sorted(canonical(kind, rdata.to_text()) for rdata in rrset))
     return None
 
 
-def _wanted(name: str, kind: RecordType, sets: Mapping[tuple[str, str], tuple[int, tuple[str, ...]]]) -> Rrset | None:
-    if (name, kind) not in sets:
-        return None
-    ttl, values = sets[name, kind]
-    return Rrset(name, kind, ttl, tuple(sorted(canonical(kind, value) for value in values)))
+def _rrset(name: str, kind: RecordType, values: Set | None) -> Rrset | None:
+    return Rrset(name, kind, *values) if values else None
 
 
 def _trouble(question: Question, answer: dns.message.Message) -> str:
@@ -163,12 +164,6 @@ def _trouble(question: Question, answer: dns.message.Message) -> str:
     if not answer.flags & dns.flags.AA:
         return f"{kind} of {name}: an answer without authority"
     return ""
-
-
-def _summary(errors: Sequence[str]) -> str:
-    if len(errors) < 2:
-        return "".join(errors)
-    return f"{errors[0]}, and {len(errors) - 1} more"
 
 
 def _serial(answer: dns.message.Message) -> int | None:

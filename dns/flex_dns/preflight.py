@@ -1,0 +1,131 @@
+"""Whether a primary would do what FLEX will ask of it, found out before the first night.
+
+In go a server and a zone, out come Checks. Nothing is changed: the updates sent here delete what is not there.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.update
+from dns.rdtypes.ANY.TSIG import TSIG
+
+from flex.errors import DnsError
+from flex.marker import marker_name
+from flex_dns import reading, verify
+from flex_dns.server import Server
+from flex_dns.session import Clock, Session
+from flex_dns.trouble import not_granted, said_no, translated
+
+CheckState = Literal["ok", "warn", "fail"]
+# A signature is good for 300 seconds; clocks this far apart will soon be as far as that.
+APART = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    state: CheckState
+    detail: str
+    advice: str = ""
+
+
+def preflight(server: Server, zone: str, clock: Clock = time.time) -> tuple[Check, ...]:
+    """Every check that makes sense after the ones before it: a closed port ends the list. Never a DnsError."""
+    return tuple(_checks(server, zone, clock))
+
+
+def _checks(server: Server, zone: str, clock: Clock) -> Iterator[Check]:
+    reached = _try("TCP", lambda: _tcp(server))
+    yield reached
+    if reached.state == "fail":
+        return
+    yield _try("UDP", lambda: _udp(server, zone))
+    with Session(server, clock) as session:
+        signed = _try("key", lambda: _key(session, server, zone))
+        yield signed
+        if signed.state == "fail":
+            return
+        yield _clock(session, zone, clock)
+        served = _try("zone", lambda: f"serial {reading.soa_serial(session, server, zone)}")
+        yield served
+        if served.state == "fail":
+            return
+        yield _transfer(server, zone, clock)
+        name = f"flex-preflight-{secrets.token_hex(8)}.{zone}"
+        yield _try("addresses", lambda: _may(session, server, zone, name, "A", "AAAA"))
+        yield _try("markers", lambda: _may(session, server, zone, marker_name(name, zone), "TXT"))
+
+
+def _try(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, "ok", check())
+    except DnsError as error:
+        return Check(name, "fail", str(error), error.advice)
+
+
+def _tcp(server: Server) -> str:
+    with translated(server, "connection"), socket.create_connection(server.address, server.timeout):
+        return f"{server} takes connections"
+
+
+def _udp(server: Server, zone: str) -> str:
+    verify.ask(server.address, [(zone, "SOA")], server.timeout)
+    return f"{server} answers"
+
+
+def _key(session: Session, server: Server, zone: str) -> str:
+    session.ask(dns.message.make_query(zone, "SOA", flags=0), f"SOA of {zone}")
+    return f"{server.key.name} with {server.key.algorithm} is accepted"
+
+
+def _clock(session: Session, zone: str, clock: Clock) -> Check:
+    answer = session.ask(dns.message.make_query(zone, "SOA", flags=0), f"SOA of {zone}")
+    assert answer.tsig is not None, "the session takes no unsigned answers"
+    tsig = answer.tsig[0]
+    assert isinstance(tsig, TSIG)
+    apart = abs(tsig.time_signed - int(clock()))
+    detail = f"{apart} seconds apart, at most 300 are allowed"
+    if apart > APART:
+        return Check("clock", "warn", detail, "bring both clocks in step (`timedatectl set-ntp true`)")
+    return Check("clock", "ok", detail)
+
+
+def _transfer(server: Server, zone: str, clock: Clock) -> Check:
+    try:
+        # On a connection of its own, as the rest of the transfer is not waited for.
+        with Session(server, clock) as session:
+            rcode = next(session.transfer(zone)).rcode()
+    except DnsError as error:
+        return Check("transfer", "fail", str(error), error.advice)
+    if rcode == dns.rcode.NOERROR:
+        return Check("transfer", "ok", "the zone can be read at once")
+    return Check(
+        "transfer",
+        "warn",
+        f"{dns.rcode.to_text(rcode)}: each name is asked for by itself, and names under a wildcard seem to be taken",
+        f"allow-transfer {{ key {server.key.name}; }}; in the zone's clause",
+    )
+
+
+def _may(session: Session, server: Server, zone: str, name: str, *kinds: str) -> str:
+    """Delete what is not there: the policy is asked, the zone and its serial stay as they are."""
+    asked = f"right to change {' and '.join(kinds)} in {zone}"
+    update = dns.update.UpdateMessage(zone)
+    update.absent(name)
+    for kind in kinds:
+        update.delete(name, kind)
+    rcode = session.ask(update, asked).rcode()
+    if rcode == dns.rcode.REFUSED:
+        raise not_granted(server, zone, asked)
+    if rcode != dns.rcode.NOERROR:
+        raise said_no(rcode, server, asked)
+    return f"{server.key.name} may change {' and '.join(kinds)}"
