@@ -53,12 +53,12 @@ stamp() {
 
 # Package scripts start the servers they bring and enable them at boot. Neither is wanted here: FLEX starts
 # private ones. Under systemd the first variable makes `start` do nothing, elsewhere runlevel 1 does.
-apt() {
+apt_get() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive SYSTEMD_OFFLINE=1 RUNLEVEL=1 PREVLEVEL=N \
         apt-get -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 }
 
-install() { apt install "$@" || { apt update && apt install "$@"; }; }
+install_packages() { apt_get install "$@" || { apt_get update && apt_get install "$@"; }; }
 
 leave_off() {
     local service
@@ -80,22 +80,22 @@ packages() {
     else
         as_root=(sudo -n)
     fi
-    if ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
+    if ! type -P apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
         say "$why: please install $* (Debian: apt install --no-install-recommends $*)"
         return 1
     fi
-    timed "installed $* from Debian" install "$@" || return 1
+    timed "installed $* from Debian" install_packages "$@" || return 1
     case " $* " in *" bind9 "*) logged leave_off named ;; esac
     case " $* " in *" postgresql "*) logged leave_off postgresql ;; esac
 }
 
-has_named() { PATH=$PATH:/usr/sbin command -v named >/dev/null; }
-has_dig() { command -v dig >/dev/null; }
-has_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null; }
+has_named() { PATH=$PATH:/usr/sbin type -P named >/dev/null; }
+has_dig() { type -P dig >/dev/null; }
+has_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || type -P initdb >/dev/null; }
 
-named() { has_named || packages "the demo needs a name server of its own" bind9; }
+step_named() { has_named || packages "the demo needs a name server of its own" bind9 || exit 1; }
 
-servers() {
+step_servers() {
     local missing=()
     has_named || missing+=(bind9)
     has_dig || missing+=(bind9-dnsutils)
@@ -158,12 +158,12 @@ editable() {
     stamp flex "$wanted"
 }
 
-run() {
+step_run() {
     locked run requirements/run.txt requirements/build.txt
     editable
 }
 
-dev() {
+step_dev() {
     locked dev requirements/dev.txt
     editable
 }
@@ -189,9 +189,9 @@ without_native() {
 }
 
 # Never a reason to stop: every loop has its reference in Python. Each outcome is said once.
-native() {
+step_native() {
     local wanted
-    if ! command -v cargo >/dev/null; then
+    if ! type -P cargo >/dev/null; then
         stamped native none && return
         without_native none
         say "no cargo on the PATH: FLEX runs on its Python loops, slower"
@@ -218,8 +218,7 @@ flock --nonblock 9 || {
 }
 for step in "$@"; do
     case $step in
-        run | dev | native | servers) "$step" ;;
-        named) named || exit 1 ;;
+        run | dev | native | named | servers) "step_$step" ;;
         *) die "no step $step; there are run, dev, native, named, servers" ;;
     esac
 done
