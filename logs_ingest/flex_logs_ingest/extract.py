@@ -5,16 +5,19 @@ The reference of what the native engine does: the two agree on every line, hosti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
-from flex_logs_ingest.layout import FIELDS, Layout, Op
+from flex_logs_ingest.layout import Field, Layout, Op
 
-# vhost, time, request, status, bytes; None when the line is not of this layout. A missing vhost is empty.
-Texts = list[bytes]
+# The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is empty.
+Texts = tuple[bytes, bytes, bytes, bytes, bytes]
+# None when the line is not of the layout.
 Extract = Callable[[bytes], Texts | None]
 
-_SLOTS = {name: slot for slot, name in enumerate(FIELDS)}
-_NEEDED = [_SLOTS[name] for name in ("time", "request", "status", "bytes")]
+_WHOLE: tuple[Field, ...] = ("vhost", "time", "request", "status", "bytes")
+_HALVED: tuple[Field, ...] = ("vhost", "time", "method", "uri", "status", "bytes")
 
 
 def extractor(layout: Layout) -> Extract:
@@ -22,38 +25,64 @@ def extractor(layout: Layout) -> Extract:
 
 
 def _fields(layout: Layout) -> Extract:
-    start, width = layout.start, len(layout.start)
-    steps = [(op.literal, len(op.literal), op.quoted, _slot(op)) for op in layout.ops[:-1]]
-    last = layout.ops[-1]
-    last_slot = _slot(last)
-    spare = len(FIELDS)
-    whole = "request" in layout.fields
+    start = layout.start
+    steps = list(_steps(layout.ops))
+    last = steps[-1]
+    optional = not layout.ops[-1].quoted
+    pick = _picker(layout)
 
     def extract(line: bytes) -> Texts | None:
         if not line.startswith(start):
             return None
-        texts = [b""] * spare
-        at = width
-        for literal, size, quoted, slot in steps:
-            end = _closing(line, literal, at) if quoted else line.find(literal, at)
-            if end < 0:
-                return None
-            if slot >= 0:
-                texts[slot] = line[at:end]
-            at = end + size
-        end = _closing(line, last.literal, at) if last.quoted else line.find(last.literal, at) if last.literal else -1
-        if end < 0:
-            if last.quoted:
-                return None
-            end = len(line)
-        texts[last_slot] = line[at:end]
-        return texts if whole else _with_request(texts)
+        texts, rest = [b""], line[len(start) :]
+        for step in steps:
+            literal, count, quoted = step
+            parts = _split_quoted(rest, literal) if quoted else rest.split(literal, count)
+            if len(parts) <= count:
+                if len(parts) < count or step is not last or not optional:
+                    return None
+                parts.append(b"")
+            rest = parts.pop()
+            texts += parts
+        return pick(texts)
 
     return extract
 
 
-def _slot(op: Op) -> int:
-    return -1 if op.field is None else _SLOTS[op.field]
+def _steps(ops: tuple[Op, ...]) -> Iterator[tuple[bytes, int, bool]]:
+    """Neighbours that end in the same literal are one split of the line: literal, how many, whether quoted."""
+    for (literal, quoted), group in groupby(ops, key=lambda op: (op.literal, op.quoted)):
+        if quoted:
+            yield from ((literal, 1, True) for _ in group)
+        else:
+            yield literal, sum(1 for _ in group), False
+
+
+def _split_quoted(text: bytes, literal: bytes) -> list[bytes]:
+    parts = text.split(literal, 1)
+    if not parts[0].endswith(b"\\"):
+        return parts
+    end = _closing(text, literal, 0)
+    return [text] if end < 0 else [text[:end], text[end + len(literal) :]]
+
+
+def _picker(layout: Layout) -> Callable[[list[bytes]], Texts]:
+    """From the texts of all ops, an empty one before them, to those that are needed."""
+    places = {op.field: place for place, op in enumerate(layout.ops, start=1)}
+    if "request" in layout.fields:
+        whole: Callable[[list[bytes]], Texts] = itemgetter(*(places.get(name, 0) for name in _WHOLE))
+        return whole
+    halved = itemgetter(*(places.get(name, 0) for name in _HALVED))
+
+    def join(texts: list[bytes]) -> Texts:
+        vhost, time, method, uri, status, sent = halved(texts)
+        return vhost, time, _request(method, uri), status, sent
+
+    return join
+
+
+def _request(method: bytes, uri: bytes) -> bytes:
+    return (method or b"GET") + b" " + uri + b" HTTP/1.1"
 
 
 def _closing(line: bytes, literal: bytes, at: int) -> int:
@@ -67,30 +96,27 @@ def _closing(line: bytes, literal: bytes, at: int) -> int:
     return end
 
 
-def _with_request(texts: Texts) -> Texts:
-    method, uri = texts[_SLOTS["method"]], texts[_SLOTS["uri"]]
-    texts[_SLOTS["request"]] = method + b" " + uri + b" HTTP/1.1"
-    return texts
-
-
 def _json(layout: Layout) -> Extract:
-    names = [(_SLOTS[name], keys) for name, keys in layout.keys]
-    wanted = frozenset(key for _, keys in names for key in keys)
+    names = dict(layout.keys)
+    wanted = frozenset(key for keys in names.values() for key in keys)
 
     def extract(line: bytes) -> Texts | None:
         found = _members(line, wanted)
         if found is None:
             return None
-        texts: list[bytes | None] = [None] * len(FIELDS)
-        for slot, keys in names:
-            texts[slot] = next((found[key] for key in keys if key in found), None)
-        if texts[_SLOTS["request"]] is None and (uri := texts[_SLOTS["uri"]]) is not None:
-            texts[_SLOTS["request"]] = (texts[_SLOTS["method"]] or b"GET") + b" " + uri + b" HTTP/1.1"
-        if any(texts[slot] is None for slot in _NEEDED):
+        vhost, time, request, status, sent = (_first(found, names.get(name, ())) for name in _WHOLE)
+        uri = _first(found, names.get("uri", ()))
+        if request is None and uri is not None:
+            request = _request(_first(found, names.get("method", ())) or b"", uri)
+        if time is None or request is None or status is None or sent is None:
             return None
-        return [text or b"" for text in texts]
+        return vhost or b"", time, request, status, sent
 
     return extract
+
+
+def _first(found: Mapping[bytes, bytes], keys: Sequence[bytes]) -> bytes | None:
+    return next((found[key] for key in keys if key in found), None)
 
 
 def _members(line: bytes, wanted: frozenset[bytes]) -> dict[bytes, bytes] | None:

@@ -118,8 +118,8 @@ def _op(fields: Sequence[Field | None], literals: Sequence[str], i: int, needed:
     before, after = literals[i], literals[i + 1]
     quoted = before.endswith('"') and after.startswith('"')
     if i == needed:
-        # Lines may end here or go on with fields that the directive does not name.
-        return Op(fields[i], after[:1].encode() or (b"" if fields[i] in ("request", "uri") else b" "), quoted)
+        # Lines may end here or go on with fields that the directive does not name; no line holds a newline.
+        return Op(fields[i], after[:1].encode() or (b"\n" if fields[i] in ("request", "uri") else b" "), quoted)
     if not after:
         raise _unusable(directive, "two fields follow each other with nothing between them")
     return Op(fields[i], after.encode(), quoted)

@@ -146,23 +146,25 @@ def asked(request: bytes) -> tuple[bytes, bytes] | None:
     Such are `-`, bytes of another protocol, `OPTIONS *` and `CONNECT host:443`. Without a version only `GET` is one.
     """
     method, _, rest = request.partition(b" ")
-    if not method or len(method) > 32 or method.strip(_METHOD) or method.translate(None, _METHOD):
+    if not method or len(method) > 32 or method.translate(None, _METHOD):
         return None
     path, _, version = rest.rpartition(b" ")
     if not version.startswith(b"HTTP/"):
         if method != b"GET":
             return None
         path = rest
-    path = _origin_form(path.strip(b" "))
-    return (method, target(path)) if path.startswith(b"/") else None
+    path = path.strip(b" ")
+    if not path.startswith(b"/"):
+        path = _origin_form(path)
+    return (method, target(path)) if path else None
 
 
 def _origin_form(path: bytes) -> bytes:
-    """`/path` of `http://host/path`."""
+    """`/path` of `http://host/path`; empty when it is something else."""
     lead = path[:8].lower()
     width = 8 if lead == b"https://" else 7 if lead.startswith(b"http://") else 0
     if not width:
-        return path
+        return b""
     host_end = min((at for mark in (b"/", b"?", b"#") if (at := path.find(mark, width)) >= 0), default=len(path))
     return path[host_end:] if path[host_end : host_end + 1] == b"/" else b"/"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -20,12 +20,13 @@ from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds, unescaped
 from flex_logs_ingest.sites import SiteRule, site_name
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Ints = npt.NDArray[np.int64]
 
 LINE_LIMIT = 2**20
 BAD_KEPT = 5
 BAD_WIDTH = 200
-# Texts already understood are remembered, up to this many: memory is bounded, whatever a log repeats or does not.
 _REMEMBERED = 200_000
 
 COUNTED, OTHER_STATUS, NO_REQUEST, MALFORMED = range(4)
@@ -95,6 +96,7 @@ class ReferenceScan:
         self._sample_time, self._sample_row = array("q"), array("q")
         self._times: dict[bytes, int] = {}
         self._meanings: dict[tuple[int, bytes, bytes, bytes], Meaning] = {}
+        self._sites: dict[bytes, str] = {}
         self._first, self._last = MOST, 0
         self._lines = [0, 0, 0, 0]
         self._bad: list[tuple[int, bytes]] = []
@@ -148,8 +150,8 @@ class ReferenceScan:
             if texts is None:
                 self._malformed(lines, i)
                 continue
-            vhost, when, request, status, sent, _, _ = texts
-            size = number(sent)
+            vhost, when, request, status, sent = texts
+            size = int(sent) if sent.isdigit() and len(sent) < 19 else number(sent)
             if size is None or status not in STATUSES:
                 self._malformed(lines, i)
                 continue
@@ -199,29 +201,29 @@ class ReferenceScan:
         time = seconds(unescaped(when))
         if time is None:
             return None
-        if len(self._times) >= _REMEMBERED:
-            self._times.clear()
-        self._times[when] = time
+        _remember(self._times, when, time)
         self._first, self._last = min(self._first, time), max(self._last, time)
         return time
 
     def _meaning(self, day: int, vhost: bytes, request: bytes, status: bytes) -> Meaning:
-        if len(self._meanings) >= _REMEMBERED:
-            self._meanings.clear()
         meaning: Meaning = None, None, False
         if found := asked(unescaped(request)):
             method, target = found
             site = self._site(vhost)
             row = self._row(day, site, target) if status[0] in b"23" else None
             meaning = row, self._hours.setdefault(site, {}), status == b"200" and method != b"HEAD"
-        self._meanings[day, vhost, request, status] = meaning
+        _remember(self._meanings, (day, vhost, request, status), meaning)
         return meaning
 
     def _site(self, vhost: bytes) -> str:
         if self._fixed is not None:
             return self._fixed
-        site = site_name(vhost)
-        return self._aliases.get(site, site)
+        site = self._sites.get(vhost)
+        if site is None:
+            name = site_name(vhost)
+            site = self._aliases.get(name, name)
+            _remember(self._sites, vhost, site)
+        return site
 
     def _row(self, day: int, site: str, target: bytes) -> Row:
         row = self._rows.get((day, site, target))
@@ -276,6 +278,13 @@ class ReferenceScan:
             last_time=self._last,
             pending=self._pending,
         )
+
+
+def _remember(known: dict[Key, Value], key: Key, value: Value) -> None:
+    """What a log repeats is understood once; memory is bounded where it does not repeat itself."""
+    if len(known) >= _REMEMBERED:
+        known.clear()
+    known[key] = value
 
 
 def _ints(values: Sequence[int]) -> Ints:

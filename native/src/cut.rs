@@ -113,7 +113,7 @@ fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>>
     Some(texts)
 }
 
-/// Where the literal begins, at `at` or behind it. An empty literal is nowhere.
+/// Where the literal begins, at `at` or behind it.
 fn find(line: &[u8], literal: &[u8], mut at: usize) -> Option<usize> {
     let first = *literal.first()?;
     loop {
@@ -138,6 +138,7 @@ fn closing(line: &[u8], literal: &[u8], at: usize) -> Option<usize> {
 }
 
 fn join<'a>(method: &[u8], uri: &[u8], joined: &'a mut Vec<u8>) -> &'a [u8] {
+    let method = if method.is_empty() { b"GET" } else { method };
     joined.clear();
     for part in [method, b" ", uri, b" HTTP/1.1"] {
         joined.extend_from_slice(part);
@@ -158,8 +159,7 @@ fn cut_json<'a>(
         texts[*slot] = numbers.iter().find_map(|number| found[*number]);
     }
     if let (None, Some(uri)) = (texts[REQUEST], texts[URI]) {
-        let method = texts[METHOD].filter(|method| !method.is_empty()).unwrap_or(b"GET");
-        texts[REQUEST] = Some(join(method, uri, joined));
+        texts[REQUEST] = Some(join(texts[METHOD].unwrap_or_default(), uri, joined));
     }
     if [TIME, REQUEST, STATUS, BYTES].iter().any(|slot| texts[*slot].is_none()) {
         return None;

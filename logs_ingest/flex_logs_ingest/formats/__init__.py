@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flex.errors import BadInput, NoData, Unknown
-from flex_logs_ingest.extract import extractor
+from flex_logs_ingest.extract import Texts, extractor
 from flex_logs_ingest.formats import combined, nginx_json, vhost_combined
 from flex_logs_ingest.layout import Layout, from_apache
 from flex_logs_ingest.line import STATUSES, number, printable, seconds, unescaped
@@ -57,11 +57,14 @@ def _lines(head: bytes) -> list[bytes]:
 
 def _fitting(layout: Layout, lines: list[bytes]) -> int:
     extract = extractor(layout)
-    return sum(_says_something(texts) for line in lines if (texts := extract(line)) is not None)
+    return sum(_says_something(texts, line) for line in lines if (texts := extract(line)) is not None)
 
 
-def _says_something(texts: list[bytes]) -> bool:
-    _, time, _, status, sent, _, _ = texts
+def _says_something(texts: Texts, line: bytes) -> bool:
+    vhost, time, _, status, sent = texts
+    if vhost and line.startswith(vhost + b" - "):
+        # What stands before the empty identity is a client, and behind it a user whose name holds a space.
+        return False
     return seconds(unescaped(time)) is not None and number(sent) is not None and status in STATUSES
 
 
