@@ -188,7 +188,7 @@ def test_what_dns_says_is_where_an_adopting_cluster_starts(cluster: Cluster, pla
     names = dict(zip(cluster.facts.profiles["site"], ["n2", "n1", "n2", "n1"], strict=True))
     stranger = MemoryTarget([ZONE], "me")
     for site, node in names.items():
-        stranger.edit(f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
+        stranger.edit(ZONE, f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
     cluster.target, cluster.rules = stranger, replace(RULES, adopt=True)
     made = cluster.propose()
     assert made.placement.equals(placement(names))
@@ -198,7 +198,7 @@ def test_what_dns_says_is_where_an_adopting_cluster_starts(cluster: Cluster, pla
 def test_without_adopting_the_addresses_of_others_are_left_alone(cluster: Cluster) -> None:
     stranger = MemoryTarget([ZONE], "me")
     site = cluster.facts.profiles["site"].iloc[0]
-    stranger.edit(f"{site}.", "A", 60, ["192.0.2.1"])
+    stranger.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.1"])
     cluster.target = stranger
     made = cluster.propose()
     assert [name.split(".")[0] for name in made.cycle.plans[0].foreign] == ["a"]
@@ -285,7 +285,7 @@ def test_giving_up_half_way_puts_what_dns_says_in_force(cluster: Cluster) -> Non
     made = cluster.propose(now=NOW.replace(hour=3))
     site = cluster.facts.profiles["site"].iloc[0]
     assert isinstance(cluster.target, MemoryTarget)
-    cluster.target.edit(f"{site}.", "A", 60, ["192.0.2.2"])
+    cluster.target.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.2"])
     ended = cycles.abandon(
         made.cycle,
         made.placement,

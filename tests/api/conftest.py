@@ -1,0 +1,164 @@
+"""A small made-up cluster in a folder of its own, on a private BIND, driven through the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import dns.message
+import dns.query
+import numpy as np
+import pytest
+
+from flex.sim import logs, twin
+from flex.sim.twin import Hosting, Shape
+from flex_api import cli
+from flex_dns.key import Key, make_key
+from flex_dns.named import PrivateNamed
+
+NODES = ("n1", "n2", "n3")
+DAY = date(2026, 3, 2)
+ZONES = tuple(f"z{number}.example." for number in range(60))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a call of the command line gave back."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Any: what JSON holds."""
+        return json.loads(self.out)
+
+
+@dataclass(slots=True)
+class Installation:
+    """A folder with settings, key and logs, for one zone of the private name server."""
+
+    folder: Path
+    zone: str
+    server: PrivateNamed
+    capture: pytest.CaptureFixture[str]
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
+    hosting: Hosting | None = None
+    mode: str = "auto"
+    extra: str = ""
+
+    @property
+    def settings(self) -> Path:
+        return self.folder / "flex.toml"
+
+    def as_of(self, nights: int = 1) -> str:
+        return f"{DAY + timedelta(days=nights)}T02:17:00"
+
+    def flex(self, *arguments: str) -> Said:
+        """In this process: the same entry as the program's, without a second of start-up."""
+        self.capture.readouterr()
+        code = cli.run(["--config", str(self.settings), *arguments])
+        captured = self.capture.readouterr()
+        return Said(code, captured.out, captured.err)
+
+    def night(self, number: int = 1, *arguments: str) -> Said:
+        return self.flex("-o", "json", "run", "--as-of", self.as_of(number), *arguments)
+
+    def process(self, *arguments: str) -> subprocess.Popen[str]:
+        """The program itself, to be killed."""
+        command = [sys.executable, "-c", "from flex_api.cli import main; main()", "--config", str(self.settings)]
+        return subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def traffic(self, number: int = 1, requests: int = 3_000) -> None:
+        """A further day of logs."""
+        day = DAY + timedelta(days=number - 1)
+        assert self.hosting is not None
+        accesses = twin.night(self.hosting, day, requests, self.rng)
+        sources = logs.write(self.folder / "logs", self.hosting, accesses, NODES, self.rng)
+        globs = "".join(
+            f'[[ingest.source]]\nglob = "{source.glob}"\nnode = "{source.node}"\n'
+            + (f'site = "{source.site}"\n' if source.site else "")
+            for source in sources
+        )
+        (self.folder / "sources").write_text(globs, encoding="utf-8")
+        self.write_settings()
+
+    def write_settings(self) -> None:
+        assert self.hosting is not None
+        nodes = "".join(
+            f'[[node]]\nname = "{name}"\naddresses = ["192.0.2.{number}"]\nram = "8 MiB"\n'
+            for number, name in enumerate(NODES, start=1)
+        )
+        aliases = "".join(f'"{other}" = "{site}"\n' for other, site in logs.aliases(self.hosting).items())
+        (self.folder / "sites").write_text("\n".join(self.hosting.sites) + "\n", encoding="utf-8")
+        self.settings.write_text(
+            f'schema = 1\n{nodes}[cluster]\nname = "test"\nmode = "{self.mode}"\n'
+            "[solver]\ntolerance = 0.15\n[safety]\ntrigger_imbalance = 0.2\nmin_improvement = 0.0\n"
+            f'[dns]\nport = {self.server.port}\nkey_file = "flex.key"\nzones = ["{self.zone}"]\ntimeout = "2s"\n'
+            f'[ingest]\nsites_file = "sites"\n{(self.folder / "sources").read_text()}'
+            f"[ingest.aliases]\n{aliases}{self.extra}",
+            encoding="utf-8",
+        )
+
+    def serial(self) -> int:
+        answer = self.ask(self.zone, "SOA")
+        return int(answer.answer[0][0].serial)
+
+    def addresses(self, site: str) -> list[str]:
+        return sorted(str(value) for rrset in self.ask(site, "A").answer for value in rrset)
+
+    def ask(self, name: str, kind: str) -> dns.message.Message:
+        return dns.query.tcp(dns.message.make_query(name, kind), "127.0.0.1", port=self.server.port, timeout=5)
+
+
+@pytest.fixture(scope="session")
+def key() -> Key:
+    return make_key("flex-update")
+
+
+@pytest.fixture(scope="session")
+def named(tmp_path_factory: pytest.TempPathFactory, key: Key) -> Iterator[PrivateNamed]:
+    folder = tmp_path_factory.mktemp("named")
+    for parent in (folder, *folder.parents):
+        # Run by root, the name server is another user, who must be able to pass through.
+        if parent.name.startswith("pytest-") and os.geteuid() == 0:
+            parent.chmod(0o711)
+    folder.chmod(0o711)
+    with PrivateNamed(folder / "data", ZONES, key) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def free_zones() -> Iterator[str]:
+    return iter(ZONES)
+
+
+@pytest.fixture
+def empty(
+    tmp_path: Path, named: PrivateNamed, key: Key, free_zones: Iterator[str], capsys: pytest.CaptureFixture[str]
+) -> Installation:
+    """Settings, key and database, and no log yet."""
+    made = Installation(tmp_path, next(free_zones), named, capsys)
+    made.hosting = twin.hosting(made.rng, made.zone, Shape(sites=24, files_per_site=12, site_skew=0.6))
+    key_file = tmp_path / "flex.key"
+    key_file.touch(mode=0o600)
+    key_file.write_text(key.clause(), encoding="utf-8")
+    (tmp_path / "sources").write_text("", encoding="utf-8")
+    made.write_settings()
+    assert made.flex("db", "upgrade").code == 0
+    return made
+
+
+@pytest.fixture
+def installation(empty: Installation) -> Installation:
+    """With a day of logs."""
+    empty.traffic()
+    return empty

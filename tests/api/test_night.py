@@ -1,0 +1,178 @@
+"""Nights of a small cluster through the command line, with real logs on disk and a real name server."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sqlite3
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+pytestmark = pytest.mark.real
+
+
+def lines_counted(installation: Installation) -> int:
+    """Requests in the profiles: every counted line of the period once."""
+    return sum(row["requests"] for row in installation.flex("-o", "json", "sites", "list").json["items"])
+
+
+def test_a_night_places_every_site_in_dns_and_verifies_it(installation: Installation) -> None:
+    said = installation.night()
+    assert (said.code, said.err) == (0, "")
+    plan = said.json["plan"]
+    assert (plan["state"], plan["sites"]) == ("applied", 24)
+    assert all(verdict["agrees"] and verdict["checked"] == 48 for verdict in plan["verdicts"])
+    placed = {row["site"]: row["nodes"] for row in installation.flex("-o", "json", "sites", "list").json["items"]}
+    for site, nodes in placed.items():
+        assert installation.addresses(site) == [f"192.0.2.{node[1]}" for node in nodes]
+
+
+def test_a_second_run_with_nothing_new_sends_no_update(installation: Installation) -> None:
+    installation.night()
+    serial = installation.serial()
+    again = installation.night()
+    assert again.code == 0
+    assert again.json["plan"]["moves"] == []
+    assert installation.serial() == serial
+
+
+def test_in_review_mode_a_plan_waits_for_a_yes(installation: Installation) -> None:
+    installation.mode = "review"
+    installation.write_settings()
+    serial = installation.serial()
+    assert installation.night().code == 22
+    assert installation.serial() == serial
+    applied = installation.flex("-o", "json", "apply", "--as-of", installation.as_of())
+    assert (applied.code, applied.json["state"]) == (0, "applied")
+    assert installation.serial() > serial
+
+
+def test_in_shadow_mode_nothing_is_ever_written(installation: Installation) -> None:
+    installation.mode = "shadow"
+    installation.write_settings()
+    serial = installation.serial()
+    assert installation.night().code == 0
+    refused = installation.flex("apply", "--as-of", installation.as_of())
+    assert (refused.code, installation.serial()) == (22, serial)
+    assert "shadow" in refused.err
+
+
+def test_a_plan_is_applied_by_its_checksum_or_not_at_all(installation: Installation) -> None:
+    installation.flex("ingest")
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
+    wrong = installation.flex("apply", "--checksum", "0000", "--as-of", installation.as_of())
+    assert (wrong.code, "checksum" in wrong.err) == (22, True)
+    right = installation.flex("apply", "--checksum", plan["digest"], "--as-of", installation.as_of())
+    assert right.code == 0
+
+
+def test_an_old_plan_is_not_applied_any_more(installation: Installation) -> None:
+    installation.flex("ingest")
+    assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
+    late = installation.flex("apply", "--as-of", "2026-03-05T02:17:00")
+    assert (late.code, "flex plan" in late.err) == (22, True)
+
+
+def test_rollback_puts_the_zone_back_as_it_was(installation: Installation) -> None:
+    installation.night()
+    site = installation.flex("-o", "json", "sites", "list").json["items"][0]
+    other = next(node for node in ("n1", "n2", "n3") if node not in site["nodes"])
+    before = installation.addresses(site["site"])
+    assert installation.flex("sites", "pin", site["site"], "--nodes", other).code == 0
+    installation.flex("plan", "--as-of", installation.as_of())
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+    assert installation.addresses(site["site"]) == [f"192.0.2.{other[1]}"]
+    assert installation.flex("sites", "unpin", site["site"]).code == 0
+    assert installation.flex("rollback", "--as-of", installation.as_of()).code == 0
+    assert installation.addresses(site["site"]) == before
+
+
+def test_a_drained_node_loses_its_sites_and_nothing_else_moves(installation: Installation) -> None:
+    installation.night()
+    assert installation.flex("nodes", "drain", "n2").code == 0
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
+    assert "n2" not in {load["node"] for load in plan["after"]["nodes"] if load["sites"]}
+    assert all(move["target"] != "n2" for move in plan["moves"])
+
+
+def test_verify_names_what_somebody_else_changed(installation: Installation) -> None:
+    installation.night()
+    site = installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
+    change(installation, site, "198.51.100.9")
+    said = installation.flex("-o", "json", "verify")
+    assert said.code == 32
+    assert any("198.51.100.9" in line for server in said.json["servers"] for line in server["wrong"])
+    assert installation.flex("verify", "--detailed-exitcode").code == 10
+
+
+def change(installation: Installation, site: str, address: str) -> None:
+    """What another program with the same right does to a record."""
+    import dns.query
+    import dns.rdataset
+    import dns.update
+
+    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
+    update.replace(f"{site}.", 300, "A", address)
+    dns.query.tcp(update, "127.0.0.1", port=installation.server.port, timeout=5)
+
+
+def test_logs_that_stopped_coming_keep_the_old_partition(installation: Installation) -> None:
+    installation.night()
+    serial = installation.serial()
+    said = installation.night(4)
+    assert (said.code, installation.serial()) == (20, serial)
+    assert "n1" in said.err
+
+
+def test_a_new_day_is_read_once_and_only_the_new_part(installation: Installation) -> None:
+    installation.night()
+    first = lines_counted(installation)
+    assert installation.flex("-o", "json", "ingest").json["lines"].get("counted", 0) == 0
+    installation.traffic(2)
+    said = installation.night(2)
+    assert said.code == 0
+    assert 0 < lines_counted(installation) < 2 * first
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_a_run_killed_at_any_point_is_finished_by_the_next(installation: Installation, kill: signal.Signals) -> None:
+    """Killed again and again at random moments, the state converges; nothing is counted or applied twice."""
+    moments = random.Random(kill.value)
+    for _ in range(5):
+        process = installation.process("run", "--as-of", installation.as_of())
+        try:
+            process.communicate(timeout=moments.uniform(0.8, 2.6))
+        except subprocess.TimeoutExpired:
+            process.send_signal(kill)
+            process.communicate(timeout=20)
+    assert installation.night().code == 0
+    serial = installation.serial()
+    placed = {row["site"]: row["nodes"] for row in installation.flex("-o", "json", "sites", "list").json["items"]}
+    assert len(placed) == 24
+    for site, nodes in placed.items():
+        assert installation.addresses(site) == [f"192.0.2.{node[1]}" for node in nodes]
+    whole = lines_counted(installation)
+    again = installation.night()
+    assert (again.code, again.json["plan"]["moves"], installation.serial()) == (0, [], serial)
+    assert lines_counted(installation) == whole == counted_afresh(installation)
+    database = sqlite3.connect(installation.folder / "flex.db")
+    assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    database.close()
+
+
+def counted_afresh(installation: Installation) -> int:
+    """The same logs read by an installation that was never killed."""
+    folder = installation.folder
+    for name in ("flex.db", "flex.db-wal", "flex.db-shm"):
+        (folder / name).unlink(missing_ok=True)
+    for path in (folder / "partials").iterdir():
+        path.unlink()
+    assert installation.flex("db", "upgrade").code == 0
+    assert installation.flex("ingest").code == 0
+    installation.flex("plan", "--as-of", installation.as_of())
+    return lines_counted(installation)
