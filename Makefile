@@ -38,7 +38,7 @@ types: ## mypy --strict over code, tests and benches
 
 imports: ## the layers: imports point inward, edges do not import each other
 	$(SETUP) dev
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 wheel: ## dist/: the source distribution and the wheel made from it, and the native loops' wheel where there is a cargo
 	$(SETUP) dev native
