@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flex.domain import Forecast, Node, NodeForecast, NodeState
 from flex.errors import BadInput, BadTable
-from flex.predict import PAPER, forecast, round_robin, throughput
+from flex.predict import PAPER, forecast, round_robin, route, throughput
 from flex.replay import Sample
 from flex.sim import twin
 from flex.tables import PLACEMENT
@@ -65,6 +65,12 @@ def test_a_replicated_site_is_split_about_evenly_and_the_same_each_time() -> Non
     predicted = forecast(sample, placement, nodes, policy="after")
     assert all(900 < node.requests < 1100 for node in predicted.nodes)
     assert forecast(sample, placement, nodes, policy="after") == predicted
+
+
+def test_replicas_are_drawn_by_splitmix64_on_every_machine() -> None:
+    # The published first outputs of its seed 0 are e220a8397b1dcdaf, 6e789e6aa1b965f4 and 06c45d188009454f.
+    split = route(("a",), np.zeros(3, dtype=np.int64), _placement("a n1", "a n2"), ("n1", "n2"))
+    assert split.tolist() == [0xE220A8397B1DCDAF % 2, 0x6E789E6AA1B965F4 % 2, 0x06C45D188009454F % 2]
 
 
 def test_neighbouring_accesses_of_a_replicated_site_do_not_take_turns() -> None:
