@@ -39,6 +39,8 @@ STOP_SECONDS = 5.0
 LOOK_SECONDS = 0.02
 PORT_TRIES = 50
 LOG_LINES = 8
+# Often not in a user's own.
+SYSTEM_PATH = "/usr/sbin:/usr/local/sbin"
 APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
 
 
@@ -242,8 +244,8 @@ controls {{ }};
 
 
 def find_named() -> str:
-    """BIND's program; it is often outside a user's PATH."""
-    program = shutil.which("named", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+    """BIND's program."""
+    program = shutil.which("named") or shutil.which("named", path=SYSTEM_PATH)
     if program:
         return program
     raise BadSetting(

@@ -22,8 +22,6 @@ from flex_dns.server import Server
 from flex_dns.session import Session
 from flex_dns.trouble import not_authoritative, said_no, untrusted
 
-# Up to here asking for each set is cheaper than a transfer of whatever the zone holds.
-SINGLY = 60
 SETS = (dns.rdatatype.A, dns.rdatatype.AAAA, dns.rdatatype.TXT)
 
 
