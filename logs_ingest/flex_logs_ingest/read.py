@@ -10,7 +10,7 @@ killed after it, the log goes on behind it. Lines still being written wait for t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -18,7 +18,7 @@ from typing import Literal
 from flex.domain import Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
-from flex_logs_ingest import partials
+from flex_logs_ingest import finished, partials
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.scan import CLASSES, Counts, Scanner, new_scanner
 from flex_logs_ingest.sources import CHUNK, Log, Source, Unusable, paths, shown
@@ -73,36 +73,44 @@ def ingest(
     until then stays counted.
     """
     with partials.held(directory):
-        known = {segment.id for segment in segments.segments(0, LAST_DAY)}
-        partials.clear(directory, known)
-        reports: list[FileReport] = []
-        for source in sources:
-            reader = _Reader(source, segments, directory, known, sample_limit, rows, progress)
-            reports += reader.reports()
+        run = _Run(segments, directory, sample_limit, rows, progress)
+        partials.clear(directory, run.known)
+        reports = [report for source in sources for report in _Reader(source, run).reports()]
+        finished.save(directory, run.finished)
     if all(report.outcome in FAILED for report in reports):
         raise _nothing(reports)
     return tuple(reports)
 
 
-@dataclass(slots=True)
-class _Reader:
-    """One source, while it is read: `streams` and `known` follow what the store holds."""
+class _Run:
+    """What the sources of one run share. `known` follows what the store holds."""
 
-    source: Source
-    segments: Segments
-    directory: Path
-    known: set[str]
-    sample_limit: int
-    rows: int
-    progress: Progress | None
-    streams: list[Stream] = field(default_factory=list)
-    heads: list[bytes] = field(default_factory=list)
+    def __init__(
+        self, segments: Segments, directory: Path, sample_limit: int, rows: int, progress: Progress | None
+    ) -> None:
+        self.segments = segments
+        self.directory = directory
+        self.sample_limit = sample_limit
+        self.rows = rows
+        self.progress = progress
+        self.known = {segment.id for segment in segments.segments(0, LAST_DAY)}
+        self.finished_before = finished.load(directory)
+        self.finished: finished.Streams = {}
+
+
+class _Reader:
+    """One source, while it is read. `streams` follows what the store holds."""
+
+    def __init__(self, source: Source, run: _Run) -> None:
+        self.source = source
+        self.run = run
+        self.streams = run.segments.streams(source.name)
+        self.heads: list[bytes] = []
 
     def reports(self) -> list[FileReport]:
         found = paths(self.source)
         if not found:
             return [FileReport(self.source.name, ", ".join(self.source.globs), "nothing matches")]
-        self.streams = list(self.segments.streams(self.source.name))
         return sorted(map(self._file, self._oldest_first(found)), key=lambda report: report.path)
 
     def format_of(self, look: bytes, first: bytes) -> str:
@@ -116,18 +124,29 @@ class _Reader:
 
     def keep(self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts) -> bool:
         """Whether it was not counted yet; then it is now."""
-        if segment.id in self.known:
+        if segment.id in self.run.known:
             return False
-        partials.write(self.directory, segment.id, counts)
-        if not self.segments.record(segment, stream, replaces):
+        partials.write(self.run.directory, segment.id, counts)
+        if not self.run.segments.record(segment, stream, replaces):
             return False
-        self.known.add(segment.id)
-        self.streams = [other for other in self.streams if other != replaces] + [stream]
+        self.run.known.add(segment.id)
+        self.streams = (*(other for other in self.streams if other != replaces), stream)
         return True
 
+    def is_finished(self, log: Log) -> bool:
+        stream = None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
+        if stream not in self.streams:
+            return False
+        self.finish(log, stream)
+        return True
+
+    def finish(self, log: Log, stream: Stream | None) -> None:
+        if stream and not log.is_plain and not log.note:
+            self.run.finished[finished.key_of(log)] = stream
+
     def tell(self, path: str, log: Log) -> None:
-        if self.progress:
-            self.progress(self.source.name, path, log.read_on_disk, log.size)
+        if self.run.progress:
+            self.run.progress(self.source.name, path, log.read_on_disk, log.size)
 
     def _oldest_first(self, found: Sequence[str]) -> list[str]:
         """Rotated logs before those still written: while one is copied, the copy is the shorter of the two."""
@@ -161,6 +180,8 @@ class _Reading:
         self._counted: list[Segment] = []
 
     def report(self) -> FileReport:
+        if self._reader.is_finished(self._log):
+            return self._report("nothing new")
         look = self._log.read(LOOK)
         self._head = look[:HEAD]
         if not look:
@@ -170,6 +191,7 @@ class _Reading:
             return self._report("copy", begin.copy)
         first = self._log.read(CHUNK) if self._log.seek(begin.offset) else b""
         if b"\n" not in first and len(first) < CHUNK:
+            self._reader.finish(self._log, begin.stream)
             return self._report("nothing new")
         try:
             self._format = self._reader.format_of(look, first)
@@ -183,18 +205,24 @@ class _Reading:
             scanner.feed(chunk)
             mark.feed(chunk)
             self._reader.tell(self._path, self._log)
-            if scanner.rows >= self._reader.rows and mark.open_size <= TAIL:
+            if scanner.rows >= self._reader.run.rows and mark.open_size <= TAIL:
                 if stopped := self._record(begin, mark, scanner.finish()):
                     return stopped
                 begin, rest = mark.start(self._stream(mark)), mark.open
                 scanner, mark = self._begun(begin)
                 scanner.feed(rest)
                 mark.feed(rest)
-        return self._record(begin, mark, scanner.finish()) or ("read" if self._counted else "nothing new")
+        return self._record(begin, mark, scanner.finish()) or self._finished(mark)
+
+    def _finished(self, mark: Mark) -> Outcome:
+        self._reader.finish(self._log, self._stream(mark))
+        return "read" if self._counted else "nothing new"
 
     def _begun(self, begin: Start) -> tuple[Scanner, Mark]:
         reader = self._reader
-        return new_scanner(layout_of(self._format), reader.source.site, reader.sample_limit), Mark(begin, self._head)
+        return new_scanner(layout_of(self._format), reader.source.site, reader.run.sample_limit), Mark(
+            begin, self._head
+        )
 
     def _record(self, begin: Start, mark: Mark, counts: Counts) -> Outcome | None:
         """Files, then the store. None when that went well, else why reading stops here."""

@@ -1,0 +1,60 @@
+"""Log lines, and one operator's logs, store and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from flex.store import MemoryStore
+from flex_logs_ingest.read import FileReport, ingest
+from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.sources import Source
+
+NOON = 1_700_049_600  # 2023-11-15T12:00:00Z
+
+
+def access(target: str, time: int = NOON, sent: int = 100, status: int = 200) -> bytes:
+    at = datetime.fromtimestamp(time, UTC)
+    return f'192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET {target} HTTP/1.1" {status} {sent} "-" "-"\n'.encode()
+
+
+@pytest.fixture
+def line() -> Callable[..., bytes]:
+    """One line of a combined log: its target, and where it matters the time, the bytes sent and the status."""
+    return access
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def counts(tmp_path: Path) -> Path:
+    return tmp_path / "counts"
+
+
+@pytest.fixture
+def source(logs: Path) -> Source:
+    """All logs in the folder, of one site."""
+    return Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"))
+
+
+@pytest.fixture
+def read(source: Source, store: MemoryStore, counts: Path) -> Callable[[], dict[str, FileReport]]:
+    """One run over that source: a report per file, by the file's name."""
+
+    def run() -> dict[str, FileReport]:
+        return {Path(report.path).name: report for report in ingest([source], store, counts)}
+
+    return run
