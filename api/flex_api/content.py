@@ -1,0 +1,390 @@
+"""What the report of one night says: its sentences, its lists and the geometry of its pictures.
+
+In goes a ReportData; out comes the Content that a template puts into its places. Nothing is computed here that a person
+would want to argue with: balance, moves and forecasts come from the core. Nothing here is markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from heapq import nlargest
+
+from flex.domain import Node
+from flex_api import charts, shown, text, words
+from flex_api.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
+from flex_api.schemas import BalanceOutput, BreachRow, PlanOutput, PlanRow, SiteRow, SitesOutput, StageRow, VerdictRow
+
+NIGHTS = 14
+MOST_SITES = 50
+MOST_CHANGES = 200
+MOST_ZONES = 20
+
+RESOURCES = (("Access rate", "access_units"), ("Working set", "working_set_units"))
+
+LINE_CLASSES = {
+    "counted": "answers that carry or confirm a file: what the profiles are made of",
+    "other_status": "other answers, such as redirects and errors: they count as traffic, not as files",
+    "no_request": "no request for anything on a site",
+    "malformed": "not a line of this format; the sites they name are not known",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """`earlier` plans are the newest first; `lines` are log lines by class.
+
+    `fair` is each node's fair share in units, 100 for a node it does not name: it grows with capacity.
+    """
+
+    cluster: str
+    made: datetime
+    tolerance: float
+    plan: PlanOutput
+    earlier: tuple[PlanRow, ...]
+    sites: SitesOutput | None
+    lines: Mapping[str, int]
+    stages: tuple[StageRow, ...] = ()
+    story: tuple[str, ...] = ()
+    fair: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One large number and what it counts."""
+
+    value: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a person should know; `act` when it waits for somebody to do something."""
+
+    kind: str
+    text: str
+    act: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLine:
+    """One row of the table behind the balance picture, in per cent of the node's fair share."""
+
+    node: str
+    sites: int
+    access_before: float | None
+    access: float
+    working_set_before: float | None
+    working_set: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decade:
+    """The sites whose working set lies between two powers of ten; both are 0 for those without one."""
+
+    low: int
+    high: int
+    sites: int
+    access_share: float
+    working_set_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneLines:
+    """What changes in one zone, as far as the page has room; `total` lines in all."""
+
+    zone: str
+    lines: tuple[str, ...]
+    total: int
+    foreign: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineClass:
+    kind: str
+    number: int
+    ratio: float
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Every picture of the page, as geometry."""
+
+    balance: tuple[Bars, ...]
+    spread: tuple[Columns, ...]
+    misses: Bars
+    rates: Bars
+    nights: Strip
+    sites: Scatter | None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything the template puts into its places, beside the data themselves. `sections` are those there are."""
+
+    sections: tuple[tuple[str, str], ...]
+    verdict: str
+    state: str
+    tiles: tuple[Tile, ...]
+    notices: tuple[Notice, ...]
+    figures: Figures
+    nodes: tuple[NodeLine, ...]
+    zones: tuple[ZoneLines, ...]
+    nights: tuple[PlanRow, ...]
+    busiest: tuple[SiteRow, ...]
+    decades: tuple[Decade, ...]
+    lines: tuple[LineClass, ...]
+
+
+def fair_shares(nodes: Sequence[Node]) -> dict[str, float]:
+    """What each node should carry, in units: 100 for the mean active node, nothing for one that takes no sites."""
+    capacity = {node.name: node.capacity if node.state == "active" else 0.0 for node in nodes}
+    active = [each for each in capacity.values() if each > 0]
+    mean = sum(active) / len(active) if active else 1.0
+    return {name: 100 * each / mean for name, each in capacity.items()}
+
+
+def content(data: ReportData) -> Content:
+    nights = _nights(data)
+    items = data.sites.items if data.sites else []
+    return Content(
+        sections=tuple(_sections(data)),
+        verdict=verdict(data),
+        state=state(data.plan),
+        tiles=tuple(_tiles(data.plan)),
+        notices=tuple(_notices(data.plan)),
+        figures=_figures(data, nights),
+        nodes=_node_lines(data),
+        zones=_zones(data.plan),
+        nights=nights,
+        busiest=tuple(nlargest(MOST_SITES, items, key=lambda row: (row.access_bytes, row.site))),
+        decades=_decades(items),
+        lines=_lines(data.lines),
+    )
+
+
+def _sections(data: ReportData) -> Iterator[tuple[str, str]]:
+    """The id and the heading of each part of the page."""
+    yield "attention", "Needs attention"
+    yield "balance", "Balance"
+    yield "moves", "Moves"
+    if data.plan.forecasts:
+        yield "prediction", "Prediction"
+    yield "dns", "DNS"
+    if data.earlier:
+        yield "nights", "Last nights"
+    if data.sites and data.sites.items:
+        yield "sites", "Sites"
+    if sum(data.lines.values()) or data.stages or data.story:
+        yield "run", "How it was made"
+
+
+def verdict(data: ReportData) -> str:
+    """How balanced the cluster will be, and how little had to move for it."""
+    after = data.plan.after
+    worst = f"worst node {shown.plain(after.worst_node, shown.NAME)} is" if after.worst_node else "the worst node is"
+    away = f"{worst} {words.share(after.worst_ratio)} off its fair share (aim {words.share(data.tolerance)})"
+    inside = after.worst_ratio <= data.tolerance + charts.ROUNDING
+    return f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. {_movement(data.plan)}"
+
+
+def _movement(plan: PlanOutput) -> str:
+    if plan.moves or not plan.before:
+        return f"{text.moved(plan)}."
+    return f"Nothing moves; a partition from scratch would move {plan.moves_from_scratch:,}."
+
+
+def state(plan: PlanOutput) -> str:
+    """What became of the plan, in a few words."""
+    agreeing = sum(1 for each in plan.verdicts if each.agrees)
+    asked = words.count(len(plan.verdicts), "server")
+    match plan.state:
+        case "proposed":
+            return "Proposed: nothing in DNS has changed"
+        case "applying":
+            return "Being applied: some of it is in DNS"
+        case "discarded":
+            return "Discarded: it will not be applied"
+        case "failed":
+            return "Failed"
+        case _ if not plan.verdicts:
+            return "Applied"
+        case _ if agreeing == len(plan.verdicts):
+            return f"Applied and verified on {asked}"
+        case _:
+            return f"Applied; {agreeing} of {asked} agree"
+
+
+def _tiles(plan: PlanOutput) -> Iterator[Tile]:
+    sites, of_all = len({move.site for move in plan.moves}), words.count(plan.sites, "site")
+    if plan.before:
+        proof = "proven least" if plan.proven_least else f"at least {plan.moves_at_least:,} must"
+        yield Tile(f"{sites:,}", f"of {of_all} move", proof if plan.moves else "")
+        yield Tile(f"{plan.moves_from_scratch:,}", "would move in a partition from scratch")
+    else:
+        yield Tile(f"{sites:,}", f"of {of_all} placed for the first time")
+    yield Tile(words.size(plan.cold_bytes), "to read cold on new nodes")
+    misses = {row.policy: row.miss_ratio for row in plan.forecasts}
+    if "after" in misses:
+        note = f"round robin: {words.share(misses['round robin'])}" if "round robin" in misses else ""
+        yield Tile(words.share(misses["after"]), "of requests from disk, predicted", note)
+
+
+def _notices(plan: PlanOutput) -> Iterator[Notice]:
+    """What needs a person first, what is good to know after it."""
+    if plan.message:
+        yield Notice("Failed" if plan.state == "failed" else "Message", plan.message)
+    for breach in plan.breaches:
+        yield Notice("Over a limit", _said_of_breach(breach, plan))
+    for each in plan.verdicts:
+        if not each.agrees:
+            yield Notice("Disagrees", _said_of_verdict(each))
+    for note in plan.notes:
+        yield Notice("Note", note, act=False)
+
+
+def _said_of_breach(breach: BreachRow, plan: PlanOutput) -> str:
+    limit, actual = _quantity(breach.rule, breach.limit), _quantity(breach.rule, breach.actual)
+    said = f"{breach.rule} allows {limit}, this plan needs {actual}."
+    if plan.state != "proposed":
+        return said
+    return f"{said} To apply it all the same: flex apply {plan.id} --force {breach.rule}"
+
+
+def _quantity(rule: str, value: float) -> str:
+    """The rules that count bytes and shares say so in their names; the others count sites."""
+    if rule.endswith("working_set"):
+        return words.size(value)
+    return words.share(value) if rule.endswith("ratio") else words.count(round(value), "site")
+
+
+def _said_of_verdict(row: VerdictRow) -> str:
+    return f"{row.server}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
+
+
+def _figures(data: ReportData, nights: Sequence[PlanRow]) -> Figures:
+    rows = [(title, _loads(data, resource)) for title, resource in RESOURCES]
+    most = charts.scale(row for _, of_resource in rows for row in of_resource)
+    many = any(len(of_resource) > charts.MOST_BARS for _, of_resource in rows)
+    misses = [(row.policy, row.miss_ratio, words.share(row.miss_ratio)) for row in data.plan.forecasts]
+    rates = [
+        (row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}") for row in data.plan.forecasts
+    ]
+    return Figures(
+        balance=tuple(charts.loads(title, each, data.tolerance, most) for title, each in rows),
+        spread=tuple(charts.distribution(title, each) for title, each in rows) if many else (),
+        misses=charts.quantities("Share of requests read from disk", misses, strong="after"),
+        rates=charts.quantities("Requests a second the cluster can serve", rates, strong="after"),
+        nights=charts.strip(
+            "Moves and the worst node of the last nights",
+            [Night(f"{row.created:%d %b}", row.moves, row.worst_ratio, row.state == "applied") for row in nights],
+            data.tolerance,
+        ),
+        sites=_scatter(data),
+    )
+
+
+def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:
+    return {row.node: getattr(row, resource) for row in balance.nodes} if balance else {}
+
+
+def _loads(data: ReportData, resource: str) -> tuple[Load, ...]:
+    before, after = _units(data.plan.before, resource), _units(data.plan.after, resource)
+    return tuple(
+        Load(node, before[node] / _fair(data, node) if node in before else None, units / _fair(data, node))
+        for node, units in after.items()
+        # A node that takes no sites is off any balance, but what is still on it must be seen.
+        if data.fair.get(node, 100.0) > 0 or units > 0 or before.get(node, 0.0) > 0
+    )
+
+
+def _fair(data: ReportData, node: str) -> float:
+    return data.fair.get(node, 100.0) or 100.0
+
+
+def _node_lines(data: ReportData) -> tuple[NodeLine, ...]:
+    access = {row.node: row for row in _loads(data, "access_units")}
+    working_set = {row.node: row for row in _loads(data, "working_set_units")}
+    return tuple(
+        NodeLine(
+            row.node,
+            row.sites,
+            access[row.node].before,
+            access[row.node].after,
+            working_set[row.node].before,
+            working_set[row.node].after,
+        )
+        for row in data.plan.after.nodes
+        if row.node in access and row.node in working_set
+    )
+
+
+def _nights(data: ReportData) -> tuple[PlanRow, ...]:
+    """The earlier nights and this one, oldest first."""
+    plan = data.plan
+    this = PlanRow(
+        id=plan.id,
+        state=plan.state,
+        created=plan.created,
+        settled=plan.settled,
+        sites=plan.sites,
+        moves=len(plan.moves),
+        scratch_moves=plan.moves_from_scratch,
+        worst_ratio=plan.after.worst_ratio,
+    )
+    return (*reversed(data.earlier[:NIGHTS]), this)
+
+
+def _scatter(data: ReportData) -> Scatter | None:
+    if data.sites is None or not data.sites.items:
+        return None
+    moved = {move.site for move in data.plan.moves if move.source}
+    rows = data.sites.items
+    nodes = max(len(data.plan.after.nodes), 1)
+    share = sum(row.working_set_bytes for row in rows) / nodes, sum(row.access_bytes for row in rows) / nodes
+    spots = [
+        Spot(shown.plain(row.site, shown.NAME), row.working_set_bytes, row.access_bytes, row.site in moved)
+        for row in rows
+    ]
+    return charts.scatter("Sites by working set and access rate", spots, share)
+
+
+def _decades(rows: Sequence[SiteRow]) -> tuple[Decade, ...]:
+    """The table behind the scatter: how many sites of which size there are, and what they add up to."""
+    access, held = max(sum(row.access_bytes for row in rows), 1), max(sum(row.working_set_bytes for row in rows), 1)
+    found: dict[int, list[SiteRow]] = {}
+    for row in rows:
+        found.setdefault(len(str(row.working_set_bytes)) if row.working_set_bytes else 0, []).append(row)
+    return tuple(
+        Decade(
+            low=10 ** (digits - 1) if digits else 0,
+            high=10**digits if digits else 0,
+            sites=len(members),
+            access_share=sum(row.access_bytes for row in members) / access,
+            working_set_share=sum(row.working_set_bytes for row in members) / held,
+        )
+        for digits, members in sorted(found.items())
+    )
+
+
+def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:
+    """The zones in which something is to be said, the first lines of all of them together."""
+    room, found = MOST_CHANGES, []
+    for zone in plan.zones[:MOST_ZONES]:
+        lines = tuple(zone.changes[:room])
+        room -= len(lines)
+        found.append(ZoneLines(shown.plain(zone.zone, shown.NAME), lines, len(zone.changes), tuple(zone.foreign)))
+    return tuple(found)
+
+
+def _lines(by_class: Mapping[str, int]) -> tuple[LineClass, ...]:
+    total = sum(by_class.values())
+    if not total:
+        return ()
+    return tuple(
+        LineClass(kind.replace("_", " "), number, number / total, LINE_CLASSES.get(kind, ""))
+        for kind, number in by_class.items()
+    )

@@ -1,0 +1,90 @@
+"""The report of one night as a single HTML file that opens anywhere, and the first page of the web.
+
+In goes a ReportData; out comes HTML with its styles and pictures inside: no script, nothing loaded from anywhere.
+What it says is in content.py, where things stand in a picture in charts.py.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import jinja2
+
+import flex
+from flex.errors import NotWritten
+from flex_api import shown, words
+from flex_api.content import ReportData, content, fair_shares
+
+__all__ = ["ReportData", "fair_shares", "html", "page", "write"]
+
+# A page holds this many rows of a kind, and says how many more there are.
+MOST = {"moves": 200, "nodes": 300, "zones": 20, "notices": 30, "verdicts": 50, "wrong": 5, "foreign": 50, "story": 200}
+
+
+def html(data: ReportData) -> str:
+    """The whole page as one text."""
+    return page("report.html", data=data, plan=data.plan, page=content(data), most=MOST, version=flex.__version__)
+
+
+def page(template: str, /, **values: object) -> str:
+    """A page from its template. Raises nothing a reader could mend: a name the template misses is a bug."""
+    return TEMPLATES.get_template(template).render(values)
+
+
+def write(data: ReportData, path: Path) -> None:
+    """The report at `path`, whole or not at all. Raises NotWritten; an older file of that name then stays."""
+    encoded = html(data).encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, encoded)
+    except OSError as error:
+        raise NotWritten(
+            f"writing the report {path}",
+            error.strerror or str(error),
+            kept="the plan and its results are kept; an older report of that name stays as it was",
+            advice="make room or mend the rights, then write it again with `flex report`",
+        ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Written beside its place, on disk before it gets its name, so that nobody ever opens half a report."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp lets only its owner read; a report is for whoever may read the folder.
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("flex_api"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "name": shown.name,
+        "sentence": shown.sentence,
+        "size": words.size,
+        "share": words.share,
+        "signed": words.signed,
+        "count": words.count,
+        "span": words.span,
+        "when": words.when,
+    }
+    return environment
+
+
+TEMPLATES = _environment()

@@ -1,0 +1,42 @@
+"""Text that others wrote, made fit for a page: names of sites, reasons, messages, answers of name servers.
+
+In goes any string; out comes a piece of HTML that is short, printable and isolated from the text around it.
+What was cut off is in the piece's title, as far as a person would read it.
+"""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+NAME = 60
+SENTENCE = 240
+TITLE = 300
+
+
+def name(text: str) -> Markup:
+    """A name, never longer than a line, whatever direction its script runs in."""
+    return _isolated(text, NAME)
+
+
+def sentence(text: str) -> Markup:
+    return _isolated(text, SENTENCE)
+
+
+def plain(text: str, most: int) -> str:
+    """At most so many characters, each of them visible; cut in the middle, for names differ at both ends."""
+    if len(text) <= most:
+        return _visible(text)
+    tail = (most - 1) // 2
+    return _visible(f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}")
+
+
+def _isolated(text: str, most: int) -> Markup:
+    short = plain(text, most)
+    if short == text:
+        return Markup("<bdi>{}</bdi>").format(text)
+    return Markup('<bdi title="{}">{}</bdi>').format(plain(text, TITLE), short)
+
+
+def _visible(text: str) -> str:
+    """Controls, halves of surrogate pairs and marks that turn the direction of text become a sign one can see."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
