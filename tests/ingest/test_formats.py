@@ -1,0 +1,193 @@
+"""Log formats are data: known by name, found by looking, or compiled from the server's own directive."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from flex.errors import BadInput, NoData, Unknown
+from flex_logs_ingest.extract import extractor
+from flex_logs_ingest.formats import FORMATS, detect, layout_of, nginx_json
+from flex_logs_ingest.layout import Field, from_apache, from_keys
+from flex_logs_ingest.scan import Counts, new_scanner
+from flex_logs_ingest.sites import SiteRule
+
+SAMPLES = Path(__file__).parent.parent / "data" / "logs"
+VHOST = b'example.org:80 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "-" "-"\n'
+COMBINED = VHOST.removeprefix(b"example.org:80 ")
+COMMON = COMBINED.removesuffix(b' "-" "-"\n') + b"\n"
+
+
+def scan(name: str, data: bytes) -> Counts:
+    scanner = new_scanner(FORMATS[name], SiteRule(aliases={"www.example.org": "example.org"}, fixed=fixed(name)), 1000)
+    scanner.feed(data)
+    return scanner.finish()
+
+
+def fixed(name: str) -> str | None:
+    return None if "vhost" in FORMATS[name].fields else "example.org"
+
+
+def shown(counts: Counts) -> object:
+    tables = {name: rows(getattr(counts, name)) for name in ("partial", "hours", "sample")}
+    rest = ("sample_level", "lines", "bad", "first_time", "last_time", "pending")
+    return json.loads(json.dumps(tables | {name: getattr(counts, name) for name in rest}))
+
+
+def rows(table: pd.DataFrame) -> list[str]:
+    return [" ".join(map(str, row)) for row in [tuple(table), *table.itertuples(index=False)]]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_sample_of_every_format_is_recognised_and_counted_as_written_down(name: str) -> None:
+    data = (SAMPLES / f"{name}.log").read_bytes()
+    assert detect(data) == name
+    golden, found = SAMPLES / f"{name}.json", shown(scan(name, data))
+    if os.environ.get("FLEX_UPDATE") == "1":
+        golden.write_text(json.dumps(found, indent=1) + "\n")
+    assert found == json.loads(golden.read_text())
+
+
+def test_common_lines_are_read_as_combined() -> None:
+    assert detect(COMMON) == "combined"
+    assert scan("combined", COMMON).lines["counted"] == 1
+
+
+def test_a_log_that_names_its_sites_is_never_read_as_one_that_does_not() -> None:
+    assert detect(VHOST) == "vhost_combined"
+    assert detect(VHOST.replace(b":80", b"")) == "vhost_combined"
+
+
+def test_user_names_with_a_space_do_not_make_sites_of_clients() -> None:
+    assert detect(COMBINED.replace(b"- - ", b"- A User ")) == "combined"
+    assert detect(COMBINED.replace(b"- - ", b"- - - ")) == "combined"
+
+
+def test_a_few_strange_lines_do_not_hide_the_format() -> None:
+    assert detect(b"\0\0\0" + COMBINED + b"junk\n" * 8 + COMBINED.replace(b"\n", b"\r\n")) == "combined"
+
+
+def test_only_whole_lines_tell_the_format() -> None:
+    assert detect(COMBINED + b'{"host": "example.org", "ti') == "combined"
+
+
+@pytest.mark.parametrize("head", [b"", b"\n\n", b"\0\0\0\0", b"\r\n"])
+def test_an_empty_log_has_no_format_yet(head: bytes) -> None:
+    with pytest.raises(NoData, match="empty"):
+        detect(head)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"#Fields: date time cs-uri-stem sc-status\n2000-10-10 13:55:36 /x 200\n", id="W3C"),
+        pytest.param(bytes(range(1, 256)) * 20, id="binary"),
+        pytest.param(b'{"level": "info", "msg": "started"}\n', id="JSON of something else"),
+        pytest.param(COMBINED + b"junk\n" * 10, id="hardly any line fits"),
+    ],
+)
+def test_a_log_that_fits_no_format_is_refused_with_its_first_lines_and_what_was_tried(head: bytes) -> None:
+    with pytest.raises(BadInput) as refused:
+        detect(head)
+    assert all(name in refused.value.answer for name in FORMATS)
+    assert refused.value.answer.isascii()
+    assert refused.value.answer.isprintable()
+
+
+def texts(directive: str, line: bytes) -> dict[str, bytes]:
+    found = extractor(from_apache(directive))(line)
+    assert found is not None
+    return dict(zip(("vhost", "time", "request", "status", "bytes"), found, strict=True))
+
+
+CLF = b'192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5'
+
+
+@pytest.mark.parametrize(
+    ("directive", "line", "vhost", "request_"),
+    [
+        pytest.param(r"%h %l %u %t \"%r\" %>s %b", CLF, b"", b"GET / HTTP/1.1", id="as in httpd.conf"),
+        pytest.param(
+            '%t "%r" %s %B %v',
+            b'[10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 example.org',
+            b"example.org",
+            b"GET / HTTP/1.1",
+            id="site last",
+        ),
+        pytest.param(
+            '"%{Host}i" %t %m %U%q %H %>s %O',
+            b'"example.org" [10/Oct/2000:13:55:36 -0700] GET /x?y HTTP/1.1 200 5',
+            b"example.org",
+            b"GET /x?y HTTP/1.1",
+            id="request in parts",
+        ),
+        pytest.param(
+            "%%%V:%{canonical}p|%{%FT%T%z}t|%>s|%O|%r",
+            b"%example.org:443|10/Oct/2000:13:55:36 -0700|200|5|GET / HTTP/1.1",
+            b"example.org:443",
+            b"GET / HTTP/1.1",
+            id="request last and bare",
+        ),
+        pytest.param(
+            r"%400,501{User-Agent}i %{X}^ti %v %t \"%!304r\" %>s %<s %b %O",
+            b'- - example.org [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 500 5 99',
+            b"example.org",
+            b"GET / HTTP/1.1",
+            id="the first of a kind",
+        ),
+    ],
+)
+def test_a_directive_says_where_the_fields_are(directive: str, line: bytes, vhost: bytes, request_: bytes) -> None:
+    assert texts(directive, line) == {
+        "vhost": vhost,
+        "time": b"10/Oct/2000:13:55:36 -0700",
+        "request": request_,
+        "status": b"200",
+        "bytes": b"5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("directive", "why"),
+    [
+        (r"%h %t \"%r\" %>s", "does not give bytes"),
+        ("", "does not give time, status, bytes, request"),
+        ("%t %r%>s %b", "nothing between them"),
+        ("%{%A}t %r %>s %b", "the time %{%A}t is not one of"),
+    ],
+)
+def test_a_directive_that_does_not_say_enough_is_refused(directive: str, why: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        from_apache(directive)
+    assert why in refused.value.answer
+
+
+def test_a_format_is_named_or_given_as_a_directive() -> None:
+    assert layout_of("combined") is FORMATS["combined"]
+    assert layout_of("%t %r %>s %b") == from_apache("%t %r %>s %b")
+    with pytest.raises(Unknown, match="combined"):
+        layout_of("w3c")
+
+
+def test_json_keys_can_be_chosen_and_the_usual_ones_still_count() -> None:
+    extract = extractor(nginx_json.with_keys({"bytes": "sent", "vhost": "site"}))
+    rest = b'"msec": 1.5, "request": "GET / HTTP/1.1", "status": 200'
+    chosen = b'{"site": "a.example", "host": "b.example", "sent": 7, "bytes": 8, ' + rest + b"}"
+    usual = b'{"host": "b.example", "bytes": 8, ' + rest + b"}"
+    assert extract(chosen) == (b"a.example", b"1.5", b"GET / HTTP/1.1", b"200", b"7")
+    assert extract(usual) == (b"b.example", b"1.5", b"GET / HTTP/1.1", b"200", b"8")
+
+
+def test_json_keys_must_name_the_bytes() -> None:
+    keys: dict[Field, tuple[str, ...]] = {"time": ("t",), "request": ("r",), "status": ("s",)}
+    with pytest.raises(BadInput, match="does not give bytes"):
+        from_keys(keys)
+
+
+def test_a_log_that_does_not_name_its_site_needs_a_name_for_it() -> None:
+    with pytest.raises(BadInput, match="which site"):
+        new_scanner(FORMATS["combined"], SiteRule(), 10)

@@ -1,0 +1,185 @@
+"""Laws of the scan: every engine says the same about any bytes, however they are cut into chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from flex import engine
+from flex_logs_ingest.formats import FORMATS
+from flex_logs_ingest.layout import Layout, from_apache
+from flex_logs_ingest.line import TARGET_LIMIT, asked, target
+from flex_logs_ingest.reference import Columns, ReferenceScan
+from flex_logs_ingest.scan import Loop
+from flex_logs_ingest.sites import SiteRule, site_name
+
+NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+SAMPLES = Path(__file__).parent.parent / "data" / "logs"
+RULE = SiteRule(aliases={"www.example.org": "example.org"})
+LAYOUTS: dict[str, Layout] = {
+    **FORMATS,
+    "in parts, quoted last": from_apache('<%t> %m %U%q %H %>s %b "%{Host}i"'),
+    "bare": from_apache("%v,%{sec}t,%s,%B,%r"),
+}
+
+needs_native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+layouts = st.sampled_from(list(LAYOUTS.values()))
+
+# Lines that are nearly right meet more of the code than bytes at random.
+real_lines = [line for name in FORMATS for line in (SAMPLES / f"{name}.log").read_bytes().splitlines(keepends=True)]
+pieces = [
+    *(
+        b'"',
+        b'" ',
+        b"\\",
+        b'\\"',
+        b"\\x2",
+        b"\\u00e9",
+        b"\\ud83d",
+        b" ",
+        b"  ",
+        b"\t",
+        b"\r",
+        b"\n",
+        b"\r\n",
+        b"\0",
+        b"\xff",
+    ),
+    *(
+        b"[",
+        b"]",
+        b" [",
+        b'] "',
+        b"{",
+        b"}",
+        b":",
+        b",",
+        b"null",
+        b"-",
+        b"+",
+        b"0",
+        b"9" * 30,
+        b".",
+        b"..",
+        b"/",
+        b"//",
+        b"/../",
+    ),
+    *(
+        b"%",
+        b"%2",
+        b"%2e",
+        b"%2F",
+        b"%c3",
+        b"?",
+        b"#",
+        b"http://",
+        b"HTTPS://x",
+        b" HTTP/1.1",
+        b"HEAD ",
+        b"GET",
+        b"Z",
+        b"10/Oct/",
+    ),
+]
+junk = st.one_of(st.sampled_from(pieces), st.binary(max_size=6))
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A real line with a few places replaced, doubled or cut out."""
+    line = draw(st.sampled_from(real_lines))
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(line)))
+        end = min(len(line), start + draw(st.integers(0, 8)))
+        line = line[:start] + draw(junk) + line[end:]
+    return line
+
+
+logs = st.lists(st.one_of(mutated(), st.lists(junk, max_size=12).map(b"".join)), max_size=8).map(b"".join)
+
+
+def read(scan: Loop, chunks: Iterable[bytes], complete: bool) -> dict[str, object]:
+    for chunk in chunks:
+        scan.feed(chunk)
+    return plain(scan.finish(complete))
+
+
+def plain(found: Columns) -> dict[str, object]:
+    """With lists for arrays, and a complaint about arrays that are not of 64-bit numbers."""
+    arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+    assert {array.dtype.name for array in arrays.values()} == {"int64"}
+    return {**found, **{name: array.tolist() for name, array in arrays.items()}}
+
+
+def cut(data: bytes, places: Iterable[int]) -> list[bytes]:
+    bounds = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    return [data[start:end] for start, end in pairwise(bounds)]
+
+
+chunkings = st.lists(st.integers(0, 10**6), max_size=6)
+
+
+@needs_native
+@given(layouts, logs, chunkings, st.booleans(), st.integers(0, 5))
+@example(LAYOUTS["nginx_json"], b'{"a":"\\', [], True, 1)
+@example(LAYOUTS["combined"], b"\0" * 3 + b"\r\r\n\r", [2, 4], True, 1)
+def test_the_native_scan_says_what_the_reference_says(
+    layout: Layout, data: bytes, places: list[int], complete: bool, limit: int
+) -> None:
+    native = read(NATIVE(layout, RULE, limit), cut(data, places), complete)
+    assert native == read(ReferenceScan(layout, RULE, limit), [data], complete)
+
+
+@pytest.mark.parametrize("scan", [ReferenceScan, pytest.param(NATIVE, marks=needs_native)], ids=["reference", "native"])
+@given(layout=layouts, data=logs, places=chunkings, complete=st.booleans(), limit=st.integers(0, 5))
+def test_where_a_log_is_cut_into_chunks_makes_no_difference(
+    scan: type[ReferenceScan], layout: Layout, data: bytes, places: list[int], complete: bool, limit: int
+) -> None:
+    whole = read(scan(layout, RULE, limit), [data], complete)
+    assert read(scan(layout, RULE, limit), cut(data, places), complete) == whole
+
+
+@given(layouts, logs, st.integers(0, 5))
+def test_every_line_is_of_one_class_and_every_count_has_its_lines(layout: Layout, data: bytes, limit: int) -> None:
+    scan = ReferenceScan(layout, RULE, limit)
+    scan.feed(data)
+    found = scan.finish()
+    counted, other_status, _, malformed = found["lines"]
+    assert sum(found["lines"]) == data.count(b"\n")
+    assert found["pending"] == len(data) - (data.rfind(b"\n") + 1)
+    assert found["requests"].sum() == counted
+    assert found["hour_requests"].sum() == counted + other_status
+    assert len(found["bad"]) == min(malformed, 5)
+    assert len(found["sample_row"]) <= limit
+    assert (found["sample_level"] >= found["level"]).all()
+
+
+@given(st.lists(junk, max_size=20).map(b"".join))
+def test_the_spelling_of_a_target_is_its_own_spelling(path: bytes) -> None:
+    once = target(b"/" + path)
+    assert target(once) == once
+    assert once.startswith(b"/")
+    assert len(once) <= TARGET_LIMIT
+    assert once.isascii()
+    assert once.decode().isprintable()
+
+
+@given(st.lists(junk, max_size=20).map(b"".join))
+def test_a_site_is_printable_whatever_was_asked_for(vhost: bytes) -> None:
+    site = site_name(vhost)
+    assert site
+    assert site.isascii()
+    assert site.isprintable()
+
+
+@given(st.binary())
+def test_any_request_is_a_method_and_a_target_or_none(request: bytes) -> None:
+    found = asked(request)
+    assert found is None or found[1].startswith(b"/")
