@@ -54,13 +54,16 @@ class Installation:
     hosting: Hosting | None = None
     mode: str = "auto"
     extra: str = ""
+    calls: int = 0
 
     @property
     def settings(self) -> Path:
         return self.folder / "flex.toml"
 
     def as_of(self, nights: int = 1) -> str:
-        return f"{DAY + timedelta(days=nights)}T02:17:00"
+        """In the night after that day, and later each time: no two calls are made at one moment."""
+        self.calls += 1
+        return f"{DAY + timedelta(days=nights)}T02:17:{self.calls:02}"
 
     def flex(self, *arguments: str) -> Said:
         """In this process: the same entry as the program's, without a second of start-up."""
@@ -71,6 +74,10 @@ class Installation:
 
     def night(self, number: int = 1, *arguments: str) -> Said:
         return self.flex("-o", "json", "run", "--as-of", self.as_of(number), *arguments)
+
+    def run(self, number: int = 1) -> Said:
+        """The same for people."""
+        return self.flex("run", "--as-of", self.as_of(number))
 
     def process(self, *arguments: str) -> subprocess.Popen[str]:
         """The program itself, to be killed."""
