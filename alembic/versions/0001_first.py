@@ -35,13 +35,14 @@ def _wishes() -> None:
     )
     op.create_table(
         "pins",
+        sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("site", TEXT, nullable=False),
         sa.Column("nodes", sa.JSON(), nullable=False),
         sa.Column("min_replicas", sa.BigInteger(), nullable=False),
         sa.Column("until", TIME),
         sa.Column("reason", TEXT, nullable=False),
         sa.Column("author", TEXT, nullable=False),
-        sa.PrimaryKeyConstraint("site", name=op.f("pk_pins")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_pins")),
     )
 
 

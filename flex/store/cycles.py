@@ -50,7 +50,9 @@ class SqlCycles(Part):
         PLACEMENT.check(placement)
         with self._database.writing() as connection:
             _update(connection, cycle)
-            bulk.store(connection, placements, cycle.id, placement)
+            # Nearly always the placement is the one that was proposed, and reading is cheaper than writing.
+            if not bulk.load(connection, placements, cycle.id, PLACEMENT).equals(placement):
+                bulk.store(connection, placements, cycle.id, placement)
             connection.execute(update(in_force).values(cycle=cycle.id))
 
     def cycle(self, cycle_id: str) -> Cycle:

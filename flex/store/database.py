@@ -22,7 +22,7 @@ class Kind:
     """What differs between databases."""
 
     driver: str
-    connect: Callable[[URL], Engine]
+    connect: Callable[[URL, float], Engine]
     exists: Callable[[URL], bool]
     check: Callable[[Engine], None]
     create: Callable[[URL], None]
@@ -53,17 +53,21 @@ KINDS: dict[str, Kind] = {
 
 
 class Database:
-    """Connects when it is first used. Every statement runs in one of the two transactions."""
+    """Connects when it is first used. Every statement runs in one of the two transactions.
 
-    def __init__(self, url: str) -> None:
+    `patience` is how many seconds one writer waits for another before it gives up.
+    """
+
+    def __init__(self, url: str, *, patience: float = 30.0) -> None:
         self.url, self.kind = _parse(url)
-        self.engine = self.kind.connect(self.url)
+        self.engine = self.kind.connect(self.url, patience)
         self._writer = self.engine.execution_options(writes=True)
 
     @property
     def name(self) -> str:
         """What to call it in messages: the URL without secrets. Options are left out, one can be a password."""
-        return self.url.set(query={}).render_as_string(hide_password=True)
+        plain = self.url.set(drivername=self.url.get_backend_name(), query={})
+        return plain.render_as_string(hide_password=True)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 
 from flex.errors import BadInput, StoreError
-
-# How long one writer waits for another before it gives up.
-PATIENCE = "30s"
 
 # Any number, as long as every FLEX uses the same: writers of one database take turns, as they do with SQLite.
 # So what a transaction reads before it writes stays true until it ends, and no statement needs to be clever.
@@ -19,17 +17,17 @@ WRITERS = 0x466C6578
 CONNECT_SECONDS = 10
 
 
-def connect(url: URL) -> Engine:
+def connect(url: URL, patience: float) -> Engine:
     engine = create_engine(
         url, hide_parameters=True, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_SECONDS}
     )
-    event.listen(engine, "begin", _begin)
+    event.listen(engine, "begin", partial(_begin, patience))
     return engine
 
 
-def _begin(connection: Connection) -> None:
+def _begin(patience: float, connection: Connection) -> None:
     if connection.get_execution_options().get("writes"):
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {patience * 1000:.0f}")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
     else:
         # What several statements read belongs to one moment.

@@ -1,7 +1,8 @@
 """The tables of the database, as the code wants them. The migrations in alembic/ make them; a test compares the two.
 
-Rows that come by the million (placements, profiles, spreads) are numbered in their canonical order instead of being
-keyed by the site: the table's own schema has checked the key already, and PostgreSQL refuses to index long text.
+No key holds the name of a site: logs bring names of any length, and PostgreSQL refuses to index long text. Rows that
+come by the million (placements, profiles, spreads) are numbered in their canonical order instead, after the frame's
+own schema has checked that each key is there once.
 """
 
 from __future__ import annotations
@@ -61,13 +62,16 @@ node_states = Table(
     "node_states",
     metadata,
     Column("node", TEXT, primary_key=True),
-    Column("state", TEXT, CheckConstraint("state IN ('active', 'draining', 'down')", name="state"), nullable=False),
+    Column("state", TEXT, nullable=False),
+    CheckConstraint("state IN ('active', 'draining', 'down')", name="state"),
 )
 
+# One pin a site, however long its name: see above. The store sees to it.
 pins = Table(
     "pins",
     metadata,
-    Column("site", TEXT, primary_key=True),
+    Column("id", Integer, primary_key=True),
+    Column("site", TEXT, nullable=False),
     Column("nodes", JSON, nullable=False),
     Column("min_replicas", BigInteger, nullable=False),
     Column("until", Utc),
@@ -168,17 +172,19 @@ placements = Table(
 in_force = Table(
     "in_force",
     metadata,
-    Column("id", Integer, CheckConstraint("id = 1", name="single"), primary_key=True, autoincrement=False),
+    Column("id", Integer, primary_key=True, autoincrement=False),
     Column("cycle", ForeignKey("cycles.id")),
+    CheckConstraint("id = 1", name="single"),
 )
 
 lease = Table(
     "lease",
     metadata,
-    Column("id", Integer, CheckConstraint("id = 1", name="single"), primary_key=True, autoincrement=False),
+    Column("id", Integer, primary_key=True, autoincrement=False),
     Column("run", ForeignKey("runs.id")),
     Column("since", Utc),
     Column("expires", Utc),
+    CheckConstraint("id = 1", name="single"),
 )
 
 runs = Table(

@@ -17,13 +17,13 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from flex.errors import BadInput, StoreError
 
-# How long one writer waits for another before it gives up.
-PATIENCE = 30.0
 SETTINGS = ("foreign_keys = ON", "journal_mode = WAL", "synchronous = FULL")
 
 
-def connect(url: URL) -> Engine:
-    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": PATIENCE})
+def connect(url: URL, patience: float) -> Engine:
+    """Raises BadInput for a URL that names no file: what is in memory is forgotten, and no other process sees it."""
+    _path(url)
+    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": patience})
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
@@ -86,15 +86,18 @@ def backup(url: URL, path: Path) -> None:
         raise _no_backup(source, path, "it exists already", "choose another name, or take that file away")
     try:
         os.close(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise _no_backup(source, path, str(error.strerror), "make the folder, writable for this user") from error
+    try:
         _copy(source, part)
         part.replace(path)
     except (sqlite3.Error, OSError) as error:
         part.unlink(missing_ok=True)
-        raise _no_backup(source, path, str(error), "check the folder, its permissions and its free space") from error
+        raise _no_backup(source, path, str(error), "check the database and the free space beside the copy") from error
 
 
 def _copy(source: Path, part: Path) -> None:
-    with closing(sqlite3.connect(source, timeout=PATIENCE)) as old, closing(sqlite3.connect(part)) as new:
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(part)) as new:
         old.backup(new)
         # One file that is complete by itself, with no log beside it.
         new.execute("PRAGMA journal_mode = DELETE")

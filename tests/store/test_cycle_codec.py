@@ -1,0 +1,58 @@
+"""Cycles as text: what comes back is what was put in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex.domain import Balance, Breach, Cycle, Forecast, NodeForecast, NodeLoad, Period, Proven
+from flex.errors import StoreError
+from flex.store.codec import cycle_from_text, cycle_to_text
+
+NUMBERS = st.floats(allow_nan=False)
+TIMES = st.datetimes(timezones=st.just(UTC))
+PERIODS = st.builds(Period, TIMES, TIMES)
+
+
+LOADS = st.builds(NodeLoad, st.text(), NUMBERS, NUMBERS, st.integers())
+BALANCES = st.builds(Balance, st.lists(LOADS, max_size=3).map(tuple), NUMBERS, st.text(), st.text())
+FORECASTS = st.builds(Forecast, st.text(), NUMBERS, st.lists(st.builds(NodeForecast), max_size=3).map(tuple))
+BREACHES = st.builds(Breach, st.text(), NUMBERS, NUMBERS)
+CYCLES = st.builds(
+    Cycle,
+    created=TIMES,
+    period=PERIODS,
+    before=st.none() | BALANCES,
+    after=BALANCES,
+    forecasts=st.lists(FORECASTS, max_size=3).map(tuple),
+    breaches=st.lists(BREACHES, max_size=3).map(tuple),
+    settled=st.none() | TIMES,
+)
+
+
+@settings(max_examples=50)
+@given(CYCLES)
+def test_a_cycle_comes_back_from_its_text(cycle: Cycle) -> None:
+    text = cycle_to_text(cycle)
+    back = cycle_from_text(text)
+    assert back == cycle
+    assert cycle_to_text(back) == text
+
+
+def test_times_come_back_aware() -> None:
+    now = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
+    balance = Balance((), 0.0)
+    cycle = Cycle("c", now, Period.days_before(now, 1), "", "", Proven("", 0, True), (), 0, 0, None, balance, (), ())
+    back = cycle_from_text(cycle_to_text(cycle))
+    assert back.created.utcoffset() == timedelta(0)
+    assert f"{back.created.isoformat()} {back.created:%Z}" == "2026-03-01T02:30:00+00:00 UTC"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[{}]", '[{"id": 1}]', "[]"])
+def test_text_of_another_version_is_refused(text: str) -> None:
+    with pytest.raises(StoreError) as refused:
+        cycle_from_text(text)
+    assert "version" in refused.value.advice

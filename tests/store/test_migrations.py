@@ -1,0 +1,180 @@
+"""The tables: the migrations make exactly what the code declares, from anywhere, in one step."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, create_engine, inspect, text
+
+from flex.domain import Pin
+from flex.errors import BadInput, FlexError, StoreError
+from flex.store import migrate, open_store, schema
+from flex.store.database import Database
+
+
+def path_of(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def declared(connection: Connection) -> list[str]:
+    """The statements that made the tables of an SQLite database, without the layout of their text."""
+    wanted = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'alembic%' AND sql IS NOT NULL"
+    return sorted(" ".join(statement.split()) for statement in connection.scalars(text(wanted)))
+
+
+def test_the_migrations_make_the_declared_tables(url: str) -> None:
+    database = Database(url)
+    with database.reading() as connection:
+        options = {"compare_type": True, "compare_server_default": True}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, schema.metadata) == []
+    database.close()
+
+
+def test_names_and_checks_of_the_tables_are_the_declared_ones(sqlite_template: Path) -> None:
+    made, wanted = create_engine(f"sqlite:///{sqlite_template}"), create_engine("sqlite://")
+    with made.connect() as ours, wanted.begin() as theirs:
+        schema.metadata.create_all(theirs)
+        assert parts(declared(ours)) == parts(declared(theirs))
+    made.dispose()
+    wanted.dispose()
+
+
+def parts(statements: list[str]) -> list[list[str]]:
+    """The order of a table's constraints means nothing."""
+    return [sorted(statement.replace("(", ",").replace(")", ",").split(",")) for statement in statements]
+
+
+@pytest.mark.real
+def test_text_is_compared_by_code_point_whatever_the_locale(postgresql_url: str) -> None:
+    database = Database(postgresql_url)
+    with database.reading() as connection:
+        looked_at = inspect(connection)
+        collations = {
+            f"{table}.{column['name']}": getattr(column["type"], "collation", "C")
+            for table in schema.metadata.tables
+            for column in looked_at.get_columns(table)
+        }
+    database.close()
+    assert {name: collation for name, collation in collations.items() if collation not in ("C", None)} == {}
+    assert collations["cycles.id"] == "C"
+
+
+def test_an_empty_database_has_no_revision_until_it_is_upgraded(empty_url: str) -> None:
+    current, head = migrate.revision(empty_url)
+    assert (current, bool(head)) == ("", True)
+    migrate.upgrade(empty_url)
+    assert migrate.revision(empty_url) == (head, head)
+    with open_store(empty_url) as store:
+        assert store.pins() == ()
+
+
+def test_asking_for_the_revision_makes_no_file(tmp_path: Path) -> None:
+    migrate.revision(f"sqlite:///{tmp_path}/flex.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_upgrading_again_keeps_everything(url: str) -> None:
+    with open_store(url) as store:
+        store.put_pin(Pin("a.example.org"))
+    migrate.upgrade(url)
+    with open_store(url) as store:
+        assert store.pins() == (Pin("a.example.org"),)
+
+
+def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:
+    """A foreign table is in the way of the last of ours."""
+    database = Database(empty_url)
+    database.kind.create(database.url)
+    with database.writing() as connection:
+        connection.execute(text("CREATE TABLE lease (foreign_column INTEGER)"))
+    with pytest.raises(StoreError, match="lease"):
+        migrate.upgrade(empty_url)
+    with database.reading() as connection:
+        assert inspect(connection).get_table_names() == ["lease"]
+    database.close()
+
+
+def test_a_database_of_a_newer_flex_is_left_alone(url: str) -> None:
+    database = Database(url)
+    with database.writing() as connection:
+        before = connection.scalar(text("SELECT version_num FROM alembic_version"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(BadInput, match="9999"):
+        migrate.upgrade(url)
+    assert migrate.revision(url)[0] == "9999"
+    with pytest.raises(BadInput, match="9999"):
+        open_store(url)
+    with database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": before})
+    database.close()
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "flex.db"
+    migrate.upgrade(f"sqlite:///{path}")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no-such-folder does not exist"):
+        migrate.upgrade(f"sqlite:///{tmp_path}/no-such-folder/flex.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_migrations_are_found_whatever_the_current_folder_is(tmp_path: Path) -> None:
+    script = "import sys; from flex.store import migrate; migrate.upgrade(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", script, "sqlite:///here.db"], cwd=tmp_path, check=True)
+    assert migrate.revision(f"sqlite:///{tmp_path}/here.db")[0]
+
+
+def test_a_backup_is_one_file_that_can_be_used_in_place(tmp_path: Path, sqlite_template: Path) -> None:
+    url, copy = f"sqlite:///{sqlite_template}", tmp_path / "copy.db"
+    with open_store(url) as store:
+        store.put_pin(Pin("a.example.org"))
+        # While the store is open: what its log still holds belongs to the copy too.
+        migrate.backup(url, copy)
+        store.drop_pin("a.example.org")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.db"]
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    with closing(sqlite3.connect(copy)) as file:
+        assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with open_store(f"sqlite:///{copy}") as store:
+        assert store.pins() == (Pin("a.example.org"),)
+
+
+def test_a_backup_takes_no_other_files_place(tmp_path: Path, sqlite_template: Path) -> None:
+    there = tmp_path / "there.txt"
+    there.write_text("precious")
+    with pytest.raises(StoreError, match="exists already"):
+        migrate.backup(f"sqlite:///{sqlite_template}", there)
+    assert there.read_text() == "precious"
+
+
+@pytest.mark.parametrize("place", ["no-such-folder/copy.db", "flex.db/copy.db"])
+def test_a_backup_that_cannot_be_written_says_so(tmp_path: Path, sqlite_template: Path, place: str) -> None:
+    (tmp_path / "flex.db").write_bytes(sqlite_template.read_bytes())
+    with pytest.raises(FlexError) as refused:
+        migrate.backup(f"sqlite:///{tmp_path}/flex.db", tmp_path / place)
+    assert "as they were" in refused.value.kept
+
+
+def test_a_backup_of_nothing_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="does not exist"):
+        migrate.backup(f"sqlite:///{tmp_path}/flex.db", tmp_path / "copy.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_postgresql_is_copied_by_its_own_tool(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as refused:
+        migrate.backup("postgresql://flex:secret@db.example.org/flex", tmp_path / "copy")
+    assert "pg_dump" in refused.value.advice
+    assert "secret" not in f"{refused.value} {refused.value.advice}"

@@ -1,0 +1,65 @@
+"""Processes that write to a store without end, to be killed in the middle. Run by test_store_survives.py.
+
+    writer.py URL ROWS
+
+For each line it is given, a new process goes on where the one before it was killed: it says its process number first,
+and then each number it has done. Number n is one reading of a log, up to byte n, and one cycle that puts every site
+on node n. When the process has ended, "ended" is said.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import NoReturn
+
+from flex.domain import Balance, Cycle, Period, Proven, Run, Segment, Stream
+from flex.store import SqlStore, holder, open_store
+from flex.tables import PLACEMENT
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def stream(number: int) -> Stream:
+    return Stream("web", "head", 4, number, f"tail{number}", "/var/log/access.log")
+
+
+def write(store: SqlStore, number: int, rows: int) -> None:
+    segment = Segment(f"{number:09}", "web", "n1", "", "combined", number - 1, number, 0, 0, 0, 0, ())
+    assert store.record(segment, stream(number), stream(number - 1) if number else None)
+    sites = [f"s{row:06}.example.org" for row in range(rows)]
+    placement = PLACEMENT.from_columns({"site": sites, "node": [f"n{number}"] * rows})
+    created = EPOCH + number * timedelta(seconds=1)
+    period, proven = Period.days_before(created, 1), Proven("exact", 0, True)
+    cycle = Cycle(f"{number:09}", created, period, "", "", proven, (), 0, rows, None, Balance((), 0.0), (), ())
+    store.propose(cycle, placement)
+    store.settle(replace(cycle, state="applied", settled=created), placement)
+
+
+def write_on(url: str, rows: int) -> NoReturn:
+    store = open_store(url)
+    begun = datetime.now(UTC)
+    store.begin(Run(f"{begun.isoformat()}-{holder()}", holder(), begun), timedelta(hours=1), begun)
+    done = [each.offset for each in store.streams("web")]
+    for number in count(max(done, default=-1) + 1):
+        write(store, number, rows)
+        print(number, flush=True)
+    raise AssertionError("there is always a next number")
+
+
+def main() -> None:
+    for _ in sys.stdin:
+        # A fork, because to start afresh takes longer than all that is tested. Nothing is open yet.
+        pid = os.fork()
+        if not pid:
+            print(os.getpid(), flush=True)
+            write_on(sys.argv[1], int(sys.argv[2]))
+        os.waitpid(pid, 0)
+        print("ended", flush=True)
+
+
+if __name__ == "__main__":
+    main()
