@@ -36,14 +36,14 @@ def revision(url: str) -> tuple[str, str]:
     """The revision the database is at ("" before the first) and the newest one. Makes nothing."""
     database = Database(url)
     try:
-        return revision_of(database) if database.kind.exists(database.url) else ("", _head())
+        return revision_of(database) if database.kind.exists(database.url) else ("", head())
     finally:
         database.close()
 
 
 def revision_of(database: Database) -> tuple[str, str]:
     with database.reading() as connection:
-        return _current(connection), _head()
+        return _current(connection), head()
 
 
 def backup(url: str, path: Path) -> None:
@@ -73,7 +73,7 @@ def _current(connection: Connection) -> str:
     return MigrationContext.configure(connection).get_current_revision() or ""
 
 
-def _head() -> str:
+def head() -> str:
     head = ScriptDirectory.from_config(_config()).get_current_head()
     assert head is not None, "there is at least the first migration"
     return head

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import subprocess
 import tempfile
 from importlib import metadata
 from pathlib import Path
@@ -13,14 +14,13 @@ import typer
 
 import flex
 from flex import engine
-from flex.errors import BadInput
+from flex.errors import BadInput, FlexError
 from flex.store import migrate
 from flex_api import doctor as checking
 from flex_api import settings as config
 from flex_api import starting, text
 from flex_api.cli.common import Context, context, now
 from flex_api.schemas import (
-    OUTPUTS,
     ConfigCheckOutput,
     ConfigShowOutput,
     DatabaseOutput,
@@ -29,6 +29,7 @@ from flex_api.schemas import (
     VersionOutput,
 )
 from flex_api.settings import Settings
+from flex_dns.named import find_named
 
 config_app = typer.Typer(help="Look the settings over.", no_args_is_help=True, rich_markup_mode=None)
 db_app = typer.Typer(help="The database FLEX remembers in.", no_args_is_help=True, rich_markup_mode=None)
@@ -189,8 +190,6 @@ def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash,
 
 def version(ctx: typer.Context) -> None:
     """Versions of FLEX and of what it stands on."""
-    from flex_dns.named import version as named_version
-
     found = context(ctx)
     output = VersionOutput(
         version=flex.__version__,
@@ -199,21 +198,21 @@ def version(ctx: typer.Context) -> None:
         python=platform.python_version(),
         solver=f"HiGHS {metadata.version('highspy')}",
         database_revision=migrate.head(),
-        named=named_version() or "not installed",
+        named=_named(),
     )
     found.show(output, lambda _: _say_version(found, output))
+
+
+def _named() -> str:
+    try:
+        program = find_named()
+    except FlexError:
+        return "BIND is not installed"
+    said = subprocess.run([program, "-v"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+    return said.stdout.strip() or f"{program} does not say"
 
 
 def _say_version(found: Context, output: VersionOutput) -> None:
     found.say(f"flex {output.version} ({output.engine} loops, Python {output.python}, {output.solver}, {output.named})")
     if output.engine_note:
         found.say(f"note: {output.engine_note}")
-
-
-@config_app.command("outputs", hidden=True)
-def config_outputs(folder: Path) -> None:
-    """Write the JSON Schema of everything `-o json` prints."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for verb, model in OUTPUTS.items():
-        path = folder / f"{verb.replace(' ', '-')}.json"
-        path.write_text(json.dumps(model.model_json_schema(), indent=2) + "\n", encoding="utf-8")
