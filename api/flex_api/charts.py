@@ -73,11 +73,19 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one node has of one resource, as a ratio of its fair share."""
+    """What one node has of one resource, as a ratio of its fair share; of 100 for a closed node, which has none."""
 
     node: str
     before: float | None
     after: float
+    closed: bool = False
+
+    @property
+    def away(self) -> float:
+        return self.after if self.closed else self.after - 1
+
+    def outside(self, tolerance: float) -> bool:
+        return abs(self.away) > (0 if self.closed else tolerance) + ROUNDING
 
 
 def scale(rows: Iterable[Load]) -> float:
@@ -102,30 +110,29 @@ def loads(title: str, rows: Sequence[Load], tolerance: float, most: float) -> Ba
 
 
 def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
-    away = row.after - 1
-    outside = abs(away) > tolerance + ROUNDING
+    outside = row.outside(tolerance)
     return Bar(
         label=shown.plain(row.node, LABEL),
         value=row.after / most * 100,
         before=None if row.before is None else row.before / most * 100,
-        text=words.signed(away),
-        note=("over" if away > 0 else "under") if outside else "",
+        text="closed" if row.closed else words.signed(row.away),
+        note=("over" if row.away > 0 else "under") if outside else "",
         outside=outside,
     )
 
 
 def _said_of_loads(rows: Sequence[Load], tolerance: float) -> str:
-    inside = sum(1 for row in rows if abs(row.after - 1) <= tolerance + ROUNDING)
+    inside = sum(1 for row in rows if not row.outside(tolerance))
     said = f"{inside} of {words.count(len(rows), 'node')} within {words.share(tolerance)} of the fair share"
     if not rows:
         return said + "."
-    worst = max(rows, key=lambda row: abs(row.after - 1))
-    return f"{said}; farthest is {shown.plain(worst.node, LABEL)} at {words.signed(worst.after - 1)}."
+    farthest = max(rows, key=lambda row: abs(row.away))
+    return f"{said}; farthest is {shown.plain(farthest.node, LABEL)} at {words.signed(farthest.away)}."
 
 
 def worst(rows: Sequence[Load], most: int = WORST_BARS) -> tuple[Load, ...]:
     """The rows farthest from the fair share, in the order they came."""
-    farthest = sorted(range(len(rows)), key=lambda at: -abs(rows[at].after - 1))[:most]
+    farthest = sorted(range(len(rows)), key=lambda at: -abs(rows[at].away))[:most]
     return tuple(rows[at] for at in sorted(farthest))
 
 

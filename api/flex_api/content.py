@@ -14,13 +14,24 @@ from heapq import nlargest
 from flex.domain import Node
 from flex_api import charts, shown, text, words
 from flex_api.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
-from flex_api.schemas import BalanceOutput, BreachRow, PlanOutput, PlanRow, SiteRow, SitesOutput, StageRow, VerdictRow
+from flex_api.schemas import (
+    BalanceOutput,
+    BreachRow,
+    ForecastRow,
+    PlanOutput,
+    PlanRow,
+    SiteRow,
+    SitesOutput,
+    StageRow,
+    VerdictRow,
+)
 
 NIGHTS = 14
 MOST_SITES = 50
 MOST_CHANGES = 200
 MOST_ZONES = 20
 
+PLACEMENTS = ("before", "after", "from scratch", "round robin")
 RESOURCES = (("Access rate", "access_units"), ("Working set", "working_set_units"))
 
 LINE_CLASSES = {
@@ -70,14 +81,12 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class NodeLine:
-    """One row of the table behind the balance picture, in per cent of the node's fair share."""
+    """One row of the table behind the balance picture."""
 
     node: str
     sites: int
-    access_before: float | None
-    access: float
-    working_set_before: float | None
-    working_set: float
+    access: Load
+    working_set: Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +142,7 @@ class Content:
     figures: Figures
     nodes: tuple[NodeLine, ...]
     zones: tuple[ZoneLines, ...]
+    forecasts: tuple[ForecastRow, ...]
     nights: tuple[PlanRow, ...]
     busiest: tuple[SiteRow, ...]
     decades: tuple[Decade, ...]
@@ -148,7 +158,7 @@ def fair_shares(nodes: Sequence[Node]) -> dict[str, float]:
 
 
 def content(data: ReportData) -> Content:
-    nights = _nights(data)
+    nights, forecasts = _nights(data), _forecasts(data.plan)
     items = data.sites.items if data.sites else []
     return Content(
         sections=tuple(_sections(data)),
@@ -156,9 +166,10 @@ def content(data: ReportData) -> Content:
         state=state(data.plan),
         tiles=tuple(_tiles(data.plan)),
         notices=tuple(_notices(data.plan)),
-        figures=_figures(data, nights),
+        figures=_figures(data, nights, forecasts),
         nodes=_node_lines(data),
         zones=_zones(data.plan),
+        forecasts=forecasts,
         nights=nights,
         busiest=tuple(nlargest(MOST_SITES, items, key=lambda row: (row.access_bytes, row.site))),
         decades=_decades(items),
@@ -238,7 +249,10 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
     if plan.message:
         yield Notice("Failed" if plan.state == "failed" else "Message", plan.message)
     for breach in plan.breaches:
-        yield Notice("Over a limit", _said_of_breach(breach, plan))
+        yield Notice("Over a limit", _said_of_breach(breach))
+    if plan.breaches and plan.state == "proposed":
+        forced = " ".join(f"--force {breach.rule}" for breach in plan.breaches)
+        yield Notice("Waits for a yes", f"to apply it all the same: flex apply {plan.id} {forced}")
     for each in plan.verdicts:
         if not each.agrees:
             yield Notice("Disagrees", _said_of_verdict(each))
@@ -246,12 +260,9 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
         yield Notice("Note", note, act=False)
 
 
-def _said_of_breach(breach: BreachRow, plan: PlanOutput) -> str:
+def _said_of_breach(breach: BreachRow) -> str:
     limit, actual = _quantity(breach.rule, breach.limit), _quantity(breach.rule, breach.actual)
-    said = f"{breach.rule} allows {limit}, this plan needs {actual}."
-    if plan.state != "proposed":
-        return said
-    return f"{said} To apply it all the same: flex apply {plan.id} --force {breach.rule}"
+    return f"{breach.rule} allows {limit}, this plan needs {actual}"
 
 
 def _quantity(rule: str, value: float) -> str:
@@ -265,14 +276,12 @@ def _said_of_verdict(row: VerdictRow) -> str:
     return f"{row.server}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
 
 
-def _figures(data: ReportData, nights: Sequence[PlanRow]) -> Figures:
+def _figures(data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]) -> Figures:
     rows = [(title, _loads(data, resource)) for title, resource in RESOURCES]
     most = charts.scale(row for _, of_resource in rows for row in of_resource)
     many = any(len(of_resource) > charts.MOST_BARS for _, of_resource in rows)
-    misses = [(row.policy, row.miss_ratio, words.share(row.miss_ratio)) for row in data.plan.forecasts]
-    rates = [
-        (row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}") for row in data.plan.forecasts
-    ]
+    misses = [(row.policy, row.miss_ratio, words.share(row.miss_ratio)) for row in forecasts]
+    rates = [(row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}") for row in forecasts]
     return Figures(
         balance=tuple(charts.loads(title, each, data.tolerance, most) for title, each in rows),
         spread=tuple(charts.distribution(title, each) for title, each in rows) if many else (),
@@ -287,38 +296,31 @@ def _figures(data: ReportData, nights: Sequence[PlanRow]) -> Figures:
     )
 
 
-def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:
-    return {row.node: getattr(row, resource) for row in balance.nodes} if balance else {}
+def _forecasts(plan: PlanOutput) -> tuple[ForecastRow, ...]:
+    """What was, what comes, and what the plan is compared with; a placement of another name comes last."""
+    place = {policy: number for number, policy in enumerate(PLACEMENTS)}
+    return tuple(sorted(plan.forecasts, key=lambda row: place.get(row.policy, len(place))))
 
 
 def _loads(data: ReportData, resource: str) -> tuple[Load, ...]:
     before, after = _units(data.plan.before, resource), _units(data.plan.after, resource)
-    return tuple(
-        Load(node, before[node] / _fair(data, node) if node in before else None, units / _fair(data, node))
-        for node, units in after.items()
-        # A node that takes no sites is off any balance, but what is still on it must be seen.
-        if data.fair.get(node, 100.0) > 0 or units > 0 or before.get(node, 0.0) > 0
-    )
+    return tuple(_load(node, before.get(node), units, data.fair.get(node, 100.0)) for node, units in after.items())
 
 
-def _fair(data: ReportData, node: str) -> float:
-    return data.fair.get(node, 100.0) or 100.0
+def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:
+    return {row.node: getattr(row, resource) for row in balance.nodes} if balance else {}
+
+
+def _load(node: str, before: float | None, after: float, fair: float) -> Load:
+    scale = fair or 100.0
+    return Load(node, None if before is None else before / scale, after / scale, closed=not fair)
 
 
 def _node_lines(data: ReportData) -> tuple[NodeLine, ...]:
-    access = {row.node: row for row in _loads(data, "access_units")}
-    working_set = {row.node: row for row in _loads(data, "working_set_units")}
+    access, working_set = (_loads(data, resource) for _, resource in RESOURCES)
     return tuple(
-        NodeLine(
-            row.node,
-            row.sites,
-            access[row.node].before,
-            access[row.node].after,
-            working_set[row.node].before,
-            working_set[row.node].after,
-        )
-        for row in data.plan.after.nodes
-        if row.node in access and row.node in working_set
+        NodeLine(row.node, row.sites, *loads)
+        for row, *loads in zip(data.plan.after.nodes, access, working_set, strict=True)
     )
 
 
