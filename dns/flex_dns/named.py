@@ -11,12 +11,14 @@ import pwd
 import secrets
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 
 import dns.exception
@@ -35,10 +37,10 @@ from flex_dns.server import Server
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 15.0
-STOP_SECONDS = 5.0
 LOOK_SECONDS = 0.02
 PORT_TRIES = 50
 LOG_LINES = 8
+BROKEN = "not loaded due to errors"
 # Often not in a user's own.
 SYSTEM_PATH = "/usr/sbin:/usr/local/sbin"
 APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
@@ -49,7 +51,8 @@ class PrivateNamed:
 
     The directory is made if need be and left for the caller to delete. `records` are further lines of a zone's file;
     `readers` are keys that may transfer zones but change nothing. Run by root, the server is the user `bind` or
-    `nobody` instead, or the `user` given. On Linux it ends with the thread that started it.
+    `nobody` instead, or the `user` given; where that user cannot reach the directory, a temporary one is used and
+    deleted at the end. It has `stop_seconds` to end by itself. On Linux it ends with the thread that started it.
     """
 
     def __init__(
@@ -62,15 +65,17 @@ class PrivateNamed:
         records: Mapping[str, str] | None = None,
         readers: Sequence[Key] = (),
         transfers: bool = True,
+        stop_seconds: float = 5.0,
     ) -> None:
         self.directory = directory.absolute()
         self.zones = tuple(_checked(zone) for zone in zones)
         self.key = key
         self.port = 0
-        self._user = user
+        self._account = _account(user)
         self._records = records or {}
         self._readers = tuple(readers)
         self._transfers = transfers
+        self._stop_seconds = stop_seconds
         self._nonce = secrets.token_hex(16)
         self._exit = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
@@ -87,6 +92,9 @@ class PrivateNamed:
     def __enter__(self) -> PrivateNamed:
         find_named()
         with ExitStack() as started:
+            if self._account and not _can_reach(self._account, self.directory):
+                made = started.enter_context(TemporaryDirectory(prefix="flex-named-"))
+                self.directory = Path(made)
             self.port = started.enter_context(free_port())
             self._write()
             self.start()
@@ -101,7 +109,7 @@ class PrivateNamed:
 
     def start(self) -> None:
         """Run the server and wait until it answers for its zones; after a stop, on the same port again."""
-        account = _account(self._user)
+        account = self._account
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
                 [*_with_parent(), self._program(), "-g", "-n", "1", "-c", str(self._conf)],
@@ -125,7 +133,7 @@ class PrivateNamed:
             return
         self._process.terminate()
         try:
-            self._process.wait(STOP_SECONDS)
+            self._process.wait(self._stop_seconds)
         except subprocess.TimeoutExpired:
             self.kill()
         self._process = None
@@ -155,21 +163,13 @@ class PrivateNamed:
         self._log.touch()
         for zone in self.zones:
             (self.directory / f"{zone}db").write_text(zone_file(zone, self._records.get(zone, "")))
-        if account := _account(self._user):
-            self._give_to(account)
+        if self._account:
+            self._give_to(self._account)
 
     def _give_to(self, account: pwd.struct_passwd) -> None:
-        """The account owns the directory and what we wrote, and can reach it. Root can still delete it all."""
+        """The account owns the directory and what we wrote. Root can still delete it all."""
         for path in (self.directory, *self.directory.iterdir()):
             os.chown(path, account.pw_uid, account.pw_gid)
-        closed = [parent for parent in self.directory.parents if not parent.stat().st_mode & 0o001]
-        if closed and account.pw_uid:
-            raise BadSetting(
-                f"running a private name server in {self.directory}",
-                f"its user {account.pw_name} cannot enter {closed[-1]}",
-                kept="no name server was started",
-                advice="choose a directory that every user can reach, or do not run this as root",
-            )
 
     def _configuration(self) -> str:
         keys = (self.key, *self._readers)
@@ -214,7 +214,9 @@ controls {{ }};
         """Until it serves every zone, and has shown that it is ours and not another server on the same port."""
         deadline = time.monotonic() + START_SECONDS
         while not self._is_up():
-            if process.poll() is not None or time.monotonic() > deadline:
+            # A server with a broken zone file keeps running, and would never serve it.
+            failed = process.poll() is not None or BROKEN in self.log()
+            if failed or time.monotonic() > deadline:
                 raise self._did_not_come_up()
             time.sleep(LOOK_SECONDS)
 
@@ -237,7 +239,7 @@ controls {{ }};
         last = "\n".join(self.log().splitlines()[-LOG_LINES:])
         return Unreachable(
             f"starting a private name server in {self.directory}",
-            f"it did not come up within {START_SECONDS:g} seconds; it said last:\n{last}",
+            f"it did not come up; it said last:\n{last}",
             kept="it was ended again",
             advice=f"run `named -g -c {self._conf}` to see what it needs",
         )
@@ -317,6 +319,22 @@ def _account(user: str | None) -> pwd.struct_passwd | None:
         kept="nothing was started",
         advice="run this as a normal user",
     )
+
+
+def _can_reach(account: pwd.struct_passwd, directory: Path) -> bool:
+    """Whether the account may enter all folders above; the directory itself will be its own."""
+    return all(_can_enter(account, parent) for parent in directory.parents if parent.exists())
+
+
+def _can_enter(account: pwd.struct_passwd, folder: Path) -> bool:
+    found = folder.stat()
+    if account.pw_uid == 0:
+        return True
+    if found.st_uid == account.pw_uid:
+        return bool(found.st_mode & stat.S_IXUSR)
+    if found.st_gid == account.pw_gid:
+        return bool(found.st_mode & stat.S_IXGRP)
+    return bool(found.st_mode & stat.S_IXOTH)
 
 
 def _with_parent() -> list[str]:

@@ -54,6 +54,7 @@ def reader() -> Key:
 def folder() -> Iterator[Path]:
     """Unlike pytest's own, one that another user can enter: named gives up being root."""
     made = Path(tempfile.mkdtemp(prefix="flex-"))
+    made.chmod(0o755)
     yield made
     shutil.rmtree(made)
 

@@ -1,0 +1,279 @@
+"""On a real BIND: rights, lost answers, and many changes at once."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import dns.message
+import dns.opcode
+import dns.rcode
+import dns.update
+import pytest
+
+from flex.domain import Change, Plan, Rrset
+from flex.errors import PartlyApplied, Stale
+from flex.marker import marker_name, marker_text
+from flex_dns import update
+from flex_dns.key import Key
+from flex_dns.named import PrivateNamed
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server import Server
+from flex_dns.session import Session
+
+pytestmark = pytest.mark.real
+
+OWNER = "flex-eu1"
+Edit = Callable[[str, str, Sequence[str]], None]
+# Whether to pass on a message, and whether to pass back its answer.
+Rule = Callable[[bytes], tuple[bool, bool]]
+
+
+def placed(zone: str, name: str, *values: str) -> tuple[Change, Change]:
+    marker = Rrset(marker_name(name, zone), "TXT", 60, (marker_text(OWNER),))
+    return Change(None, Rrset(name, "A", 60, values)), Change(None, marker)
+
+
+def many(zone: str, count: int) -> Plan:
+    return Plan(zone, tuple(change for n in range(count) for change in placed(zone, f"s{n}.{zone}", "192.0.2.1")))
+
+
+def owned(target: Rfc2136Target, zone: str, count: int) -> int:
+    return len(target.read(zone, [f"s{n}.{zone}" for n in range(count)]).owned)
+
+
+def taken(sock: socket.socket, count: int) -> bytes:
+    found = b""
+    while len(found) < count and (piece := sock.recv(count - len(found))):
+        found += piece
+    return found
+
+
+def framed(sock: socket.socket) -> bytes:
+    """The next message with its length; empty at the end."""
+    length = taken(sock, 2)
+    return length + taken(sock, int.from_bytes(length)) if length else b""
+
+
+def is_update(wire: bytes) -> bool:
+    return (wire[4] >> 3) & 15 == dns.opcode.UPDATE
+
+
+@contextmanager
+def relay(server: Server, rule: Rule) -> Iterator[Server]:
+    """A way to the server that breaks where the rule says so: the connection is closed there."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_accept, args=(listening, server, rule))
+        thread.start()
+        try:
+            yield replace(server, port=listening.getsockname()[1])
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _accept(listening: socket.socket, server: Server, rule: Rule) -> None:
+    """One connection after the other, as our client makes them."""
+    while True:
+        try:
+            client, _ = listening.accept()
+        except OSError:
+            return
+        with client, suppress(ConnectionError), socket.create_connection(server.address) as upstream:
+            _pass_on(client, upstream, rule)
+
+
+def _pass_on(client: socket.socket, upstream: socket.socket, rule: Rule) -> None:
+    """Each message has one answer: the zones are small enough for transfers in one."""
+    while wire := framed(client):
+        forth, back = rule(wire)
+        if forth:
+            upstream.sendall(wire)
+            answer = framed(upstream)
+            if back:
+                client.sendall(answer)
+        if not (forth and back):
+            return
+
+
+def losing(which: int, *, forth: bool) -> Rule:
+    """The update of that number is lost on its way there, or its answer on the way back."""
+    seen = 0
+
+    def rule(wire: bytes) -> tuple[bool, bool]:
+        nonlocal seen
+        seen += is_update(wire)
+        hit = is_update(wire) and seen == which
+        return forth or not hit, not hit
+
+    return rule
+
+
+@pytest.mark.parametrize("forth", [True, False], ids=["answer lost", "update lost"])
+@pytest.mark.parametrize("which", [1, 2])
+def test_a_plan_is_finished_though_a_message_was_lost(named: PrivateNamed, zone: str, forth: bool, which: int) -> None:
+    with relay(named.server, losing(which, forth=forth)) as server:
+        target = Rfc2136Target(server, OWNER, patience=3)
+        before = target.read(zone, []).serial
+        target.apply(many(zone, 120))
+        after = target.read(zone, []).serial
+    assert owned(Rfc2136Target(named.server, OWNER), zone, 120) == 120
+    # A message that was carried out is not sent again: that would be one serial more.
+    assert after == before + len(list(update.batches(zone, many(zone, 120).changes)))
+
+
+def test_a_foreign_edit_behind_a_lost_message_survives(named: PrivateNamed, zone: str, edit_real: Edit) -> None:
+    lost = losing(1, forth=False)
+
+    def rule(wire: bytes) -> tuple[bool, bool]:
+        forth, back = lost(wire)
+        if not forth:
+            edit_real(f"s7.{zone}", "A", ["192.0.2.99"])
+        return forth, back
+
+    with relay(named.server, rule) as server, pytest.raises(Stale, match=rf"s7\.{zone} A: expected nothing"):
+        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 20))
+    assert owned(Rfc2136Target(named.server, OWNER), zone, 20) == 0
+
+
+def test_a_foreign_edit_between_two_messages_stops_the_plan_there(
+    named: PrivateNamed, zone: str, edit_real: Edit
+) -> None:
+    seen = 0
+
+    def rule(wire: bytes) -> tuple[bool, bool]:
+        nonlocal seen
+        seen += is_update(wire)
+        if is_update(wire) and seen == 2:
+            edit_real(f"s119.{zone}", "A", ["192.0.2.99"])
+        return True, True
+
+    with (
+        relay(named.server, rule) as server,
+        pytest.raises(PartlyApplied, match=rf"1 are no longer .*s119\.{zone}") as partly,
+    ):
+        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 120))
+    done = owned(Rfc2136Target(named.server, OWNER), zone, 120)
+    assert 0 < done < 120
+    assert f"{2 * done} of the record sets are as planned" in partly.value.kept
+    found = Rfc2136Target(named.server, OWNER).read(zone, [f"s119.{zone}"])
+    assert found.records["value"].tolist() == ["192.0.2.99"]
+
+
+def test_a_server_that_went_away_for_good_leaves_the_plan_open(named: PrivateNamed, zone: str) -> None:
+    gone = threading.Event()
+
+    def rule(wire: bytes) -> tuple[bool, bool]:
+        if is_update(wire):
+            gone.set()
+        return (not gone.is_set(), not gone.is_set())
+
+    with relay(named.server, rule) as server, pytest.raises(PartlyApplied) as partly:
+        Rfc2136Target(server, OWNER, patience=0.3).apply(many(zone, 5))
+    assert partly.value.kept == "whether the last 10 record sets were changed is not known"
+    assert "--resume" in partly.value.advice
+
+
+def test_a_server_that_was_killed_in_the_middle_is_waited_for(folder: Path, key: Key) -> None:
+    zone, killed = "hosting.example.", threading.Event()
+    with PrivateNamed(folder, [zone], key) as own:
+
+        def rule(wire: bytes) -> tuple[bool, bool]:
+            if is_update(wire) and not killed.is_set():
+                own.kill()
+                killed.set()
+                return False, False
+            return True, True
+
+        with relay(own.server, rule) as server:
+            applying = threading.Thread(target=Rfc2136Target(server, OWNER).apply, args=[many(zone, 20)])
+            applying.start()
+            assert killed.wait(10)
+            own.start()
+            applying.join()
+        assert owned(Rfc2136Target(own.server, OWNER), zone, 20) == 20
+
+
+def test_three_thousand_names_are_placed_and_placed_again_for_nothing(named: PrivateNamed, zone: str) -> None:
+    target = Rfc2136Target(named.server, OWNER)
+    target.apply(many(zone, 3000))
+    assert owned(target, zone, 3000) == 3000
+    serial = target.read(zone, []).serial
+    target.apply(many(zone, 3000))
+    assert target.read(zone, []).serial == serial
+
+
+def test_two_controllers_at_once_place_each_name_once(named: PrivateNamed, zone: str) -> None:
+    """Whoever comes second is refused by the server itself, however close they are."""
+    plan, outcomes = Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")), []
+    other = Plan(zone, placed(zone, f"www.{zone}", "192.0.2.2"))
+    gate = threading.Barrier(2)
+
+    def apply(one: Plan) -> None:
+        gate.wait()
+        try:
+            Rfc2136Target(named.server, OWNER).apply(one)
+            outcomes.append("applied")
+        except (Stale, PartlyApplied):
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=apply, args=[one]) for one in (plan, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["applied", "refused"]
+    assert len(Rfc2136Target(named.server, OWNER).read(zone, [f"www.{zone}"]).records) == 1
+
+
+def test_without_transfers_the_same_is_read_name_by_name(folder: Path, key: Key) -> None:
+    zone = "hosting.example."
+    records = "alias CNAME ns1\nUPPER A 192.0.2.7\nsub NS ns.example.org.\n"
+    names = [f"{name}.{zone}" for name in ("alias", "upper", "below.sub", "free", *(f"s{n}" for n in range(40)))]
+    with PrivateNamed(folder, [zone], key, records={zone: records}, transfers=False) as closed:
+        target = Rfc2136Target(closed.server, OWNER)
+        target.apply(many(zone, 40))
+        singly = target.read(zone, names)
+    with PrivateNamed(folder / "open", [zone], key, records={zone: records}) as opened:
+        target = Rfc2136Target(opened.server, OWNER)
+        target.apply(many(zone, 40))
+        at_once = target.read(zone, names)
+    assert singly.records.equals(at_once.records)
+    assert (singly.owned, singly.blocked) == (at_once.owned, at_once.blocked)
+
+
+def test_a_zone_is_read_beside_a_wildcard(named: PrivateNamed, folder: Path, key: Key) -> None:
+    """A wildcard answers for names that nobody has; in a transfer they are free."""
+    zone = "hosting.example."
+    with PrivateNamed(folder, [zone], key, records={zone: "* A 192.0.2.99\n"}) as own:
+        target = Rfc2136Target(own.server, OWNER)
+        assert target.read(zone, [f"www.{zone}"]).records.empty
+        target.apply(Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
+        assert target.read(zone, [f"www.{zone}"]).records["value"].tolist() == ["192.0.2.1"]
+
+
+def test_the_policy_grants_addresses_and_markers_and_nothing_else(named: PrivateNamed, zone: str) -> None:
+    """The very lines that operators are given: BIND loaded them, and this is what they let our key do."""
+    allowed = [("www", "A", "192.0.2.1"), ("www", "AAAA", "2001:db8::1"), ("www._flex", "TXT", '"flex owner=x"')]
+    denied = [
+        ("@", "A", "192.0.2.1"),
+        ("@", "NS", "ns.example.org."),
+        ("@", "TXT", '"flex"'),
+        ("ns1", "A", "192.0.2.1"),
+        ("ns1", "AAAA", "2001:db8::1"),
+        ("www", "CNAME", "example.org."),
+        ("www", "MX", "10 example.org."),
+        ("www", "TXT", '"v=spf1"'),
+        ("www", "NS", "ns.example.org."),
+    ]
+    for rows, expected in ((allowed, dns.rcode.NOERROR), (denied, dns.rcode.REFUSED)):
+        for label, kind, value in rows:
+            name = zone if label == "@" else f"{label}.{zone}"
+            message = dns.update.UpdateMessage(zone)
+            message.add(name, 60, kind, value)
+            with Session(named.server) as session:
+                assert (name, kind, session.ask(message, "try").rcode()) == (name, kind, expected)

@@ -1,0 +1,211 @@
+"""Whatever goes wrong with a name server becomes one clear error that changed nothing and shows no secret."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import dns.exception
+import dns.message
+import dns.query
+import dns.tsig
+import dns.xfr
+import pytest
+
+from flex.domain import Change, Plan, Rrset
+from flex.errors import DnsError, Refused, Unreachable
+from flex_dns.key import Key, make_key
+from flex_dns.named import PrivateNamed
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.trouble import MEANINGS, translate
+
+pytestmark = pytest.mark.real
+
+OWNER = "flex-eu1"
+
+
+def refusal(target: Rfc2136Target, zone: str, name: str = "") -> DnsError:
+    """What applying a small plan raises."""
+    plan = Plan(zone, (Change(None, Rrset(name or f"www.{zone}", "A", 60, ("192.0.2.1",))),))
+    with pytest.raises(DnsError) as refused:
+        target.apply(plan)
+    error = refused.value
+    assert error.kept == "nothing was changed"
+    assert error.advice
+    shown = "".join(traceback.format_exception(error)) + error.advice + repr(target)
+    assert target.server.key.secret not in shown
+    return error
+
+
+@contextmanager
+def answering(reply: Callable[[bytes], bytes]) -> Iterator[int]:
+    """A TCP port where something answers every message, or closes on an empty reply."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_answer, args=(listening, reply))
+        thread.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _answer(listening: socket.socket, reply: Callable[[bytes], bytes]) -> None:
+    while True:
+        try:
+            client, _ = listening.accept()
+        except OSError:
+            return
+        with client:
+            client.sendall(reply(client.recv(65535)))
+
+
+def framed(wire: bytes) -> bytes:
+    return len(wire).to_bytes(2) + wire
+
+
+def always(reply: bytes) -> Callable[[bytes], bytes]:
+    return lambda _: reply
+
+
+def unsigned_answer(request: bytes) -> bytes:
+    query = dns.message.from_wire(request[2:], keyring=False)
+    answer = dns.message.make_response(dns.message.make_query(query.question[0].name, query.question[0].rdtype))
+    answer.id = query.id
+    return framed(answer.to_wire())
+
+
+def test_a_wrong_secret_is_told_from_an_unknown_key(real: Rfc2136Target, zone: str) -> None:
+    wrong = refusal(replace(real, server=replace(real.server, key=make_key("flex"))), zone)
+    assert isinstance(wrong, Refused)
+    assert "secret" in wrong.answer
+    unknown = refusal(replace(real, server=replace(real.server, key=make_key("stranger"))), zone)
+    assert "does not know this key" in unknown.answer
+
+
+def test_another_algorithm_is_an_unknown_key(real: Rfc2136Target, zone: str, key: Key) -> None:
+    other = replace(real, server=replace(real.server, key=replace(key, algorithm="hmac-sha512")))
+    assert "another algorithm" in refusal(other, zone).answer
+
+
+@pytest.mark.parametrize(("skew", "side"), [(400, "behind"), (-400, "ahead of")])
+def test_clocks_that_are_apart_are_named_with_the_difference(
+    real: Rfc2136Target, zone: str, skew: int, side: str
+) -> None:
+    error = refusal(replace(real, clock=lambda: time.time() + skew), zone)
+    assert error.answer.startswith(("its clock is 400 seconds", "its clock is 399 seconds", "its clock is 401 seconds"))
+    assert side in error.answer
+    assert "timedatectl" in error.advice
+
+
+def test_a_clock_that_is_a_little_off_does_not_matter(real: Rfc2136Target, zone: str) -> None:
+    assert replace(real, clock=lambda: time.time() + 200).read(zone, []).serial == 1
+
+
+def test_a_key_without_rights_is_told_the_policy_it_needs(real: Rfc2136Target, zone: str, reader: Key) -> None:
+    error = refusal(replace(real, server=replace(real.server, key=reader)), zone)
+    assert isinstance(error, Refused)
+    assert f"grant reader subdomain _flex.{zone} TXT;" in error.advice
+    assert "grant reader zonesub A AAAA;" in error.advice
+
+
+def test_the_zones_own_name_server_is_kept(real: Rfc2136Target, zone: str) -> None:
+    plan = Plan(
+        zone,
+        (
+            Change(
+                Rrset(f"ns1.{zone}", "A", 60, ("127.0.0.1",)),
+                Rrset(f"ns1.{zone}", "A", 60, ("192.0.2.1",)),
+            ),
+        ),
+    )
+    with pytest.raises(Refused, match="REFUSED"):
+        real.apply(plan)
+
+
+def test_a_zone_that_is_not_served_and_a_name_that_is_no_apex(real: Rfc2136Target, zone: str) -> None:
+    for unknown in ("unknown.example.", f"www.{zone}"):
+        assert "NOTAUTH" in refusal(real, unknown).answer
+
+
+def test_a_name_outside_the_zone(real: Rfc2136Target, zone: str) -> None:
+    assert "NOTZONE" in refusal(real, zone, "www.example.org.").answer
+
+
+def test_a_closed_port(real: Rfc2136Target, zone: str, free_port: int) -> None:
+    error = refusal(replace(real, server=replace(real.server, port=free_port)), zone)
+    assert isinstance(error, Unreachable)
+    assert "refused" in error.answer
+
+
+def test_a_host_without_an_address(real: Rfc2136Target, zone: str) -> None:
+    error = refusal(replace(real, server=replace(real.server, host="name-server.invalid")), zone)
+    assert isinstance(error, Unreachable)
+    assert "host name" in error.advice
+
+
+def test_a_server_that_stopped_answering(folder: Path, key: Key) -> None:
+    zone = "hosting.example."
+    with PrivateNamed(folder, [zone], key) as own:
+        os.kill(own.pid, signal.SIGSTOP)
+        os.waitpid(own.pid, os.WUNTRACED)
+        try:
+            error = refusal(Rfc2136Target(replace(own.server, timeout=0.2), OWNER), zone)
+        finally:
+            os.kill(own.pid, signal.SIGCONT)
+    assert isinstance(error, Unreachable)
+    assert "no answer in time" in error.answer
+
+
+GARBAGE: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": always(b""),
+    "half a length": always(b"\x00"),
+    "less than it says": always(b"\x00\xff" + b"ab"),
+    "no message": always(framed(b"")),
+    "half a header": always(framed(b"\x00" * 8)),
+    "another service": always(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n" + b" " * 20000),
+    "our own question": lambda request: request,
+    "the header alone": lambda request: framed(request[2:14]),
+    "endless pointers": lambda request: framed(
+        request[2:4] + b"\x84\x00\x00\x01\x00\x00\x00\x00\x00\x00" + b"\xc0\x0c\x00\x01\x00\x01"
+    ),
+    "noise": lambda request: framed(request[2:4] + bytes(range(256)) * 4),
+    "another id": lambda request: framed(bytes([request[2] ^ 255]) + request[3:]),
+    "no signature": unsigned_answer,
+}
+
+
+@pytest.mark.parametrize("form", GARBAGE)
+def test_something_else_that_answers(real: Rfc2136Target, zone: str, form: str) -> None:
+    with answering(GARBAGE[form]) as port:
+        error = refusal(replace(real, server=replace(real.server, port=port, timeout=1)), zone)
+    assert isinstance(error, Unreachable)
+
+
+def kinds(root: type[BaseException]) -> set[type[BaseException]]:
+    return {root}.union(*(kinds(sub) for sub in root.__subclasses__()))
+
+
+WIRE = {"dns.exception", "dns.message", "dns.name", "dns.query", "dns.tsig", "dns.xfr", "dns.rdata", "dns.rdatatype"}
+RAISED = sorted((kind for kind in kinds(dns.exception.DNSException) if kind.__module__ in WIRE), key=str)
+
+
+@pytest.mark.parametrize("kind", [*RAISED, OSError, TimeoutError, ConnectionResetError, BrokenPipeError, EOFError])
+def test_every_exception_of_others_has_a_translation(kind: type[Exception]) -> None:
+    error = translate(kind.__new__(kind), "192.0.2.53:53", "SOA of example.org.")
+    assert isinstance(error, DnsError)
+    assert error.asked == "asking 192.0.2.53:53: SOA of example.org."
+    assert error.kept
+    assert error.advice
+
+
+def test_each_verdict_on_a_signature_has_a_translation_of_its_own() -> None:
+    assert kinds(dns.tsig.PeerError) | {dns.tsig.BadTime} <= set(MEANINGS)
