@@ -31,6 +31,7 @@ class Shape:
 
     sites: int = 100
     files_per_site: float = 60.0
+    spread_of_files: float = 0.8
     site_skew: float = 1.0
     file_skew: float = 0.85
     median_size: float = 12_000.0
@@ -82,7 +83,9 @@ class Accesses:
 def hosting(rng: np.random.Generator, zone: str, shape: Shape | None = None) -> Hosting:
     """A new cluster whose sites are named below the zone."""
     shape = shape or Shape()
-    count = np.maximum(rng.lognormal(np.log(shape.files_per_site) - 0.32, 0.8, shape.sites), 3).astype(np.int64)
+    # The mean of a log-normal lies half its variance above its median, in logarithms.
+    median = np.log(shape.files_per_site) - shape.spread_of_files**2 / 2
+    count = np.maximum(rng.lognormal(median, shape.spread_of_files, shape.sites), 3).astype(np.int64)
     site = np.repeat(np.arange(shape.sites), count)
     size = _sizes(rng, len(site), shape)
     # Zipf by rank is dealt out at random, so that the names do not tell who is popular.
@@ -104,7 +107,7 @@ def night(hosting: Hosting, day: date, requests: int, rng: np.random.Generator) 
     """What a UTC day asks of the cluster: every site by its weight and rhythm, every file by its chance."""
     target = _targets(hosting, requests, rng)
     site = hosting.site[target]
-    time = _start(day) + (_time_of_day(hosting, site, rng) * DAY).astype(np.int64)
+    time = _start(day) + _time_of_day(hosting, site, rng)
     order = np.argsort(time, kind="stable")
     time, site, target = time[order], site[order], target[order]
     status = rng.choice(STATUS, requests, p=STATUS_SHARE)
@@ -192,13 +195,13 @@ def _targets(hosting: Hosting, requests: int, rng: np.random.Generator) -> Ints:
     return within
 
 
-def _time_of_day(hosting: Hosting, site: Ints, rng: np.random.Generator) -> Floats:
+def _time_of_day(hosting: Hosting, site: Ints, rng: np.random.Generator) -> Ints:
     """Drawn from 1 + rhythm * cos around each site's peak, by inverting its integral on a grid."""
     grid = np.linspace(-0.5, 0.5, 1441)
     integral = 0.5 + grid + hosting.rhythm / (2 * np.pi) * np.sin(2 * np.pi * grid)
     around_peak = np.interp(rng.random(len(site)), integral, grid)
-    moment: Floats = (hosting.peak[site] + around_peak) % 1.0
-    return moment
+    seconds: Ints = ((hosting.peak[site] + around_peak) * DAY).astype(np.int64) % DAY
+    return seconds
 
 
 def _sent(size: Ints, status: Ints, method: Ints, rng: np.random.Generator) -> Ints:
