@@ -80,7 +80,7 @@ def test_an_old_plan_is_not_applied_any_more(installation: Installation) -> None
 
 def test_rollback_puts_the_zone_back_as_it_was(installation: Installation) -> None:
     installation.night()
-    site = installation.flex("-o", "json", "sites", "list").json["items"][0]
+    site = installation.flex("-o", "json", "sites", "list").json["items"][-1]
     other = next(node for node in ("n1", "n2", "n3") if node not in site["nodes"])
     before = installation.addresses(site["site"])
     assert installation.flex("sites", "pin", site["site"], "--nodes", other).code == 0
