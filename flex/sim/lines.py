@@ -52,10 +52,10 @@ def rows(hosting: Hosting, accesses: Accesses, rng: np.random.Generator) -> pd.D
 
 
 def with_garbage(lines: list[str], rng: np.random.Generator) -> list[str]:
-    """The lines, and between some of them what is no line: a beginning that was cut off, zeros, another program's."""
+    """The lines, and between some of them what is no line: one that ends within its request, zeros, a stray message."""
     spoilt = list(lines)
     for position in np.flatnonzero(rng.random(len(lines)) < GARBAGE_SHARE).tolist():
-        kinds = (lines[position][: len(lines[position]) // 2], *GARBAGE)
+        kinds = (lines[position].partition(" HTTP/")[0], *GARBAGE)
         spoilt[position] += "\n" + kinds[position % len(kinds)]
     return spoilt
 
