@@ -1,0 +1,1 @@
+"""What the web application answers to, one module a resource."""

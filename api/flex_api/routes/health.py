@@ -1,0 +1,51 @@
+"""Whether the process runs, and whether it can do its work."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict
+
+from flex.errors import FlexError
+from flex_api.routes.shared import TheStore
+
+router = APIRouter(tags=["health"])
+
+OK = "ok"
+
+
+class Alive(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    alive: bool = True
+
+
+class Ready(BaseModel):
+    """Each part that an answer needs, with `ok` or with what is wrong."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ready: bool
+    parts: dict[str, str]
+
+
+@router.get("/livez")
+def livez() -> Alive:
+    """Always the same answer: the process runs. Nothing is asked of anybody."""
+    return Alive()
+
+
+@router.get("/readyz", responses={503: {"model": Ready}})
+def readyz(response: Response, store: TheStore) -> Ready:
+    """Whether the store answers; 503 when it does not."""
+    parts = {"store": _store(store)}
+    ready = all(said == OK for said in parts.values())
+    response.status_code = 200 if ready else 503
+    return Ready(ready=ready, parts=parts)
+
+
+def _store(store: TheStore) -> str:
+    try:
+        store.cycles(1)
+    except FlexError as error:
+        return str(error)
+    return OK
