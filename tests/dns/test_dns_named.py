@@ -115,7 +115,7 @@ with PrivateNamed(Path({str(folder)!r}), [{ZONE!r}], make_key("flex")) as own:
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
         assert parent.stdout is not None
-        pid, port = (int(word) for word in parent.stdout.readline().split())
+        port = int(parent.stdout.readline())
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             parent.kill()
             assert ended(connection)
