@@ -194,13 +194,15 @@ class NodeForecast:
 class Forecast:
     """Predicted load of one placement; `sampling` is the share of targets that was replayed.
 
-    `left_out` counts the accesses to sites that had no node.
+    `throughput` is how many requests a second the cluster can serve in these proportions, `left_out` counts the
+    accesses to sites that had no node.
     """
 
     policy: str
     sampling: float
     nodes: tuple[NodeForecast, ...]
     left_out: int = 0
+    throughput: float = 0.0
 
     @property
     def miss_ratio(self) -> float:

@@ -114,7 +114,8 @@ def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str) ->
     per_node = np.rint(whole).astype(np.int64).T.tolist()
     forecasts = tuple(NodeForecast(node.name, *row) for node, row in zip(nodes, per_node, strict=True))
     left_out = round(np.count_nonzero(~served) / sample.rate)
-    return Forecast(policy, sample.rate, forecasts, left_out)
+    made = Forecast(policy, sample.rate, forecasts, left_out)
+    return replace(made, throughput=throughput(made, nodes))
 
 
 def _bad_rate(rate: float) -> BadInput:

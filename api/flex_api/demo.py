@@ -29,7 +29,7 @@ from flex_dns.named import PrivateNamed
 
 ZONE = "hosting.example."
 NODES = ("n1", "n2", "n3", "n4")
-RAM = 80 * 2**20
+RAM = 48 * 2**20
 REQUESTS = 75_000
 FIRST_DAY = date(2026, 3, 2)
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from flex import plan as plans
 from flex.domain import Balance, Breach, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
-from flex.predict import throughput
 from flex_api.schemas import (
     BalanceOutput,
     BreachRow,
@@ -100,7 +99,7 @@ def _forecast(forecast: Forecast) -> ForecastRow:
         miss_ratio=forecast.miss_ratio,
         sampling_ratio=forecast.sampling,
         disk_bytes=sum(node.disk_bytes for node in forecast.nodes),
-        operations_per_second=throughput(forecast),
+        operations_per_second=forecast.throughput,
     )
 
 
