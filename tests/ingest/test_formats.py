@@ -60,6 +60,7 @@ def test_common_lines_are_read_as_combined() -> None:
 def test_a_log_that_names_its_sites_is_never_read_as_one_that_does_not() -> None:
     assert detect(VHOST) == "vhost_combined"
     assert detect(VHOST.replace(b":80", b"")) == "vhost_combined"
+    assert detect(VHOST * 3 + COMBINED) == "vhost_combined"
 
 
 def test_user_names_with_a_space_do_not_make_sites_of_clients() -> None:

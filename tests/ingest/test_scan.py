@@ -30,18 +30,18 @@ Scan = Callable[..., Counts]
     ]
 )
 def scan(request: pytest.FixtureRequest) -> Scan:
-    """Log bytes through one engine, in one chunk."""
+    """Log bytes through one engine."""
 
     def run(
-        data: bytes,
-        *,
+        *chunks: bytes,
         format_: str = "vhost_combined",
         rule: SiteRule | None = None,
         limit: int = 1000,
         complete: bool = False,
     ) -> Counts:
         scanner = Scanner(request.param(FORMATS[format_], rule or SiteRule(), limit))
-        scanner.feed(data)
+        for chunk in chunks:
+            scanner.feed(chunk)
         return scanner.finish(complete=complete)
 
     return run
@@ -321,13 +321,23 @@ def test_a_json_line_without_what_is_needed_is_malformed(scan: Scan, data: bytes
     assert class_of(scan(data, format_="nginx_json")) == "malformed"
 
 
-def test_a_line_may_be_one_mebibyte_long_and_no_longer(scan: Scan) -> None:
-    room = LINE_LIMIT - len(line("GET / HTTP/1.1", end="\n")) + 1
-    fits, over = (line(f"GET /{'x' * (room + more)} HTTP/1.1", end="\n") for more in (0, 1))
-    counts = scan(fits + over + line())
+@pytest.mark.parametrize("chunk", [2**16, 2**22])
+def test_a_line_may_be_one_mebibyte_long_and_no_longer(scan: Scan, chunk: int) -> None:
+    room = LINE_LIMIT - len(line("GET / HTTP/1.1", sent="55", end="\n")) + 1
+    fits, over = (line(f"GET /{'x' * (room + more)} HTTP/1.1", sent="55", end="\n") for more in (0, 1))
+    data = fits + over + line()
+    counts = scan(*(data[start : start + chunk] for start in range(0, len(data), chunk)))
     assert counts.lines == {"counted": 2, "other_status": 0, "no_request": 0, "malformed": 1}
     assert counts.partial["target"].str.len().max() == 8192
     assert counts.bad[0].startswith(f"byte {len(fits)}: example.org")
+
+
+@pytest.mark.parametrize("chunk", [2**16, 2**22])
+def test_zeros_before_a_line_are_no_part_of_it(scan: Scan, chunk: int) -> None:
+    data = line() + bytes(2 * LINE_LIMIT) + line() + b"x\n"
+    counts = scan(*(data[start : start + chunk] for start in range(0, len(data), chunk)))
+    assert counts.lines["counted"] == 2
+    assert counts.bad == (f"byte {len(data) - 2}: x",)
 
 
 def test_long_targets_that_differ_stay_different(scan: Scan) -> None:
