@@ -14,7 +14,7 @@ from flex_api import words
 from flex_api.schemas import CheckRow
 from flex_api.settings import Settings
 from flex_api.wiring import key, server, solver, sources
-from flex_dns import preflight
+from flex_dns.preflight import preflight
 from flex_logs_ingest.sources import paths
 
 # Less than this beside the partials and the database makes a night a gamble.
@@ -115,7 +115,7 @@ def _dns(settings: Settings) -> Iterator[CheckRow]:
         yield _fail("DNS key", error)
         return
     for zone in settings.dns.zones:
-        for check in preflight.preflight(server(settings), zone):
+        for check in preflight(server(settings), zone):
             yield CheckRow(name=f"{zone} {check.name}", state=check.state, detail=check.detail, advice=check.advice)
 
 
