@@ -3,6 +3,7 @@
 //! Nothing here reads, writes or decides; whatever the input, nothing here panics.
 
 mod cut;
+mod improve;
 mod line;
 mod lru;
 mod scan;
@@ -11,6 +12,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod flex_native {
+    #[pymodule_export]
+    use super::improve::improve;
     #[pymodule_export]
     use super::lru::lru;
     #[pymodule_export]

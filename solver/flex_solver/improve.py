@@ -12,6 +12,8 @@ band, and of those the one with the least cost.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +25,8 @@ Ints = npt.NDArray[np.int64]
 SHARE = 2**36
 # What one new row costs: as much as this load outside the band at weight 1.
 MOVE = SHARE >> 7
+# The weight of load outside the band, in sixteenths; it changes once in so many steps.
+FIRST_WEIGHT, LAST_WEIGHT, STEADY = 16, 2**14, 256
 # How many entries the table of chances has, and the value of 1 in it.
 CHANCES = 4096
 UNIT = 1024
@@ -30,60 +34,49 @@ UNIT = 1024
 MASK = 2**64 - 1
 
 
-def reference_improve(
-    node: Ints,
-    site: Ints,
-    load: Ints,
-    low: Ints,
-    high: Ints,
-    first_item: Ints,
-    first_held: Ints,
-    held: Ints,
-    price: Ints,
-    movable: Ints,
-    heat: Ints,
-    chance: Ints,
-    steps: int,
-    seed: int,
-) -> Ints:
-    """The best node found for each item, after `steps` attempts.
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """What can be placed and what that costs; everything is known by its position.
 
-    `node[i]` is where item i starts and `site[i]` its site; items come in the order of their sites, those of site s
-    from `first_item[s]` on. `load[s, d]` is what an item of s asks, `low[n, d]` and `high[n, d]` the band of node n,
-    `held[first_held[s]:first_held[s + 1]]` the nodes where s costs nothing, `price[s]` what a new row of s costs beside
-    MOVE. Only `movable` items move, largest first. `heat` is the heat of each equal part of the steps, `chance` the
-    table of -ln(u) in UNITs for u in equal steps.
+    `site[i]` is the site of item i; items stand in the order of their sites, those of site s from `first_item[s]` on.
+    An item of site s asks `load[s, d]`; node n's band is `low[n, d]` to `high[n, d]`. Site s is free of charge on
+    `held[first_held[s]:first_held[s + 1]]`; elsewhere an item costs MOVE and `price[s]`.
+    Only `movable` items move; they are listed largest first.
     """
-    return _Search(node, site, load, low, high, first_item, first_held, held, price, movable).run(
-        heat.tolist(), chance.tolist(), steps, seed
-    )
+
+    site: Ints
+    load: Ints
+    low: Ints
+    high: Ints
+    first_item: Ints
+    first_held: Ints
+    held: Ints
+    price: Ints
+    movable: Ints
+
+
+def reference_improve(items: Items, node: Ints, heat: Ints, chance: Ints, steps: int, seed: int) -> Ints:
+    """The best node found for each item after `steps` attempts; `node` is where they start.
+
+    `heat` is the heat of each equal part of the steps, `chance` holds -ln(u) in UNITs for CHANCES equal steps of u.
+    """
+    return _Search(items, node).run(heat.tolist(), chance.tolist(), steps, seed)
 
 
 class _Search:
-    def __init__(
-        self,
-        node: Ints,
-        site: Ints,
-        load: Ints,
-        low: Ints,
-        high: Ints,
-        first_item: Ints,
-        first_held: Ints,
-        held: Ints,
-        price: Ints,
-        movable: Ints,
-    ) -> None:
+    def __init__(self, items: Items, node: Ints) -> None:
         self.node: list[int] = node.tolist()
-        self.site: list[int] = site.tolist()
-        self.load: list[list[int]] = load.tolist()
-        self.low: list[list[int]] = low.tolist()
-        self.high: list[list[int]] = high.tolist()
-        self.first_item: list[int] = first_item.tolist()
-        self.held = [held[a:b].tolist() for a, b in zip(first_held[:-1].tolist(), first_held[1:].tolist(), strict=True)]
-        self.price: list[int] = price.tolist()
-        self.movable: list[int] = movable.tolist()
-        self.nodes = len(low)
-        self.total = [[0] * load.shape[1] for _ in self.low]
+        self.site: list[int] = items.site.tolist()
+        self.load: list[list[int]] = items.load.tolist()
+        self.low: list[list[int]] = items.low.tolist()
+        self.high: list[list[int]] = items.high.tolist()
+        self.first_item: list[int] = items.first_item.tolist()
+        cuts = zip(items.first_held[:-1].tolist(), items.first_held[1:].tolist(), strict=True)
+        self.held: list[list[int]] = [items.held[start:end].tolist() for start, end in cuts]
+        self.price: list[int] = items.price.tolist()
+        self.movable: list[int] = items.movable.tolist()
+        self.nodes = len(self.low)
+        self.total = [[0] * items.load.shape[1] for _ in self.low]
         for i, n in enumerate(self.node):
             for d, asked in enumerate(self.load[self.site[i]]):
                 self.total[n][d] += asked
@@ -100,15 +93,15 @@ class _Search:
 
     def run(self, heat: list[int], chance: list[int], steps: int, seed: int) -> Ints:
         best = self.node.copy()
-        if not self.movable or self.nodes < 2:
+        if not self.movable or self.nodes < 2 or not heat:
             return np.array(best, dtype=np.int64)
         changed: list[int] = []
         off, cost = sum(self.off), sum(MOVE + self.price[self.site[i]] for i in self.moved)
         best_off, best_cost = off, cost
-        weight, state = 4, seed
+        weight, state = FIRST_WEIGHT, seed
         for step in range(steps):
-            if step % 256 == 0:
-                weight = min(weight + (weight >> 3) + 1, 4096) if off else max(weight - (weight >> 3) - 1, 1)
+            if step % STEADY == 0:
+                weight = min(weight + (weight >> 3) + 1, LAST_WEIGHT) if off else max(weight - (weight >> 3) - 1, 1)
             state = (state + 0x9E3779B97F4A7C15) & MASK
             bits = _mix(state)
             state = (state + 0x9E3779B97F4A7C15) & MASK
@@ -118,7 +111,7 @@ class _Search:
                 continue
             i, a, j, b = proposal
             off_change, cost_change = self._change(i, a, j, b)
-            dearer = weight * off_change + cost_change
+            dearer = (weight * off_change >> 4) + cost_change
             if dearer > 0 and dearer > heat[step * len(heat) // steps] * chance[more & (CHANCES - 1)] // UNIT:
                 continue
             self._do(i, a, j, b)
