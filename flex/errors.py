@@ -10,6 +10,7 @@
     ├── Held             a rule or a missing approval stopped it  exit 22
     ├── Busy             another run holds the lease              exit 23
     ├── NotWritten       a directory takes no more: full, rights  exit 24
+    ├── StoreError       the database did not do as asked         exit 25
     ├── DnsError         the name server did not do as asked      exit 30
     │   ├── Unreachable  no answer, or no connection
     │   ├── Refused      an answer that says no
@@ -80,7 +81,7 @@ class Busy(FlexError):
 
 
 class StoreError(FlexError):
-    exit_code = 24
+    exit_code = 25
     slug = "store"
 
 

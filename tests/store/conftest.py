@@ -132,6 +132,25 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return migrated(request.param, request, tmp_path)
 
 
+@pytest.fixture
+def hostile() -> tuple[str, ...]:
+    """Names that logs can bring, each another one."""
+    return (
+        "",
+        " ",
+        "%",
+        "_",
+        "a'; DROP TABLE placements; --",
+        "line\nline\ttab",
+        "İstanbul.example.org",
+        "\u2028\u202e\ufeff",
+        "\U0001f600.example.org",
+        "A.example.org",
+        "a.example.org",
+        "long-" + "".join(map(str, range(3000))),
+    )
+
+
 @pytest.fixture(params=["memory", *databases()])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Every kind of store, empty."""

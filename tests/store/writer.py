@@ -3,21 +3,26 @@
     writer.py URL ROWS
 
 For each line it is given, a new process goes on where the one before it was killed: it says its process number first,
-and then each number it has done. Number n is one reading of a log, up to byte n, and one cycle that puts every site
+and then each number it has done. The line says before which of its statements, commits included, the process kills
+itself; 0 is never. Number n is one reading of a log, up to byte n, and one cycle that puts every site
 on node n. When the process has ended, "ended" is said.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import NoReturn
 
+from sqlalchemy import Engine, event
+
 from flex.domain import Balance, Cycle, Period, Proven, Run, Segment, Stream
-from flex.store import SqlStore, holder, open_store
+from flex.store import SqlStore, holder
+from flex.store.database import Database
 from flex.tables import PLACEMENT
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,10 +44,24 @@ def write(store: SqlStore, number: int, rows: int) -> None:
     store.settle(replace(cycle, state="applied", settled=created), placement)
 
 
-def write_on(url: str, rows: int) -> NoReturn:
-    store = open_store(url)
+def die_before(engine: Engine, statement: int) -> None:
+    """As kill -9 does: no handler, no rollback, no goodbye."""
+    left = count(statement, -1)
+
+    def die_at_last(*_: object) -> None:
+        if next(left) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    event.listen(engine, "before_cursor_execute", die_at_last)
+    event.listen(engine, "commit", die_at_last)
+
+
+def write_on(url: str, rows: int, statement: int) -> NoReturn:
+    database = Database(url)
+    store = SqlStore(database)
     begun = datetime.now(UTC)
     store.begin(Run(f"{begun.isoformat()}-{holder()}", holder(), begun), timedelta(hours=1), begun)
+    die_before(database.engine, statement)
     done = [each.offset for each in store.streams("web")]
     for number in count(max(done, default=-1) + 1):
         write(store, number, rows)
@@ -51,12 +70,12 @@ def write_on(url: str, rows: int) -> NoReturn:
 
 
 def main() -> None:
-    for _ in sys.stdin:
+    for line in sys.stdin:
         # A fork, because to start afresh takes longer than all that is tested. Nothing is open yet.
         pid = os.fork()
         if not pid:
             print(os.getpid(), flush=True)
-            write_on(sys.argv[1], int(sys.argv[2]))
+            write_on(sys.argv[1], int(sys.argv[2]), int(line))
         os.waitpid(pid, 0)
         print("ended", flush=True)
 

@@ -1,0 +1,206 @@
+"""What every store promises about cycles and the placement in force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flex.domain import (
+    Balance,
+    Breach,
+    Change,
+    Cycle,
+    Forecast,
+    Move,
+    NodeForecast,
+    NodeLoad,
+    Period,
+    Plan,
+    Proven,
+    Rrset,
+    Verdict,
+)
+from flex.errors import BadInput, BadTable, Unknown
+from flex.ports import Store
+from flex.tables import PLACEMENT
+
+NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+LARGEST = 2**63 - 1
+
+
+def placement(*rows: tuple[str, str]) -> pd.DataFrame:
+    return PLACEMENT.from_columns({"site": [site for site, _ in rows], "node": [node for _, node in rows]})
+
+
+def cycle(id_: str, created: datetime = NOW, base: str = "") -> Cycle:
+    return Cycle(
+        id=id_,
+        created=created,
+        period=Period.days_before(created, 1),
+        base=base,
+        digest=id_[-3:],
+        quality=Proven("exact", 1, True),
+        moves=(),
+        scratch_moves=3,
+        sites=2,
+        before=None,
+        after=Balance((NodeLoad("n1", 100.0, 100.0, 2),), 0.0),
+        forecasts=(),
+        plans=(),
+    )
+
+
+def full_cycle() -> Cycle:
+    """A cycle in which every field holds something."""
+    one = Rrset("a.example.org.", "A", 60, ("192.0.2.1",))
+    change = Change(one, replace(one, values=("192.0.2.2", "192.0.2.3")))
+    balance = Balance((NodeLoad("n1", 101.5, 98.5, 2),), 0.1 + 0.2, "n1", "access rate")
+    return replace(
+        cycle("20260301T023000-abc", base="20260228T023000-fff"),
+        moves=(Move("a.example.org", None, "n2", LARGEST, "new"),),
+        before=balance,
+        forecasts=(Forecast("lru", 0.25, (NodeForecast("n1", 3, 1, 300, 100),)),),
+        plans=(Plan("example.org.", (change, Change(None, one)), ("b.example.org. CNAME",), 2),),
+        breaches=(Breach("moved_share", 0.3, 1.0),),
+        notes=('it\'s "noted" \x00 \U0001f600',),
+        state="applied",
+        message="done",
+        settled=NOW + HOUR,
+        verdicts=(Verdict("192.0.2.53", 2, 2026030101, (change,), "late"),),
+    )
+
+
+def test_before_the_first_cycle_nothing_is_in_force(store: Store) -> None:
+    id_, rows = store.placement()
+    assert id_ == ""
+    pd.testing.assert_frame_equal(rows, PLACEMENT.empty())
+
+
+def test_a_cycle_comes_back_exactly(store: Store) -> None:
+    store.propose(full_cycle(), PLACEMENT.empty())
+    assert store.cycle(full_cycle().id) == full_cycle()
+    assert store.cycles() == (full_cycle(),)
+
+
+def test_a_proposal_puts_nothing_in_force(store: Store, hostile: tuple[str, ...]) -> None:
+    rows = placement(*((site, "n1") for site in hostile))
+    store.propose(cycle("c1"), rows)
+    pd.testing.assert_frame_equal(store.placement_of("c1"), rows)
+    assert store.placement()[0] == ""
+
+
+def test_settling_puts_the_placement_in_force_with_the_state(store: Store) -> None:
+    store.propose(cycle("c1"), placement(("a", "n1")))
+    store.propose(cycle("c2"), placement(("a", "n2"), ("a", "n1")))
+    settled = replace(cycle("c2"), state="applied", settled=NOW)
+    store.settle(settled, placement(("a", "n2"), ("a", "n1")))
+    id_, rows = store.placement()
+    assert id_ == "c2"
+    pd.testing.assert_frame_equal(rows, placement(("a", "n1"), ("a", "n2")))
+    assert store.cycle("c2") == settled
+
+
+def test_what_is_in_force_is_what_the_cycle_was_settled_with(store: Store) -> None:
+    store.propose(cycle("c1"), placement(("a", "n1"), ("b", "n1")))
+    store.settle(replace(cycle("c1"), state="failed"), placement(("a", "n2")))
+    pd.testing.assert_frame_equal(store.placement()[1], placement(("a", "n2")))
+    pd.testing.assert_frame_equal(store.placement_of("c1"), placement(("a", "n2")))
+
+
+def test_an_update_changes_the_cycle_and_not_its_placement(store: Store) -> None:
+    store.propose(cycle("c1"), placement(("a", "n1")))
+    store.update(replace(cycle("c1"), state="discarded", message="no"))
+    assert store.cycle("c1").state == "discarded"
+    pd.testing.assert_frame_equal(store.placement_of("c1"), placement(("a", "n1")))
+
+
+def test_the_same_proposal_may_be_stored_again(store: Store) -> None:
+    store.propose(cycle("c1"), placement(("a", "n1")))
+    store.propose(cycle("c1"), placement(("a", "n1")))
+    assert store.cycles() == (cycle("c1"),)
+    pd.testing.assert_frame_equal(store.placement_of("c1"), placement(("a", "n1")))
+
+
+def test_a_proposal_never_takes_the_place_of_a_cycle_that_went_on(store: Store) -> None:
+    store.propose(cycle("c1"), placement(("a", "n1")))
+    store.settle(replace(cycle("c1"), state="applied"), placement(("a", "n1")))
+    with pytest.raises(BadInput, match="applied"):
+        store.propose(cycle("c1"), placement(("a", "n2")))
+    assert store.cycle("c1").state == "applied"
+    pd.testing.assert_frame_equal(store.placement()[1], placement(("a", "n1")))
+
+
+def test_a_cycle_nobody_proposed_is_unknown(store: Store) -> None:
+    with pytest.raises(Unknown):
+        store.placement_of("c1")
+    with pytest.raises(Unknown):
+        store.update(cycle("c1"))
+    with pytest.raises(Unknown):
+        store.settle(cycle("c1"), placement(("a", "n1")))
+    assert store.placement()[0] == ""
+    assert store.cycles() == ()
+
+
+def test_a_broken_placement_is_refused_before_anything_is_stored(store: Store) -> None:
+    twice = pd.DataFrame({"site": ["a", "a"], "node": ["n1", "n1"]}).astype(dict(PLACEMENT.columns))
+    with pytest.raises(BadTable):
+        store.propose(cycle("c1"), twice)
+    assert store.cycles() == ()
+
+
+def test_what_a_caller_does_to_his_frame_does_not_reach_the_store(store: Store) -> None:
+    given = placement(("a", "n1"))
+    store.propose(cycle("c1"), given)
+    given.loc[0, "node"] = "n2"
+    taken = store.placement_of("c1")
+    taken.loc[0, "node"] = "n3"
+    assert list(store.placement_of("c1")["node"]) == ["n1"]
+
+
+def test_an_unambiguous_beginning_names_a_cycle(store: Store) -> None:
+    for id_ in ("2026-ab", "2026-ac", "2027-a"):
+        store.propose(cycle(id_), PLACEMENT.empty())
+    assert store.cycle("2027").id == "2027-a"
+    assert store.cycle("2026-ac").id == "2026-ac"
+
+
+def test_an_id_that_begins_another_names_its_own_cycle(store: Store) -> None:
+    for id_ in ("c1", *(f"c1{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")):
+        store.propose(cycle(id_), PLACEMENT.empty())
+    assert store.cycle("c1").id == "c1"
+
+
+def test_an_ambiguous_beginning_lists_the_candidates(store: Store) -> None:
+    for id_ in ("2026-ab", "2026-ac", "2027-a"):
+        store.propose(cycle(id_), PLACEMENT.empty())
+    with pytest.raises(Unknown, match=r"2026-ab, 2026-ac$"):
+        store.cycle("2026")
+
+
+@pytest.mark.parametrize("wrong", ["", "2028", "%", "2026-a_", "2026_", "2026-A", "-ab", "2026-ab ", "'"])
+def test_what_begins_no_cycle_is_unknown(store: Store, wrong: str) -> None:
+    store.propose(cycle("2026-ab"), PLACEMENT.empty())
+    with pytest.raises(Unknown, match="none"):
+        store.cycle(wrong)
+
+
+def test_cycles_come_newest_first(store: Store) -> None:
+    for id_, hours in (("b", 1), ("B", 1), ("c", 2), ("a", 0)):
+        store.propose(cycle(id_, NOW + hours * HOUR), PLACEMENT.empty())
+    assert [each.id for each in store.cycles()] == ["c", "b", "B", "a"]
+    assert [each.id for each in store.cycles(limit=2)] == ["c", "b"]
+
+
+def test_a_hundred_thousand_rows_come_back_in_order(store: Store) -> None:
+    rows = np.arange(100_000)
+    many = PLACEMENT.from_columns(
+        {"site": [f"s{row:06}.example.org" for row in rows], "node": [f"n{row}" for row in rows % 7]}
+    )
+    store.propose(cycle("c1"), many)
+    store.settle(cycle("c1"), many)
+    pd.testing.assert_frame_equal(store.placement()[1], many)

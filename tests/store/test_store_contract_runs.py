@@ -1,0 +1,141 @@
+"""What every store promises about runs and the one lease."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from flex.domain import Run, Stage
+from flex.errors import BadInput, Busy, Unknown
+from flex.ports import Store
+from flex.store import holder
+
+NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def run(id_: str, started: datetime = NOW, by: str = "") -> Run:
+    return Run(id_, by or holder(), started)
+
+
+def test_a_run_is_recorded_from_its_beginning_to_its_end(store: Store) -> None:
+    assert store.begin(run("r1"), HOUR, NOW) == ()
+    store.stage("r1", Stage("read", NOW))
+    store.stage("r1", Stage("plan", NOW + HOUR))
+    store.stage("r1", Stage("read", NOW, NOW + HOUR, "12 files"))
+    ended = replace(run("r1"), ended=NOW + HOUR, exit_code=0, cycle="c1", message="ok")
+    store.end(ended)
+    stages = (Stage("read", NOW, NOW + HOUR, "12 files"), Stage("plan", NOW + HOUR))
+    assert store.runs() == (replace(ended, stages=stages),)
+
+
+def test_while_a_run_lives_no_other_begins(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    with pytest.raises(Busy) as refused:
+        store.begin(run("r2"), HOUR, NOW + HOUR / 2)
+    assert "r1" in str(refused.value)
+    assert holder() in str(refused.value)
+    assert "2026-03-01 02:30:00" in str(refused.value)
+    assert "2026-03-01 03:30:00" in refused.value.advice
+    assert [each.id for each in store.runs()] == ["r1"]
+
+
+def test_after_a_run_has_ended_the_next_one_begins(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    store.end(replace(run("r1"), ended=NOW, exit_code=0))
+    assert store.begin(run("r2"), HOUR, NOW) == ()
+
+
+def test_an_expired_lease_is_taken_over_and_its_run_marked_interrupted(store: Store) -> None:
+    store.begin(run("r1", by="other.example.org:1:1"), HOUR, NOW)
+    store.stage("r1", Stage("read", NOW))
+    (ended,) = store.begin(run("r2"), HOUR, NOW + HOUR)
+    assert (ended.id, ended.exit_code, ended.ended) == ("r1", 143, NOW + HOUR)
+    assert "interrupted" in ended.message
+    assert ended.stages == (Stage("read", NOW),)
+    assert store.runs() == (run("r2"), ended)
+
+
+def test_a_holder_that_is_gone_from_this_host_does_not_keep_the_lease(store: Store) -> None:
+    host, pid, start = holder().rsplit(":", 2)
+    store.begin(run("r1", by=f"{host}:{pid}:{int(start) + 1}"), HOUR, NOW)
+    (ended,) = store.begin(run("r2"), HOUR, NOW)
+    assert ended.id == "r1"
+
+
+def test_a_holder_on_another_host_is_waited_for(store: Store) -> None:
+    store.begin(run("r1", by="other.example.org:1:1"), HOUR, NOW)
+    with pytest.raises(Busy, match=r"other\.example\.org"):
+        store.begin(run("r2"), HOUR, NOW)
+
+
+def test_a_beat_prolongs_the_lease(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    store.beat("r1", HOUR, NOW + HOUR / 2)
+    with pytest.raises(Busy):
+        store.begin(run("r2"), HOUR, NOW + HOUR)
+
+
+def test_a_beat_after_the_lease_was_lost_says_who_has_it(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    store.begin(run("r2"), HOUR, NOW + HOUR)
+    with pytest.raises(Busy, match="r2"):
+        store.beat("r1", HOUR, NOW + HOUR)
+
+
+def test_a_beat_after_the_lease_was_given_back_is_refused(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    store.end(replace(run("r1"), ended=NOW))
+    with pytest.raises(Busy, match="given back"):
+        store.beat("r1", HOUR, NOW)
+
+
+def test_a_run_that_lost_its_lease_does_not_give_away_the_other_ones(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    store.begin(run("r2", started=NOW + HOUR), HOUR, NOW + HOUR)
+    store.end(replace(run("r1"), ended=NOW + HOUR, exit_code=23))
+    with pytest.raises(Busy, match="r2"):
+        store.begin(run("r3"), HOUR, NOW + HOUR)
+    assert [each.exit_code for each in store.runs()] == [None, 23]
+
+
+def test_a_run_that_was_never_begun_is_unknown(store: Store) -> None:
+    with pytest.raises(Unknown):
+        store.stage("r1", Stage("read", NOW))
+    with pytest.raises(Unknown):
+        store.end(run("r1"))
+    with pytest.raises(Busy):
+        store.beat("r1", HOUR, NOW)
+    assert store.runs() == ()
+
+
+def test_a_run_begins_once(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    store.end(replace(run("r1"), ended=NOW))
+    with pytest.raises(BadInput, match="recorded already"):
+        store.begin(run("r1"), HOUR, NOW)
+    assert store.begin(run("r2"), HOUR, NOW) == ()
+
+
+def test_runs_come_newest_first(store: Store) -> None:
+    for number in range(3):
+        started = NOW + number * HOUR
+        store.begin(run(f"r{number}", started), HOUR, started)
+        store.end(replace(run(f"r{number}", started), ended=started))
+    assert [each.id for each in store.runs()] == ["r2", "r1", "r0"]
+    assert [each.id for each in store.runs(limit=1)] == ["r2"]
+
+
+def test_of_many_threads_exactly_one_takes_the_lease(store: Store) -> None:
+    def wins(number: int) -> bool:
+        try:
+            store.begin(run(f"r{number}"), HOUR, NOW)
+        except Busy:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(wins, range(12))) == 1
