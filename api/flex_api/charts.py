@@ -250,7 +250,7 @@ def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Sca
 
 
 def _point(spot: Spot, across: _Log, up: _Log) -> Point:
-    return Point(across(spot.x), 100 - up(spot.y), 3.0, spot.name if spot.marked else "", spot.marked)
+    return Point(across(spot.x), 100 - up(spot.y), 3.0, shown.short(spot.name) if spot.marked else "", spot.marked)
 
 
 CELLS = 24

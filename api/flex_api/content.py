@@ -196,7 +196,7 @@ def _sections(data: ReportData) -> Iterator[tuple[str, str]]:
 def verdict(data: ReportData) -> str:
     """How balanced the cluster will be, and how little had to move for it."""
     after = data.plan.after
-    worst = f"worst node {shown.plain(after.worst_node, shown.NAME)} is" if after.worst_node else "the worst node is"
+    worst = f"worst node {shown.short(after.worst_node)} is" if after.worst_node else "the worst node is"
     away = f"{worst} {words.share(after.worst_ratio)} off its fair share (aim {words.share(data.tolerance)})"
     inside = after.worst_ratio <= data.tolerance + charts.ROUNDING
     return f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. {_movement(data.plan)}"
@@ -252,7 +252,7 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
         yield Notice("Over a limit", _said_of_breach(breach))
     if plan.breaches and plan.state == "proposed":
         forced = " ".join(f"--force {breach.rule}" for breach in plan.breaches)
-        yield Notice("Waits for a yes", f"to apply it all the same: flex apply {plan.id} {forced}")
+        yield Notice("Waits for a yes", f"to apply it all the same: flex apply {shown.short(plan.id)} {forced}")
     for each in plan.verdicts:
         if not each.agrees:
             yield Notice("Disagrees", _said_of_verdict(each))
@@ -273,7 +273,7 @@ def _quantity(rule: str, value: float) -> str:
 
 
 def _said_of_verdict(row: VerdictRow) -> str:
-    return f"{row.server}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
+    return f"{shown.short(row.server)}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
 
 
 def _figures(data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]) -> Figures:
@@ -347,10 +347,7 @@ def _scatter(data: ReportData) -> Scatter | None:
     rows = data.sites.items
     nodes = max(len(data.plan.after.nodes), 1)
     share = sum(row.working_set_bytes for row in rows) / nodes, sum(row.access_bytes for row in rows) / nodes
-    spots = [
-        Spot(shown.plain(row.site, shown.NAME), row.working_set_bytes, row.access_bytes, row.site in moved)
-        for row in rows
-    ]
+    spots = [Spot(row.site, row.working_set_bytes, row.access_bytes, row.site in moved) for row in rows]
     return charts.scatter("Sites by working set and access rate", spots, share)
 
 
@@ -378,7 +375,7 @@ def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:
     for zone in plan.zones[:MOST_ZONES]:
         lines = tuple(zone.changes[:room])
         room -= len(lines)
-        found.append(ZoneLines(shown.plain(zone.zone, shown.NAME), lines, len(zone.changes), tuple(zone.foreign)))
+        found.append(ZoneLines(shown.short(zone.zone), lines, len(zone.changes), tuple(zone.foreign)))
     return tuple(found)
 
 

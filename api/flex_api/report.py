@@ -71,12 +71,14 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("flex_api"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=shown.anything,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
         "name": shown.name,
         "sentence": shown.sentence,
+        "short": shown.short,
         "size": words.size,
         "share": words.share,
         "signed": words.signed,

@@ -11,6 +11,7 @@ from markupsafe import Markup
 NAME = 60
 SENTENCE = 240
 TITLE = 300
+ANYTHING = 2_000
 
 
 def name(text: str) -> Markup:
@@ -20,6 +21,18 @@ def name(text: str) -> Markup:
 
 def sentence(text: str) -> Markup:
     return _isolated(text, SENTENCE)
+
+
+def short(text: str) -> str:
+    """A name where no markup can stand: in a title, an attribute or a command."""
+    return plain(text, NAME)
+
+
+def anything(value: object) -> object:
+    """The last guard before the page: no text goes through as it came unless it was made fit above."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return plain(value, ANYTHING)
 
 
 def plain(text: str, most: int) -> str:
@@ -39,4 +52,6 @@ def _isolated(text: str, most: int) -> Markup:
 
 def _visible(text: str) -> str:
     """Controls, halves of surrogate pairs and marks that turn the direction of text become a sign one can see."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
