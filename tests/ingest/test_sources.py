@@ -25,7 +25,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
     "gzip": gzip.compress,
     "bzip2": bz2.compress,
-    "xz": lzma.compress,
+    "xz": lambda text: lzma.compress(text, preset=0),
     "zstd": zstandard.compress,
 }
 # A text that does not pack to nothing, longer than what is read at once.
