@@ -7,6 +7,7 @@ stretches and its text does not. Vertical ones are pixels. Nothing here is marku
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ class Bars:
     ticks: tuple[Tick, ...]
     band: tuple[float, float] | None = None
     aim: float | None = None
+    row: int = ROW
 
     @property
     def left(self) -> int:
@@ -68,7 +70,7 @@ class Bars:
 
     @property
     def height(self) -> int:
-        return ROW * len(self.bars)
+        return self.row * len(self.bars)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,37 +155,35 @@ class Columns:
     desc: str
     columns: tuple[Column, ...]
     ticks: tuple[Tick, ...]
-    band: tuple[float, float] | None = None
     height: int = COLUMN_HEIGHT
 
 
-BINS = (0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, math.inf)
+# The first and the last hold whatever is beyond them.
+BINS = tuple(edge / 100 for edge in range(80, 125, 5))
 
 
-def distribution(title: str, rows: Sequence[Load]) -> Columns:
+def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
     """How many nodes are how far from their fair share, for clusters too large to draw each node."""
-    after = _binned(row.after for row in rows)
-    before = _binned(row.before for row in rows if row.before is not None)
-    most = max([1, *after, *before])
-    width = 100 / len(after)
+    after, before = _binned(row.after for row in rows), _binned(row.before for row in rows if row.before is not None)
+    most, width = max([1, *after, *before]), 100 / (len(BINS) + 1)
     columns = tuple(
         Column(
-            at * width,
-            width,
-            count / most * COLUMN_HEIGHT,
-            before[at] / most * COLUMN_HEIGHT,
-            f"{count:,}" if count else "",
+            at=at * width,
+            width=width,
+            value=count / most * COLUMN_HEIGHT,
+            before=before[at] / most * COLUMN_HEIGHT,
+            text=f"{count:,}" if count else "",
         )
         for at, count in enumerate(after)
     )
-    ticks = tuple(Tick(at * width, f"{edge * 100:.0f}") for at, edge in enumerate(BINS) if edge in (0.5, 0.8, 1.0, 1.2))
-    return Columns(title, f"Nodes by load: {sum(after):,} in all, {after[6] + after[7]:,} within 5 %.", columns, ticks)
+    ticks = tuple(Tick((at + 1) * width, f"{edge * 100:.0f}") for at, edge in enumerate(BINS) if at % 2 == 0)
+    return Columns(title, _said_of_loads(rows, tolerance), columns, ticks)
 
 
 def _binned(values: Iterable[float]) -> list[int]:
-    counts = [0] * (len(BINS) - 1)
+    counts = [0] * (len(BINS) + 1)
     for value in values:
-        counts[next(at for at, edge in enumerate(BINS[1:]) if value < edge)] += 1
+        counts[bisect_right(BINS, value)] += 1
     return counts
 
 

@@ -284,7 +284,7 @@ def _figures(data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[Fo
     rates = [(row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}") for row in forecasts]
     return Figures(
         balance=tuple(charts.loads(title, each, data.tolerance, most) for title, each in rows),
-        spread=tuple(charts.distribution(title, each) for title, each in rows) if many else (),
+        spread=tuple(charts.distribution(title, each, data.tolerance) for title, each in rows) if many else (),
         misses=charts.quantities("Share of requests read from disk", misses, strong="after"),
         rates=charts.quantities("Requests a second the cluster can serve", rates, strong="after"),
         nights=charts.strip(

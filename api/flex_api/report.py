@@ -21,7 +21,7 @@ from flex_api.content import ReportData, content, fair_shares
 __all__ = ["ReportData", "fair_shares", "html", "page", "write"]
 
 # A page holds this many rows of a kind, and says how many more there are.
-MOST = {"moves": 200, "nodes": 300, "zones": 20, "notices": 30, "verdicts": 50, "wrong": 5, "foreign": 50, "story": 200}
+MOST = {"moves": 200, "nodes": 300, "zones": 20, "notices": 12, "verdicts": 50, "wrong": 5, "foreign": 50, "story": 200}
 
 
 def html(data: ReportData) -> str:

@@ -1,0 +1,53 @@
+"""Everything the report of a plan shows, brought together from the settings and the store. Nothing is decided here."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from flex.domain import Cycle
+from flex.ports import Store
+from flex_api import present, wiring
+from flex_api.content import NIGHTS, ReportData, fair_shares
+from flex_api.schemas import SitesOutput, StageRow
+from flex_api.settings import Settings
+
+
+def gather(settings: Settings, store: Store, cycle: Cycle, made: datetime) -> ReportData:
+    """What is known of the cycle now. `made` is when somebody asked."""
+    earlier = [one for one in store.cycles(10 * NIGHTS) if one.id != cycle.id and one.created <= cycle.created]
+    return ReportData(
+        cluster=settings.cluster.name,
+        made=made,
+        tolerance=settings.solver.tolerance,
+        plan=present.plan_output(cycle),
+        earlier=tuple(present.plans_output(earlier[:NIGHTS]).items),
+        sites=_sites(store, cycle),
+        lines=_lines(store, cycle),
+        stages=_stages(store, cycle),
+        fair=fair_shares(wiring.nodes(settings, store)),
+    )
+
+
+def _sites(store: Store, cycle: Cycle) -> SitesOutput | None:
+    found = store.profiles()
+    if found is None:
+        return None
+    period, profiles, _ = found
+    return present.sites_output(profiles, store.placement_of(cycle.id), store.pins(), (period.start, period.end))
+
+
+def _lines(store: Store, cycle: Cycle) -> dict[str, int]:
+    """Log lines by class of everything that was read with accesses of the cycle's period in it."""
+    total: dict[str, int] = {}
+    for segment in store.segments(cycle.period.first_day, cycle.period.last_day):
+        for name, number in segment.lines:
+            total[name] = total.get(name, 0) + number
+    return total
+
+
+def _stages(store: Store, cycle: Cycle) -> tuple[StageRow, ...]:
+    """Those of the run that made the plan: its stages name what came out of them."""
+    for run in store.runs():
+        if cycle.id in (run.cycle, *(stage.outcome for stage in run.stages)):
+            return tuple(present.run_row(run).stages)
+    return ()
