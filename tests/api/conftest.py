@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -131,15 +132,26 @@ def key() -> Key:
     return make_key("flex-update")
 
 
+@contextmanager
+def passable() -> Iterator[Path]:
+    """A folder that other users can pass through. Run by root, a private name server is another user; and every
+    other pytest that starts meanwhile closes the folder that all of them share.
+    """
+    with tempfile.TemporaryDirectory(prefix="flex-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        yield folder
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    with passable() as folder:
+        yield folder
+
+
 @pytest.fixture(scope="session")
-def named(tmp_path_factory: pytest.TempPathFactory, key: Key) -> Iterator[PrivateNamed]:
-    folder = tmp_path_factory.mktemp("named")
-    for parent in (folder, *folder.parents):
-        # Run by root, the name server is another user, who must be able to pass through.
-        if parent.name.startswith("pytest-") and os.geteuid() == 0:
-            parent.chmod(0o711)
-    folder.chmod(0o711)
-    with PrivateNamed(folder / "data", ZONES, key) as server:
+def named(key: Key) -> Iterator[PrivateNamed]:
+    with passable() as folder, PrivateNamed(folder / "data", ZONES, key) as server:
         yield server
 
 

@@ -1,0 +1,73 @@
+"""The demo is the whole loop on a cluster of its own; two at once do not disturb each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.real
+
+
+def start(folder: Path, home: Path) -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-c",
+        "from flex_api.cli import main; main()",
+        "-o",
+        "json",
+        "demo",
+        "--dir",
+        str(folder),
+    ]
+    environment = {**os.environ, "HOME": str(home), "TMPDIR": str(home)}
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home, env=environment
+    )
+
+
+def test_two_demos_at_once_both_work_and_touch_nothing_else(open_folder: Path) -> None:
+    home = open_folder / "home"
+    home.mkdir()
+    folders = [open_folder / "one", open_folder / "two"]
+    processes = [start(folder, home) for folder in folders]
+    for folder, process in zip(folders, processes, strict=True):
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        look_over(json.loads(out), folder)
+    assert list(home.iterdir()) == []
+
+
+def look_over(said: Any, folder: Path) -> None:
+    """Any: what JSON holds."""
+    first, second = said["nights"]
+    assert first["plan"]["sites"] == 100
+    moved = {move["site"] for move in second["plan"]["moves"]}
+    # A handful where a partition from scratch moves most.
+    assert 0 < len(moved) <= 10
+    assert second["plan"]["moves_from_scratch"] > 50
+    assert second["plan"]["after"]["worst_ratio"] < second["plan"]["before"]["worst_ratio"]
+    miss = {forecast["policy"]: forecast["miss_ratio"] for forecast in second["plan"]["forecasts"]}
+    assert miss["after"] < miss["round robin"] / 2
+    for night in said["nights"]:
+        assert night["plan"]["state"] == "applied"
+        assert all(verdict["agrees"] for verdict in night["plan"]["verdicts"])
+        assert night["lines"]["malformed"] > 0
+    assert Path(said["report"]).parent.parent == folder
+    page = Path(said["report"]).read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert str(second["plan"]["moves_from_scratch"]) in page
+
+
+def test_a_demo_never_writes_into_a_folder_in_use(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine", encoding="utf-8")
+    process = start(tmp_path, tmp_path)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "there is something in it" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
