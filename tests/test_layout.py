@@ -21,6 +21,7 @@ import pytest
 
 from flex import errors
 from flex.errors import FlexError
+from flex_api.cli import EXIT_CODES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {
@@ -168,6 +169,13 @@ def test_every_error_ends_the_program_with_the_documented_code() -> None:
         if name != "FlexError"
     }
     assert {name: classes[name].exit_code for name in documented} == documented
+
+
+def test_every_exit_code_is_explained_where_people_look() -> None:
+    codes = {str(error.exit_code) for error in error_classes().values()}
+    readme = set(re.findall(r"^\| ([\d, ]+) \|", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert codes - readme == set()
+    assert codes - set(re.findall(r"\b\d+\b", EXIT_CODES)) == set()
 
 
 def test_no_file_names_a_package_index_or_a_path_of_one_machine() -> None:
