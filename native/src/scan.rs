@@ -210,14 +210,17 @@ impl Scan {
     }
 
     fn site(&mut self, vhost: &[u8]) -> usize {
-        let vhost = if self.fixed.is_some() { b"" } else { vhost };
+        if let Some(fixed) = &self.fixed {
+            if self.sites.is_empty() {
+                self.sites.push(fixed.clone());
+            }
+            return 0;
+        }
         if let Some(site) = self.vhosts.get(vhost) {
             return *site;
         }
-        let name = self.fixed.clone().unwrap_or_else(|| {
-            let name = site_name(vhost);
-            self.aliases.get(&name).cloned().unwrap_or(name)
-        });
+        let name = site_name(vhost);
+        let name = self.aliases.get(&name).cloned().unwrap_or(name);
         let site = *self.site_numbers.entry_ref(&name).or_insert(self.sites.len());
         if site == self.sites.len() {
             self.sites.push(name);
