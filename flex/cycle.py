@@ -304,10 +304,10 @@ def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Fact
 def _notes(quality: Proven, outside: Sequence[str], plans: Sequence[Plan]) -> tuple[str, ...]:
     notes = [quality.note] if quality.note else []
     if outside:
-        notes.append(f"{len(outside)} sites lie in no zone of the settings, so DNS does not follow: {_some(outside)}")
+        notes.append(f"in no zone of the settings, so DNS does not follow: {_some(outside)}")
     foreign = [name for one in plans for name in one.foreign]
     if foreign:
-        notes.append(f"{len(foreign)} names are not ours and were left alone: {_some(foreign)}")
+        notes.append(f"not ours, so left alone: {_some(foreign)}")
     return tuple(notes)
 
 

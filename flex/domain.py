@@ -157,7 +157,7 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class NodeLoad:
-    """What a placement asks of one node, in units where a fair share is 100."""
+    """What a placement asks of one node, in units where the fair share of a mean node is 100."""
 
     node: str
     access: float

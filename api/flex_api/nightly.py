@@ -45,23 +45,37 @@ class Night:
     waiting: str = ""
 
 
+@dataclass(slots=True)
+class Lease:
+    """A run while it lasts; what it comes to is written into it on the way."""
+
+    run: Run
+
+    def concerns(self, cycle: Cycle) -> None:
+        self.run = replace(self.run, cycle=cycle.id)
+
+    def ends(self, exit_code: int, message: str) -> None:
+        self.run = replace(self.run, exit_code=exit_code, message=message)
+
+
 @contextmanager
-def lease(world: World, purpose: str) -> Iterator[Run]:
+def lease(world: World, purpose: str) -> Iterator[Lease]:
     """Hold the cluster's lease for a step, recorded as a run. Finishes first what a killed run left half-applied."""
     started = world.clock()
     run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
     for lost in world.store.begin(run, LEASE, started):
         world.say(f"The run of {words.when(lost.started)} was interrupted; its work is taken up where it ended.")
-    outcome = replace(run, exit_code=1, message=f"{purpose}: interrupted")
+    held = Lease(run)
+    held.ends(1, f"{purpose}: interrupted")
     try:
         _finish_applying(world)
-        yield run
-        outcome = replace(run, exit_code=0)
+        yield held
+        held.ends(0, purpose)
     except FlexError as error:
-        outcome = replace(run, exit_code=error.exit_code, message=f"{purpose}: {error}")
+        held.ends(error.exit_code, f"{purpose}: {error}")
         raise
     finally:
-        world.store.end(replace(outcome, ended=world.clock()))
+        world.store.end(replace(held.run, ended=world.clock()))
 
 
 def _finish_applying(world: World) -> None:
@@ -81,17 +95,18 @@ def _finish_applying(world: World) -> None:
 
 def run(world: World) -> Night:
     """The whole night. Raises what stopped it; everything before that is kept."""
-    with lease(world, "nightly") as record:
-        step = _Steps(world, record)
+    with lease(world, "nightly") as held:
+        step = _Steps(world, held.run)
         files = step("ingest", lambda: ingest(world), _said_of_files)
         step("profile", lambda: learn(world), str)
         made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
+        held.concerns(made.cycle)
         waiting = _waits(world, made.cycle)
         if waiting:
             world.say(waiting)
-            return Night(record, files, made.cycle, waiting)
+            return Night(held.run, files, made.cycle, waiting)
         applied = step("apply and verify", lambda: _carry_out(world, made.cycle), lambda cycle: cycle.state)
-        return Night(record, files, applied)
+        return Night(held.run, files, applied)
 
 
 @dataclass(frozen=True, slots=True)

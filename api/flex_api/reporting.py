@@ -1,4 +1,4 @@
-"""Gathers what a report shows and writes it where reports go."""
+"""Writes reports where reports go, and sums up what was read."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flex.domain import Cycle
-from flex_api import present
-from flex_api.report import ReportData
+from flex_api.gather import gather
 from flex_api.report import write as write_html
-from flex_api.schemas import SitesOutput
 from flex_api.wiring import World
 from flex_logs_ingest.read import FileReport
 
-EARLIER = 14
 
-
-def write(world: World, cycle: Cycle, files: Sequence[FileReport] = (), to: Path | None = None) -> Path:
+def write(world: World, cycle: Cycle, to: Path | None = None) -> Path:
     """One HTML file for the cycle; `latest.html` beside it is the newest one."""
-    content = data(world, cycle, files)
+    content = gather(world.settings, world.store, cycle, world.clock())
     if to is not None:
         write_html(content, to)
         return to
@@ -28,19 +24,6 @@ def write(world: World, cycle: Cycle, files: Sequence[FileReport] = (), to: Path
     return path
 
 
-def data(world: World, cycle: Cycle, files: Sequence[FileReport] = ()) -> ReportData:
-    earlier = [one for one in world.store.cycles(EARLIER + 1) if one.id != cycle.id and one.created <= cycle.created]
-    return ReportData(
-        cluster=world.settings.cluster.name,
-        made=world.clock(),
-        tolerance=world.settings.solver.tolerance,
-        plan=present.plan_output(cycle),
-        earlier=tuple(present.plans_output(earlier[:EARLIER]).items),
-        sites=_sites(world, cycle),
-        lines=lines(files),
-    )
-
-
 def lines(files: Sequence[FileReport]) -> dict[str, int]:
     """New lines by class, over all files."""
     total: dict[str, int] = {}
@@ -48,13 +31,3 @@ def lines(files: Sequence[FileReport]) -> dict[str, int]:
         for name, number in file.lines:
             total[name] = total.get(name, 0) + number
     return total
-
-
-def _sites(world: World, cycle: Cycle) -> SitesOutput | None:
-    found = world.store.profiles()
-    if found is None:
-        return None
-    period, profiles, _ = found
-    return present.sites_output(
-        profiles, world.store.placement_of(cycle.id), world.store.pins(), (period.start, period.end)
-    )

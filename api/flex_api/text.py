@@ -74,8 +74,8 @@ def moved(output: PlanOutput) -> str:
         return f"{words.count(output.sites, 'site')} placed for the first time"
     sites = len({move.site for move in output.moves})
     proof = "proven least" if output.proven_least else f"at least {output.moves_at_least} must"
-    scratch = f"a partition from scratch would move {output.moves_from_scratch}"
-    return f"{sites} of {words.count(output.sites, 'site')} move ({proof}; {scratch})"
+    scratch = f"a partition from scratch would move {output.moves_from_scratch:,}"
+    return f"{sites:,} of {words.count(output.sites, 'site')} move ({proof}; {scratch})"
 
 
 def moves(rows: Sequence[MoveRow]) -> Table:

@@ -100,9 +100,10 @@ def plan(ctx: typer.Context, as_of: AsOf = None, detailed_exitcode: Detailed = F
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
-    with opened(found, as_of) as here, nightly.lease(here, "plan"):
+    with opened(found, as_of) as here, nightly.lease(here, "plan") as held:
         nightly.learn(here)
         cycle = nightly.propose(here).cycle
+        held.concerns(cycle)
     _show(found, cycle, diff=diff)
     if detailed_exitcode and (cycle.changes or cycle.moves):
         raise typer.Exit(10)
@@ -164,9 +165,10 @@ def apply(
         if resume:
             _resume(found, here)
             return
-        cycle_id = _wanted(here, plan_id).id
-        with nightly.lease(here, f"apply {cycle_id}"):
-            cycle = nightly.apply(here, cycle_id, force=force or [], checksum=checksum)
+        wanted = _wanted(here, plan_id)
+        with nightly.lease(here, "apply") as held:
+            held.concerns(wanted)
+            cycle = nightly.apply(here, wanted.id, force=force or [], checksum=checksum)
     _show(found, cycle)
 
 
@@ -199,8 +201,9 @@ def rollback(
 ) -> None:
     """Go back to an earlier partition: an ordinary plan under the same guards."""
     found = context(ctx)
-    with opened(found, as_of) as here, nightly.lease(here, "rollback"):
+    with opened(found, as_of) as here, nightly.lease(here, "rollback") as held:
         cycle = nightly.go_back(here, to or _one_before(here)).cycle
+        held.concerns(cycle)
         if not dry_run:
             cycle = nightly.apply(here, cycle.id, force=force or [])
     _show(found, cycle, diff=dry_run)
@@ -235,7 +238,7 @@ def run(ctx: typer.Context, as_of: AsOf = None) -> None:
     found = context(ctx)
     with opened(found, as_of) as here:
         night = nightly.run(here)
-        path = reporting.write(here, night.cycle, night.files)
+        path = reporting.write(here, night.cycle)
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
     output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(path))
     found.show(output, lambda console: text.plan(console, present.plan_output(night.cycle)))
@@ -252,7 +255,7 @@ def report(
     """Write the report of a plan as one HTML file that opens anywhere."""
     found = context(ctx)
     with opened(found) as here:
-        path = reporting.write(here, _wanted(here, plan_id), (), to)
+        path = reporting.write(here, _wanted(here, plan_id), to)
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path), markup=False))
 
 
