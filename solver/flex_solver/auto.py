@@ -1,11 +1,12 @@
 """The proven fewest moves where the cluster is small enough for that, the local search elsewhere.
 
 In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have searched,
-and the nearer to the band is taken, then the one with fewer moves.
+and the one is taken that is nearer to the band for fewer moves.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -31,8 +32,12 @@ def place(problem: Problem, budget: Budget) -> Solution:
     return min(found, other, key=lambda solution: _merit(problem, solution.rows))
 
 
-def _merit(problem: Problem, rows: Ints) -> tuple[float, float, int, int]:
-    """Less is better. Distances are rounded, so that what a sum of floats is off by decides nothing."""
-    outside = max(0.0, worst(problem, rows) - problem.tolerance)
-    moves, cold = len(score.moved(problem, rows)), score.cold_bytes(problem, rows)
-    return round(outside, 6), round(total_off(problem, rows), 6), moves, cold
+def _merit(problem: Problem, rows: Ints) -> tuple[int, float, int]:
+    """Less is better: the worst node in tenths of the tolerance, then what is outside the band, a move as dear as that.
+
+    Both searches weigh so; distances are rounded, so that what a sum of floats is off by decides nothing.
+    """
+    outside = max(0.0, worst(problem, rows) - problem.tolerance - score.ROUNDING)
+    price = problem.tolerance * len(score.moved(problem, rows))
+    tenths = math.ceil(round(outside / problem.tolerance * 10, 3))
+    return tenths, round(total_off(problem, rows) + price, 6), score.cold_bytes(problem, rows)

@@ -2,7 +2,7 @@
 
 In goes a Problem; out comes, of all balanced placements, the one with the fewest moved rows, of those the one with
 the fewest cold bytes, and of those always the same one. Where no placement is balanced, the worst node is brought as
-near to the band as it can be, then all nodes together, and only then are moves counted.
+near to the band as it can be, and the other nodes too, as long as each move brings enough load back for it.
 
 Sites without load stay out of the program: they move only when their node is closed.
 """
@@ -36,11 +36,12 @@ class _Answer:
     note: str = ""
 
 
-def place(problem: Problem, budget: Budget) -> Solution:
+def place(problem: Problem, budget: Budget, *, highs: bool = ilp.HAVE_HIGHS) -> Solution:
+    """The budget's steps mean nothing here: the search ends with a proof, or with the seconds."""
     until = time.monotonic() + budget.seconds
     loaded, silent = (np.flatnonzero(problem.load.any(axis=1) == asks) for asks in (True, False))
     try:
-        found = _search(problem, loaded, lambda: max(0.0, until - time.monotonic()))
+        found = _search(problem, loaded, lambda: max(0.0, until - time.monotonic()), highs)
     except ilp.NoAnswer as error:
         found = _Answer(repair(problem, loaded, problem.old[:0]), None, f"no exact answer: {error}")
     rows = np.concatenate([found.rows, repair(problem, silent, found.rows)])
@@ -48,14 +49,16 @@ def place(problem: Problem, budget: Budget) -> Solution:
     return answer(problem, rows, "exact", least=None if found.bound is None else found.bound + forced, note=found.note)
 
 
-def _search(problem: Problem, sites: Ints, left: Clock) -> _Answer:
+def _search(problem: Problem, sites: Ints, left: Clock, highs: bool) -> _Answer:
+    if not len(sites):
+        return _Answer(problem.old[:0], 0)
     of_kind = ilp.kinds(problem, sites.tolist())
-    program = ilp.Program(problem, of_kind, relaxed=False)
+    program = ilp.Program(problem, of_kind, relaxed=False, highs=highs)
     try:
         found = program.minimise(program.moves(), left())
     except ilp.Impossible:
         forced = int(bound.wishes(problem)[sites].sum())
-        rows, note = _best_effort(problem, of_kind, left)
+        rows, note = _best_effort(problem, of_kind, left, highs)
         return _Answer(rows, forced, note)
     settled = _settle(program, found, left)
     rows = program.rows(settled)
@@ -65,14 +68,18 @@ def _search(problem: Problem, sites: Ints, left: Clock) -> _Answer:
     return _Answer(rows, len(score.moved(problem, rows)), note)
 
 
-def _best_effort(problem: Problem, of_kind: tuple[ilp.Kind, ...], left: Clock) -> tuple[Ints, str]:
-    """As near to the band as can be: the worst node first, then all together, each with a share of the time."""
-    program = ilp.Program(problem, of_kind, relaxed=True)
-    found = program.minimise(program.worst(), left() / 3, whole=False)
-    note = "no placement is balanced" + ("" if found.best else ", and time ran out before the nearest was found")
-    found = _next(program, program.total_off(), left() / 3, found, whole=False)
-    found = _next(program, program.moves(), left() / 3, found)
-    return program.rows(_settle(program, found, left)), note
+def _best_effort(problem: Problem, of_kind: tuple[ilp.Kind, ...], left: Clock, highs: bool) -> tuple[Ints, str]:
+    """The worst node as near to the band as can be, to a tenth of the tolerance.
+
+    Then all nodes, where a move is worth it that brings a tolerance's worth of load back into the band: to bring
+    down the last bit would take a new partition, and still not be balanced.
+    """
+    band = problem.tolerance * ilp.SHARE
+    program = ilp.Program(problem, of_kind, relaxed=True, highs=highs)
+    nearest = program.minimise(program.worst(), left() / 2, within=band / 20)
+    found = _next(program, program.outside(price=band), left(), nearest, within=band)
+    note = "no placement is balanced" + ("" if nearest.best else ", and time ran out before the nearest was found")
+    return program.rows(found), note
 
 
 def _settle(program: ilp.Program, found: ilp.Found, left: Clock) -> ilp.Found:
@@ -84,9 +91,11 @@ def _settle(program: ilp.Program, found: ilp.Found, left: Clock) -> ilp.Found:
     return _next(program, program.any_order(), left(), found)
 
 
-def _next(program: ilp.Program, cost: ilp.Cost, seconds: float, found: ilp.Found, *, whole: bool = True) -> ilp.Found:
+def _next(
+    program: ilp.Program, cost: ilp.Cost, seconds: float, found: ilp.Found, *, within: float | None = None
+) -> ilp.Found:
     """The answer so far stands where time runs out on a better one."""
     try:
-        return program.minimise(cost, seconds, whole=whole)
+        return program.minimise(cost, seconds, within=within)
     except (ilp.NoAnswer, ilp.Impossible):
         return replace(found, best=False)

@@ -85,7 +85,8 @@ def kinds(problem: Problem, sites: Iterable[int]) -> tuple[Kind, ...]:
 class Program:
     """Variables and rules of one Problem; `relaxed` lets nodes leave the band, at a cost that can be brought down."""
 
-    def __init__(self, problem: Problem, of_kind: tuple[Kind, ...], *, relaxed: bool) -> None:
+    def __init__(self, problem: Problem, of_kind: tuple[Kind, ...], *, relaxed: bool, highs: bool) -> None:
+        self._highs = highs
         self._problem = problem
         self._kinds = of_kind
         self._nodes: list[int] = np.flatnonzero(problem.open).tolist()
@@ -109,9 +110,9 @@ class Program:
         """The largest distance outside the band, in units of SHARE."""
         return _sum([(self._worst, 1)])
 
-    def total_off(self) -> Cost:
-        """All distances outside the band together."""
-        return _sum((off, 1) for off in self._off)
+    def outside(self, price: float) -> Cost:
+        """All distances outside the band together, each move counting as if it put so much outside."""
+        return _sum((off, 1) for off in self._off) + _sum((self._count[k, n], price) for k, n in self._new())
 
     def moves(self) -> Cost:
         return _sum((self._count[k, n], 1) for k, n in self._new())
@@ -125,18 +126,20 @@ class Program:
         """A cost that no two placements are likely to share, the same in every run: it settles what else is equal."""
         return _sum((self._count[k, n], _weight(self._kinds[k].sites[0], n)) for k, n in self._count)
 
-    def minimise(self, cost: Cost, seconds: float, *, whole: bool = True) -> Found:
+    def minimise(self, cost: Cost, seconds: float, *, within: float | None = None) -> Found:
         """The cheapest counts, and the promise that later answers cost no more.
 
+        Costs are whole numbers, and met exactly, unless `within` says how far from the least is near enough.
         Raises Impossible when there is nothing to find, NoAnswer when nothing was found in time.
         """
         self._model.setObjective(cost)
-        best = _run(self._model, seconds, self._hint, gap=0.5 if whole else 1e-4 * SHARE)
+        gap = 0.5 if within is None else within
+        best = _run(self._model, _Hinted(self._hint, seconds, gap) if self._highs else _cbc(seconds, gap))
         found = Found({at: round(variable.value() or 0.0) for at, variable in self._count.items()}, best)
         self._check(found)
         self._hint = {variable.name: variable.value() or 0.0 for variable in self._model.variables()}
         if cost:
-            self._model += cost <= (round(cost.value()) if whole else cost.value() + 1e-6 * SHARE)
+            self._model += cost <= (round(cost.value()) if within is None else cost.value() + within)
         return found
 
     def open_choices(self, found: Found) -> int:
@@ -210,16 +213,16 @@ def _weight(site: int, node: int) -> int:
     return (mixed ^ mixed >> 31) % 2**16
 
 
-def _run(model: Any, seconds: float, hint: Mapping[str, float] | None, *, gap: float) -> bool:
+def _run(model: Any, solver: Any) -> bool:
     """Whether the answer found is proven to be the best."""
     try:
-        model.solve(_Hinted(hint, seconds, gap) if HAVE_HIGHS else _cbc(seconds, gap))
+        model.solve(solver)
     except pulp.PulpSolverError as error:
         raise NoAnswer(str(error)) from error
     if model.status in (pulp.LpStatusInfeasible, pulp.LpStatusUndefined):
         raise Impossible
     if model.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
-        raise NoAnswer(f"nothing was found in {seconds:.0f} s")
+        raise NoAnswer(f"nothing was found in {solver.timeLimit:.0f} s")
     return bool(model.sol_status == pulp.LpSolutionOptimal)
 
 
@@ -239,6 +242,7 @@ class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
 
         if self._hint is not None:
             start = highspy.HighsSolution()
-            start.col_value = [self._hint[variable.name] for variable in lp.variables()]
+            # Where nothing costs anything, PuLP adds a variable of its own.
+            start.col_value = [self._hint.get(variable.name, 0.0) for variable in lp.variables()]
             lp.solverModel.setSolution(start)
         super().callSolver(lp)
