@@ -137,10 +137,16 @@ def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table])
 
 
 def _sums(keys: list[str], sums: Mapping[str, str], tables: Sequence[pa.Table]) -> pa.Table:
-    grouped = pa.concat_tables(tables).group_by(keys).aggregate(list(sums.items()))
-    return grouped.rename_columns(
-        [name.removesuffix(f"_{sums.get(name.rpartition('_')[0])}") for name in grouped.column_names]
-    )
+    whole = pa.concat_tables(tables).combine_chunks()
+    for number, name in enumerate(keys):
+        # Arrow adds up under numbers five times as fast as under names.
+        if pa.types.is_large_string(whole.schema.field(name).type):
+            whole = whole.set_column(number, name, whole[name].dictionary_encode())
+    grouped = whole.group_by(keys).aggregate(list(sums.items()))
+    plain = [
+        field.with_type(pa.large_string()) if pa.types.is_dictionary(field.type) else field for field in grouped.schema
+    ]
+    return grouped.cast(pa.schema(plain)).rename_columns([*keys, *sums])
 
 
 def _frame(table: pa.Table | None, schema: Schema) -> pd.DataFrame:

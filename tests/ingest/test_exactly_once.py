@@ -217,11 +217,11 @@ with open_store(url) as store:
 def test_what_kill_9_interrupts_is_neither_lost_nor_counted_twice(
     logs: Path, line: Line, source: Source, counts: Path, tmp_path: Path
 ) -> None:
-    for log in range(30):
-        (logs / f"{log}.log").write_bytes(b"".join(line(f"/{log}/{i}", NOON + log) for i in range(100)))
     url = f"sqlite:///{tmp_path}/flex.db"
     migrate.upgrade(url)
     for dots in (1, 4, 9):
+        for log in range(10):
+            (logs / f"{dots}.{log}.log").write_bytes(b"".join(line(f"/{dots}/{log}/{i}") for i in range(100)))
         command = [sys.executable, "-c", READER, f"{logs}/*", url, str(counts)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as reader:
             assert reader.stdout

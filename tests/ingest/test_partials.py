@@ -47,16 +47,17 @@ class Access:
         return f"{self.site}:443 192.0.2.1 - - [{at}] {request}\n".encode()
 
 
+EDGES = st.sampled_from([0, 2 * DAY - 60, 2 * DAY])
 ACCESSES = st.builds(
     Access,
     site=st.sampled_from(["a.example", "b.example"]),
-    target=st.integers(0, 30).map("/{}".format),
-    time=st.integers(-DAY, 3 * DAY).map(lambda seconds: MIDNIGHT + seconds),
+    target=st.integers(0, 12).map("/{}".format),
+    time=(st.integers(-DAY, 3 * DAY) | EDGES).map(lambda seconds: MIDNIGHT + seconds),
     sent=st.integers(0, 10_000),
     status=st.sampled_from([200, 200, 206, 304, 404, 500]),
 )
 # Logs that are there one after the other, with a run after each of them.
-LOGS = st.lists(st.lists(ACCESSES, max_size=40), min_size=1, max_size=4)
+LOGS = st.lists(st.lists(ACCESSES, max_size=4) | st.lists(ACCESSES, min_size=15, max_size=30), min_size=1, max_size=4)
 
 
 def period(days: int = 2, first: int = 0) -> Period:
@@ -127,9 +128,9 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
 
 
 @settings(max_examples=30)
-@given(LOGS.map(distinct), st.integers(1, 40))
-def test_the_sample_has_every_access_to_the_targets_it_has(logs: list[list[Access]], limit: int) -> None:
-    with counted(logs, sample_limit=limit) as (store, directory):
+@given(LOGS.map(distinct), st.integers(1, 5), st.integers(1, 60))
+def test_the_sample_has_every_access_to_the_targets_it_has(logs: list[list[Access]], kept: int, limit: int) -> None:
+    with counted(logs, sample_limit=kept) as (store, directory):
         sample = merge.sample_of(store, directory, period(), limit)
         files = merge.files_of(store, directory, period())
     assert len(sample.time) <= limit
@@ -141,7 +142,7 @@ def test_the_sample_has_every_access_to_the_targets_it_has(logs: list[list[Acces
     assert [sample.sites[site] for site in sample.site[sample.target]] == [site for site, _ in sampled]
     sizes = {(f[0], f[1]): f[4] or f[3] // f[2] for f in files.to_numpy().tolist()}
     assert sample.size[sample.target].tolist() == [sizes[name] for name in sampled]
-    assert sample.rate == 1 or len(asked) > limit or any(len(log) > limit for log in logs)
+    assert sample.rate == 1 or len(asked) > limit or any(len(log) > kept for log in logs)
 
 
 @settings(max_examples=30)
