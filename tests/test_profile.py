@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.profile import profiles, spreads
@@ -96,6 +96,7 @@ def test_nothing_is_lost_between_the_tables_and_the_profiles(of_files: pd.DataFr
     assert (found["busy_hour_bytes"] <= found["access_bytes"]).all()
 
 
+@settings(max_examples=40)
 @given(FILE_TABLES, HOUR_TABLES)
 def test_a_site_has_the_same_profile_alone_and_among_others(of_files: pd.DataFrame, of_hours: pd.DataFrame) -> None:
     together = profiles(of_files, of_hours).set_index("site")

@@ -28,6 +28,7 @@ Outcome = Literal["read", "nothing new", "copy", "empty", "changed", "unreadable
 Progress = Callable[[str, str, int, int], None]
 
 FAILED: tuple[Outcome, ...] = ("unreadable", "unknown format", "nothing matches")
+# Later than any day of a log: years have four digits.
 LAST_DAY = 3_000_000
 # How much of a log the search for its format sees.
 LOOK = 2**16
@@ -195,12 +196,13 @@ class _Reading:
             return self._report("nothing new")
         try:
             self._format = self._reader.format_of(look, first)
-            return self._report(self._count(begin, first))
-        except BadInput as error:
+            scanner = self._new_scanner()
+        except (BadInput, NoData) as error:
             return self._report("unknown format", str(error))
+        return self._report(self._count(begin, first, scanner))
 
-    def _count(self, begin: Start, first: bytes) -> Outcome:
-        scanner, mark = self._begun(begin)
+    def _count(self, begin: Start, first: bytes, scanner: Scanner) -> Outcome:
+        mark = Mark(begin, self._head)
         for chunk in chain([first], self._log.chunks()):
             scanner.feed(chunk)
             mark.feed(chunk)
@@ -209,7 +211,7 @@ class _Reading:
                 if stopped := self._record(begin, mark, scanner.finish()):
                     return stopped
                 begin, rest = mark.start(self._stream(mark)), mark.open
-                scanner, mark = self._begun(begin)
+                scanner, mark = self._new_scanner(), Mark(begin, self._head)
                 scanner.feed(rest)
                 mark.feed(rest)
         return self._record(begin, mark, scanner.finish()) or self._finished(mark)
@@ -218,11 +220,8 @@ class _Reading:
         self._reader.finish(self._log, self._stream(mark))
         return "read" if self._counted else "nothing new"
 
-    def _begun(self, begin: Start) -> tuple[Scanner, Mark]:
-        reader = self._reader
-        return new_scanner(layout_of(self._format), reader.source.site, reader.run.sample_limit), Mark(
-            begin, self._head
-        )
+    def _new_scanner(self) -> Scanner:
+        return new_scanner(layout_of(self._format), self._reader.source.site, self._reader.run.sample_limit)
 
     def _record(self, begin: Start, mark: Mark, counts: Counts) -> Outcome | None:
         """Files, then the store. None when that went well, else why reading stops here."""

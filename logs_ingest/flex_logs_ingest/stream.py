@@ -3,6 +3,10 @@
 A log is known by what it contains: names and inodes change with every rotation, contents only grow. In go the
 first bytes of a file and the streams of its source, out comes the stream it continues, or that it is a new one, or
 that it is a cut copy of one already counted. Nothing is counted and nothing is stored here.
+
+What content cannot tell: two logs of one source with the very same bytes are one log, and a cut copy of less than
+4 KiB is known as one only while the log it was taken from is there. Logs of different sites that may begin with the
+same line in the same second belong into different sources.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def test_the_sample_has_every_access_to_the_targets_it_has(logs: list[list[Acces
     assert sample.rate == 1 or len(asked) > limit or any(len(log) > kept for log in logs)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(LOGS.map(distinct), st.integers(5, 60))
 def test_the_sample_does_not_depend_on_how_lines_are_spread_over_logs(logs: list[list[Access]], limit: int) -> None:
     one_log = [sorted((a for log in logs for a in log), key=lambda a: a.time)]

@@ -97,6 +97,7 @@ def test_globs_are_expanded_in_one_order_and_each_file_once(tmp_path: Path) -> N
 
 def test_what_is_no_log_is_an_outcome_and_the_others_are_read(logs: Path, line: Line, read: Read) -> None:
     (logs / "access.log").write_bytes(line("/a") + line("/b"))
+    (logs / "blank").write_bytes(b"\0\n\n")
     (logs / "empty").touch()
     (logs / "folder").mkdir()
     os.mkfifo(logs / "pipe")
@@ -105,6 +106,7 @@ def test_what_is_no_log_is_an_outcome_and_the_others_are_read(logs: Path, line: 
     reports = read()
     assert {name: report.outcome for name, report in reports.items()} == {
         "access.log": "read",
+        "blank": "unknown format",
         "damaged.gz": "unreadable",
         "empty": "empty",
         "folder": "unreadable",
