@@ -32,12 +32,14 @@ def _fields(layout: Layout) -> Extract:
     pick = _picker(layout)
 
     def extract(line: bytes) -> Texts | None:
-        if not line.startswith(start):
+        if start and not line.startswith(start):
             return None
         texts, rest = [b""], line[len(start) :]
         for step in steps:
             literal, count, quoted = step
-            parts = _split_quoted(rest, literal) if quoted else rest.split(literal, count)
+            parts = rest.split(literal, count)
+            if quoted and parts[0].endswith(b"\\"):
+                parts = _split_behind_escapes(rest, literal)
             if len(parts) <= count:
                 if len(parts) < count or step is not last or not optional:
                     return None
@@ -58,10 +60,7 @@ def _steps(ops: tuple[Op, ...]) -> Iterator[tuple[bytes, int, bool]]:
             yield literal, sum(1 for _ in group), False
 
 
-def _split_quoted(text: bytes, literal: bytes) -> list[bytes]:
-    parts = text.split(literal, 1)
-    if not parts[0].endswith(b"\\"):
-        return parts
+def _split_behind_escapes(text: bytes, literal: bytes) -> list[bytes]:
     end = _closing(text, literal, 0)
     return [text] if end < 0 else [text[:end], text[end + len(literal) :]]
 

@@ -39,6 +39,7 @@ def number(text: bytes) -> int | None:
 
 def seconds(text: bytes) -> int | None:
     """Seconds since 1970 of `10/Oct/2000:13:55:36 -0700`, `2000-10-10T13:55:36-07:00` or `971211336.000`."""
+    text = unescaped(text)
     if text[2:3] == b"/":
         return _clf(text)
     if text[4:5] == b"-":
@@ -135,6 +136,7 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 # What stays as it is in a target, dots and slashes apart.
 _PLAIN = bytes(byte for byte in range(0x21, 0x7F) if byte != 0x25)
+_USUAL = (b"GET", b"POST", b"HEAD")
 _METHOD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ODD = re.compile(rb"%(?:([0-9A-Fa-f]{2})|)|[^!-$&-~]")
@@ -145,33 +147,36 @@ def asked(request: bytes) -> tuple[bytes, bytes] | None:
 
     Such are `-`, bytes of another protocol, `OPTIONS *` and `CONNECT host:443`. Without a version only `GET` is one.
     """
+    if b"\\" in request:
+        request = unescaped(request)
     method, _, rest = request.partition(b" ")
-    if not method or len(method) > 32 or method.translate(None, _METHOD):
+    if method not in _USUAL and (not method or len(method) > 32 or method.translate(None, _METHOD)):
         return None
     path, _, version = rest.rpartition(b" ")
     if not version.startswith(b"HTTP/"):
         if method != b"GET":
             return None
         path = rest
-    path = path.strip(b" ")
     if not path.startswith(b"/"):
-        path = _origin_form(path)
-    return (method, target(path)) if path else None
+        path = _origin_form(path.lstrip(b" "))
+    return (method, target(path.rstrip(b" "))) if path else None
 
 
 def _origin_form(path: bytes) -> bytes:
-    """`/path` of `http://host/path`; empty when it is something else."""
+    """`/path` of `http://host/path` or of itself; empty when it is something else."""
     lead = path[:8].lower()
     width = 8 if lead == b"https://" else 7 if lead.startswith(b"http://") else 0
     if not width:
-        return b""
+        return path if path.startswith(b"/") else b""
     host_end = min((at for mark in (b"/", b"?", b"#") if (at := path.find(mark, width)) >= 0), default=len(path))
     return path[host_end:] if path[host_end : host_end + 1] == b"/" else b"/"
 
 
 def target(path: bytes) -> bytes:
     """The one spelling of a path that begins with a slash; the spelling of the result is the result."""
-    path = path.partition(b"?")[0].partition(b"#")[0]
+    path = path.partition(b"?")[0]
+    if b"#" in path:
+        path = path.partition(b"#")[0]
     if path.translate(None, _PLAIN):
         path = _ODD.sub(_encoded, path)
     if b"//" in path or b"/." in path:

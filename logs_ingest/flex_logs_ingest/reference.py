@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from flex_logs_ingest.extract import extractor
 from flex_logs_ingest.layout import Layout
-from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds, unescaped
+from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds
 from flex_logs_ingest.sites import SiteRule, site_name
 
 Key = TypeVar("Key")
@@ -27,7 +27,9 @@ Ints = npt.NDArray[np.int64]
 LINE_LIMIT = 2**20
 BAD_KEPT = 5
 BAD_WIDTH = 200
-_REMEMBERED = 200_000
+_REMEMBERED = 50_000
+# `:55:36` of a time in the style of Apache, in seconds. Most times differ from one already read in nothing else.
+_CLOCK = {b":%02d:%02d" % divmod(second, 60): second for second in range(3600)}
 
 COUNTED, OTHER_STATUS, NO_REQUEST, MALFORMED = range(4)
 
@@ -64,12 +66,12 @@ class Columns(TypedDict):
     pending: int
 
 
-# Of a target on one day: requests, bytes, size, last, number, level. Of a site: requests and bytes of each hour.
+# Of a target on one day: requests, bytes, size, last, number, level.
 Row = list[int]
+# Of a site: requests and bytes of each hour.
 Hours = dict[int, list[int]]
-# What lines with equal texts have in common: the row if they are counted, the hours of the site if they asked for
-# something, and whether they sent a whole file.
-Meaning = tuple[Row | None, Hours | None, bool]
+# What a virtual host's name leads to on one day: the site, its hours, its targets of the day.
+Place = tuple[str, Hours, dict[bytes, Row]]
 
 
 def level_of(site: str, target: bytes) -> int:
@@ -89,14 +91,13 @@ class ReferenceScan:
         self._fixed = rule.fixed
         self._aliases = rule.spelled_aliases
         self._limit = sample_limit
-        self._rows: dict[tuple[int, str, bytes], Row] = {}
+        self._targets: dict[tuple[int, str], dict[bytes, Row]] = {}
         self._hours: dict[str, Hours] = {}
         self._level = 0
         self._levels = array("b")
         self._sample_time, self._sample_row = array("q"), array("q")
-        self._times: dict[bytes, int] = {}
-        self._meanings: dict[tuple[int, bytes, bytes, bytes], Meaning] = {}
-        self._sites: dict[bytes, str] = {}
+        self._hour_starts: dict[bytes, int] = {}
+        self._places: dict[tuple[int, bytes], Place] = {}
         self._first, self._last = MOST, 0
         self._lines = [0, 0, 0, 0]
         self._bad: list[tuple[int, bytes]] = []
@@ -106,7 +107,7 @@ class ReferenceScan:
     @property
     def rows(self) -> int:
         """How many rows are held: what memory grows with."""
-        return len(self._rows)
+        return len(self._levels)
 
     def feed(self, chunk: bytes) -> None:
         piece, newline, rest = chunk.partition(b"\n")
@@ -142,7 +143,9 @@ class ReferenceScan:
 
     def _scan(self, lines: list[bytes]) -> None:
         """Count whole lines; the first of them begins at `_start`."""
-        extract, times, meanings, level = self._extract, self._times, self._meanings, self._level
+        extract, hour_starts, places, level = self._extract, self._hour_starts, self._places, self._level
+        sample_time, sample_row = self._sample_time.append, self._sample_row.append
+        first, last = self._first, self._last
         counted = other_status = no_request = 0
         for i, line in enumerate(lines):
             line = line.lstrip(b"\0")
@@ -152,41 +155,45 @@ class ReferenceScan:
                 continue
             vhost, when, request, status, sent = texts
             size = int(sent) if sent.isdigit() and len(sent) < 19 else number(sent)
-            if size is None or status not in STATUSES:
+            start, clock = hour_starts.get(when[:14] + when[20:]), _CLOCK.get(when[14:20])
+            time = self._time(when) if start is None or clock is None else start + clock
+            if size is None or time is None or status not in STATUSES:
                 self._malformed(lines, i)
                 continue
-            time = times.get(when)
-            if time is None:
-                time = self._time(when)
-                if time is None:
-                    self._malformed(lines, i)
-                    continue
-            day = time // 86400
-            meaning = meanings.get((day, vhost, request, status))
-            if meaning is None:
-                meaning = self._meaning(day, vhost, request, status)
-            row, hours, whole = meaning
-            if hours is None:
+            if not first <= time <= last:
+                first, last = min(first, time), max(last, time)
+            found = asked(request)
+            if found is None:
                 no_request += 1
                 continue
+            method, target = found
+            day = time // 86400
+            place = places.get((day, vhost))
+            if place is None:
+                place = self._place(day, vhost)
+            site, hours, targets = place
             hour = hours.get(time // 3600)
             if hour is None:
                 hour = hours[time // 3600] = [0, 0]
             hour[0] += 1
             hour[1] += size
-            if row is None:
+            if status[0] not in b"23":
                 other_status += 1
                 continue
             counted += 1
+            row = targets.get(target)
+            if row is None:
+                row = targets[target] = self._new_row(site, target)
             row[0] += 1
             row[1] += size
-            if whole and size > row[2]:
+            if size > row[2] and status == b"200" and method != b"HEAD":
                 row[2] = size
             if time > row[3]:
                 row[3] = time
             if row[5] >= level:
-                self._sample_time.append(time)
-                self._sample_row.append(row[4])
+                sample_time(time)
+                sample_row(row[4])
+        self._first, self._last = first, last
         self._lines[COUNTED] += counted
         self._lines[OTHER_STATUS] += other_status
         self._lines[NO_REQUEST] += no_request
@@ -198,39 +205,24 @@ class ReferenceScan:
             self._bad.append((start, lines[i].lstrip(b"\0")[:BAD_WIDTH]))
 
     def _time(self, when: bytes) -> int | None:
-        time = seconds(unescaped(when))
-        if time is None:
-            return None
-        _remember(self._times, when, time)
-        self._first, self._last = min(self._first, time), max(self._last, time)
+        time, clock = seconds(when), _CLOCK.get(when[14:20])
+        if time is not None and clock is not None:
+            _remember(self._hour_starts, when[:14] + when[20:], time - clock)
         return time
 
-    def _meaning(self, day: int, vhost: bytes, request: bytes, status: bytes) -> Meaning:
-        meaning: Meaning = None, None, False
-        if found := asked(unescaped(request)):
-            method, target = found
-            site = self._site(vhost)
-            row = self._row(day, site, target) if status[0] in b"23" else None
-            meaning = row, self._hours.setdefault(site, {}), status == b"200" and method != b"HEAD"
-        _remember(self._meanings, (day, vhost, request, status), meaning)
-        return meaning
-
-    def _site(self, vhost: bytes) -> str:
-        if self._fixed is not None:
-            return self._fixed
-        site = self._sites.get(vhost)
+    def _place(self, day: int, vhost: bytes) -> Place:
+        site = self._fixed
         if site is None:
             name = site_name(vhost)
             site = self._aliases.get(name, name)
-            _remember(self._sites, vhost, site)
-        return site
+        place = site, self._hours.setdefault(site, {}), self._targets.setdefault((day, site), {})
+        _remember(self._places, (day, vhost), place)
+        return place
 
-    def _row(self, day: int, site: str, target: bytes) -> Row:
-        row = self._rows.get((day, site, target))
-        if row is None:
-            level = level_of(site, target)
-            row = self._rows[day, site, target] = [0, 0, 0, 0, len(self._rows), level]
-            self._levels.append(level)
+    def _new_row(self, site: str, target: bytes) -> Row:
+        level = level_of(site, target)
+        row = [0, 0, 0, 0, len(self._levels), level]
+        self._levels.append(level)
         return row
 
     def _thin(self) -> None:
@@ -244,26 +236,29 @@ class ReferenceScan:
     def _columns(self) -> Columns:
         sites = sorted(self._hours)
         numbers = {site: i for i, site in enumerate(sites)}
-        keys = sorted(self._rows)
-        rows = [self._rows[key] for key in keys]
+        targets = [
+            (day, numbers[site], target, row)
+            for (day, site), targets in sorted(self._targets.items())
+            for target, row in sorted(targets.items())
+        ]
         hours = [
             (numbers[site], hour, requests, sent)
             for site in sites
             for hour, (requests, sent) in sorted(self._hours[site].items())
         ]
-        rank = np.empty(len(keys), dtype=np.int64)
-        rank[_ints([row[4] for row in rows])] = np.arange(len(keys))
+        rank = np.empty(len(targets), dtype=np.int64)
+        rank[_ints([row[4] for _, _, _, row in targets])] = np.arange(len(targets))
         sample = np.array(self._sample_row, dtype=np.int64)
         return Columns(
             sites=sites,
-            day=_ints([day for day, _, _ in keys]),
-            site=_ints([numbers[site] for _, site, _ in keys]),
-            text=b"".join(target for _, _, target in keys),
-            offsets=_ints(list(accumulate((len(target) for _, _, target in keys), initial=0))),
-            requests=_ints([row[0] for row in rows]),
-            bytes=_ints([row[1] for row in rows]),
-            size=_ints([row[2] for row in rows]),
-            last=_ints([row[3] for row in rows]),
+            day=_ints([day for day, _, _, _ in targets]),
+            site=_ints([site for _, site, _, _ in targets]),
+            text=b"".join(target for _, _, target, _ in targets),
+            offsets=_ints(list(accumulate((len(target) for _, _, target, _ in targets), initial=0))),
+            requests=_ints([row[0] for _, _, _, row in targets]),
+            bytes=_ints([row[1] for _, _, _, row in targets]),
+            size=_ints([row[2] for _, _, _, row in targets]),
+            last=_ints([row[3] for _, _, _, row in targets]),
             hour_site=_ints([site for site, _, _, _ in hours]),
             hour=_ints([hour for _, hour, _, _ in hours]),
             hour_requests=_ints([requests for _, _, requests, _ in hours]),

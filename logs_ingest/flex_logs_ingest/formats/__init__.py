@@ -6,7 +6,7 @@ from flex.errors import BadInput, NoData, Unknown
 from flex_logs_ingest.extract import Texts, extractor
 from flex_logs_ingest.formats import combined, nginx_json, vhost_combined
 from flex_logs_ingest.layout import Layout, from_apache
-from flex_logs_ingest.line import STATUSES, number, printable, seconds, unescaped
+from flex_logs_ingest.line import STATUSES, number, printable, seconds
 
 # Formats that name the site stand before those that their lines would fit as well.
 FORMATS: dict[str, Layout] = {
@@ -65,7 +65,7 @@ def _says_something(texts: Texts, line: bytes) -> bool:
     if vhost and line.startswith(vhost + b" - "):
         # What stands before the empty identity is a client, and behind it a user whose name holds a space.
         return False
-    return seconds(unescaped(time)) is not None and number(sent) is not None and status in STATUSES
+    return seconds(time) is not None and number(sent) is not None and status in STATUSES
 
 
 def _nothing_fits(lines: list[bytes]) -> BadInput:
