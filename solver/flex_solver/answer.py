@@ -48,8 +48,7 @@ def _out_of_band(problem: Problem, rows: Ints) -> str:
     node, dimension = divmod(int(np.abs(away).argmax()), len(problem.dimensions))
     off = float(away[node, dimension])
     side = "over" if off > 0 else "under"
-    enough = math.ceil(abs(off) * 1000 - score.ROUNDING) / 1000
-    return (
-        f"best effort: {problem.nodes[node]} stays {side} its {problem.dimensions[dimension]} by {abs(off):.1%}; "
-        f"a tolerance of {enough:.3f} would do"
-    )
+    enough = math.ceil((abs(off) - score.ROUNDING) * 1000) / 1000
+    advice = f"a tolerance of {enough:.3f} would do" if enough < 1 else "no tolerance allows that"
+    where = f"{problem.nodes[node]} stays {side} its {problem.dimensions[dimension]} by {abs(off):.1%}"
+    return f"best effort: {where}; {advice}"

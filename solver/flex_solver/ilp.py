@@ -21,6 +21,9 @@ import pulp
 from flex.problem import Ints, Problem
 from flex_solver import bound
 
+# PuLP 4 makes variables another way and needs Python 3.12: its reminders are for the day that is our floor.
+pulp.set_v4_migration_warnings(False)
+
 HAVE_HIGHS = find_spec("highspy") is not None
 
 # A linear expression of PuLP's, which ships no types.
@@ -92,7 +95,7 @@ class Program:
         self._nodes: list[int] = np.flatnonzero(problem.open).tolist()
         self._model: Any = pulp.LpProblem("placement", pulp.LpMinimize)  # PuLP ships no types.
         self._count = {
-            (k, n): pulp.LpVariable(
+            (k, n): self._model.add_variable(
                 f"x_{k}_{n}", len(kind.sites) if n in kind.pinned else 0, len(kind.sites), "Integer"
             )
             for k, kind in enumerate(of_kind)
@@ -175,12 +178,12 @@ class Program:
 
     def _band(self, *, relaxed: bool) -> None:
         problem = self._problem
-        self._worst = pulp.LpVariable("worst", 0, None if relaxed else 0)
+        self._worst = self._model.add_variable("worst", 0, None if relaxed else 0)
         for d in np.flatnonzero(problem.load.sum(axis=0) > 0).tolist():
             for n in self._nodes:
                 scale = SHARE / problem.share[n]
                 load = _sum((self._count[k, n], kind.load[d] * scale) for k, kind in enumerate(self._kinds))
-                off = pulp.LpVariable(f"off_{n}_{d}", 0, None if relaxed else 0)
+                off = self._model.add_variable(f"off_{n}_{d}", 0, None if relaxed else 0)
                 self._off.append(off)
                 self._model += load - off <= SHARE * (1 + problem.tolerance)
                 self._model += load + off >= SHARE * (1 - problem.tolerance)

@@ -1,0 +1,37 @@
+"""The two solvers that are there for comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from flex import score
+from flex.problem import Budget, Problem, in_order
+from flex_solver import round_robin, scratch
+
+Cluster = Callable[..., Problem]
+
+
+def test_a_partition_from_scratch_is_balanced_and_moves_much(drifted: Callable[[int, int, int], Problem]) -> None:
+    problem = drifted(100, 4, 1)
+    rows = scratch.place(problem, Budget()).rows
+    assert not score.violations(problem, rows)
+    assert len(score.moved(problem, rows)) > 25
+
+
+def test_a_partition_from_scratch_names_its_nodes_after_the_old_ones(drifted: Callable[..., Problem]) -> None:
+    problem = drifted(100, 4, 1)
+    rows = scratch.place(problem, Budget()).rows
+    turned = in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1))
+    in_force = replace(problem, old=turned)
+    assert scratch.place(in_force, Budget()).rows.tolist() == turned.tolist()
+
+
+def test_sites_go_round_from_node_to_node(cluster: Cluster) -> None:
+    problem = cluster(
+        dict.fromkeys("abcde", (10, 10)), {}, nodes=4, closed=["n1"], replicas={"b": 2}, pins={"d": ["n3"]}
+    )
+    rows = [(problem.sites[s], problem.nodes[n]) for s, n in round_robin.place(problem, Budget()).rows.tolist()]
+    assert rows == [("a", "n0"), ("b", "n2"), ("b", "n3"), ("c", "n3"), ("d", "n3"), ("e", "n2")]

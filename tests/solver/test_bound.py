@@ -1,0 +1,60 @@
+"""The bound never says more than is true, and says what can be counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex.problem import Budget, Problem
+from flex_solver import bound, exact
+
+Cluster = Callable[..., Problem]
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_no_balanced_placement_moves_fewer_rows(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem], best_of_all: Callable[[Problem], tuple[float, int, int]]
+) -> None:
+    problem = data.draw(tiny)
+    outside, moves, _ = best_of_all(problem)
+    if not outside:
+        assert bound.least_moves(problem) <= moves
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 1000))
+def test_the_proven_fewest_are_no_fewer(drifted: Callable[[int, int, int], Problem], seed: int) -> None:
+    problem = drifted(30, 3, seed)
+    solution = exact.place(problem, Budget())
+    assert not solution.proven or bound.least_moves(problem) <= solution.bound
+
+
+def test_what_must_leave_an_overfull_node_is_counted_largest_first(cluster: Cluster) -> None:
+    loads = {"a": (40, 40), "b": (30, 30), "c": (30, 30), "d": (60, 60), "e": (40, 40)}
+    problem = cluster(loads, {site: ["n0"] for site in loads})
+    assert bound.leaving(problem).tolist() == [2, 0]
+    assert bound.least_moves(problem) == 2
+
+
+def test_what_must_come_to_an_empty_node_is_counted_largest_first(cluster: Cluster) -> None:
+    loads = {"a": (100, 10), "b": (30, 90), "c": (70, 100)}
+    problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "c": ["n0"]})
+    assert bound.entering(problem).tolist() == [0, 1]
+
+
+def test_new_sites_missing_replicas_and_unheld_pins_are_wishes(cluster: Cluster) -> None:
+    problem = cluster(
+        {"a": (10, 10), "b": (10, 10), "c": (10, 10), "d": (10, 10)},
+        {"b": ["n0"], "c": ["n0"], "d": ["n0"]},
+        replicas={"b": 2},
+        pins={"c": ["n1"]},
+    )
+    assert bound.wishes(problem).tolist() == [1, 1, 1, 0]
+
+
+def test_surplus_replicas_vanish_for_nothing(cluster: Cluster) -> None:
+    problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]})
+    assert bound.least_moves(problem) == 0

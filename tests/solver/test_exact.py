@@ -1,0 +1,107 @@
+"""The exact solver against every placement there is, and against examples done by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex import score
+from flex.problem import Budget, Ints, Problem
+from flex_solver import SOLVERS, exact
+
+Cluster = Callable[..., Problem]
+Best = tuple[float, int, int]
+
+EIGHT = {"a": (60, 60), "b": (30, 30), "c": (30, 30), "d": (80, 80)}
+
+
+def names(problem: Problem, rows: Ints) -> str:
+    return " ".join(f"{problem.sites[s]}:{problem.nodes[n]}" for s, n in rows.tolist())
+
+
+def test_one_move_settles_it_and_the_cheaper_site_makes_it(cluster: Cluster) -> None:
+    problem = cluster(EIGHT, {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}, cold={"a": 1, "b": 9, "c": 5})
+    solution = exact.place(problem, Budget())
+    assert names(problem, solution.rows) == "a:n0 b:n0 c:n1 d:n1"
+    assert (solution.bound, solution.proven, solution.note) == (1, True, "")
+
+
+def test_a_closed_node_is_emptied_and_pins_hold(cluster: Cluster) -> None:
+    problem = cluster(
+        {"a": (50, 50), "b": (50, 50), "c": (50, 50), "d": (50, 50)},
+        {"a": ["n0"], "b": ["n0"], "c": ["n1"], "d": ["n2"]},
+        nodes=3,
+        closed=["n2"],
+        pins={"a": ["n1"]},
+    )
+    solution = exact.place(problem, Budget())
+    assert names(problem, score.moved(problem, solution.rows)) == "a:n1 d:n0"
+    assert solution.proven
+
+
+def test_a_site_that_needs_fewer_replicas_gives_one_up_for_nothing(cluster: Cluster) -> None:
+    problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]})
+    solution = exact.place(problem, Budget())
+    assert names(problem, solution.rows) == "a:n1 b:n0"
+    assert (solution.bound, solution.proven) == (0, True)
+
+
+def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(cluster: Cluster) -> None:
+    problem = cluster({"a": (130, 100), "b": (70, 100)}, {"a": ["n0"], "b": ["n0"]})
+    solution = exact.place(problem, Budget())
+    assert names(problem, solution.rows) == "a:n0 b:n1"
+    assert not solution.proven
+    assert solution.note == (
+        "best effort: n0 stays over its access rate by 30.0%; a tolerance of 0.300 would do; no placement is balanced"
+    )
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_it_finds_the_best_of_all_placements(
+    data: st.DataObject,
+    tiny: st.SearchStrategy[Problem],
+    best_of_all: Callable[[Problem], Best],
+    merit: Callable[..., Best],
+) -> None:
+    problem = data.draw(tiny)
+    solution = exact.place(problem, Budget())
+    outside, moves, cold = best_of_all(problem)
+    found = merit(problem, solution.rows)
+    if outside > 0:
+        assert found[0] <= outside + problem.tolerance / 9
+    else:
+        assert found == (0, moves, cold)
+        assert solution.proven
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_programs_solvers_choose_the_same_rows(drifted: Callable[..., Problem], seed: int) -> None:
+    problem = drifted(40, 4, seed)
+    highs, cbc = exact.place(problem, Budget(), highs=True), exact.place(problem, Budget(), highs=False)
+    assert highs.proven
+    assert highs.rows.tolist() == cbc.rows.tolist()
+
+
+def test_a_hundred_sites_on_four_nodes_are_proven(drifted: Callable[..., Problem]) -> None:
+    solution = SOLVERS["auto"](drifted(100, 4, 1), Budget())
+    assert (solution.solver, solution.proven) == ("exact", True)
+
+
+def test_twins_make_no_work(cluster: Cluster) -> None:
+    sites = {f"s{s:03}": (1.0, 1.0) for s in range(300)}
+    problem = cluster(sites, {site: ["n0"] for site in sites}, nodes=3, tolerance=0.01)
+    solution = exact.place(problem, Budget(seconds=5))
+    assert solution.proven
+    assert np.bincount(solution.rows[:, 1]).tolist() == [101, 99, 100]
+
+
+def test_without_time_every_wish_is_kept_all_the_same(drifted: Callable[..., Problem]) -> None:
+    problem = drifted(100, 4, 1)
+    solution = exact.place(problem, Budget(seconds=0))
+    assert not [broken for broken in score.violations(problem, solution.rows) if broken.is_wish]
+    assert "no exact answer" in solution.note

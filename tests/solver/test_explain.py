@@ -1,0 +1,71 @@
+"""Each move says why, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex import explain, score
+from flex.problem import Budget, Problem
+from flex_solver import scratch
+
+Cluster = Callable[..., Problem]
+
+
+def why(problem: Problem, rows: list[tuple[int, int]]) -> list[tuple[int | None, str]]:
+    return [(reason.source, reason.text) for reason in explain.reasons(problem, np.array(rows, dtype=np.int64))]
+
+
+def test_a_node_over_its_share_gives_a_site_away(cluster: Cluster) -> None:
+    problem = cluster({"a": (100, 118), "b": (0, 41), "c": (100, 41)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]})
+    assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [(0, "n0 over working set by 59 %")]
+
+
+def test_a_node_under_its_share_is_given_one(cluster: Cluster) -> None:
+    problem = cluster({"a": (100, 90), "b": (8, 8), "c": (72, 92)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]})
+    assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [(0, "n1 under access rate by 28 %")]
+
+
+def test_an_exchange_says_so(cluster: Cluster) -> None:
+    problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0"], "b": ["n1"]})
+    assert why(problem, [(0, 1), (1, 0)])[0] == (0, "makes up for other moves of n0 and n1")
+
+
+def test_wishes_are_named_before_loads(cluster: Cluster) -> None:
+    problem = cluster(
+        {"a": (10, 10), "b": (60, 140), "c": (10, 10), "d": (10, 10)},
+        {"a": ["n0"], "b": ["n0"], "c": ["n2"]},
+        nodes=3,
+        closed=["n2"],
+        replicas={"b": 2},
+        pins={"a": ["n1"]},
+    )
+    assert why(problem, [(0, 1), (1, 0), (1, 1), (2, 1), (3, 0)]) == [
+        (0, "pinned to n1"),
+        (None, "one more replica: 2 in all, for the working set of 2.8 nodes"),
+        (2, "n2 is out of service"),
+        (None, "no node serves it yet"),
+    ]
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_every_new_row_has_one_reason_and_no_source_is_used_twice(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem]
+) -> None:
+    problem = data.draw(tiny)
+    rows = scratch.place(problem, Budget()).rows
+    found = explain.reasons(problem, rows)
+    assert [[reason.site, reason.target] for reason in found] == score.moved(problem, rows).tolist()
+    sources = [(reason.site, reason.source) for reason in found if reason.source is not None]
+    assert len(set(sources)) == len(sources)
+    assert {(s, n) for s, n in score.left(problem, rows).tolist()} >= set(sources)
+
+
+def test_nothing_moved_needs_no_reason(cluster: Cluster) -> None:
+    problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0"], "b": ["n1"]})
+    assert explain.reasons(problem, problem.old) == pytest.approx([])

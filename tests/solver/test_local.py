@@ -1,0 +1,63 @@
+"""The local search beside the exact one, and what it promises where nothing is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flex import score
+from flex.problem import Budget, Ints, Problem, in_order
+from flex_solver import exact, local
+
+Drifted = Callable[[int, int, int], Problem]
+
+SOME = Budget(steps=40_000)
+
+
+def test_it_balances_what_can_be_balanced_for_little_more_than_the_fewest_moves(drifted: Drifted) -> None:
+    problems = [drifted(40, 4, seed) for seed in range(8)]
+    fewest = sum(exact.place(problem, Budget()).bound for problem in problems)
+    found = [local.place(problem, SOME).rows for problem in problems]
+    moves = sum(len(score.moved(problem, rows)) for problem, rows in zip(problems, found, strict=True))
+    assert not any(score.violations(problem, rows) for problem, rows in zip(problems, found, strict=True))
+    assert fewest <= moves <= 1.5 * fewest
+
+
+def test_a_large_cluster_is_balanced_by_moving_a_few_of_its_sites(drifted: Drifted) -> None:
+    problem = drifted(2_000, 16, 1)
+    solution = local.place(problem, SOME)
+    assert not score.violations(problem, solution.rows)
+    assert solution.bound <= len(score.moved(problem, solution.rows)) <= 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_single_move_can_be_spared(drifted: Drifted, seed: int) -> None:
+    problem = drifted(100, 4, seed)
+    rows = local.place(problem, Budget(steps=4_000)).rows
+    for site, _ in score.moved(problem, rows).tolist():
+        assert score.violations(problem, _taken_back(problem, rows, site))
+
+
+def _taken_back(problem: Problem, rows: Ints, site: int) -> Ints:
+    return in_order(np.concatenate([rows[rows[:, 0] != site], problem.old[problem.old[:, 0] == site]]))
+
+
+def test_what_leaves_a_closed_node_is_all_that_moves_where_that_is_enough(drifted: Drifted) -> None:
+    problem = drifted(100, 4, 1)
+    is_open = np.array([True, False, True, True])
+    drained = replace(
+        problem, open=is_open, share=np.where(is_open, 100.0, 0.0), load=problem.load * 0.75, tolerance=0.3
+    )
+    rows = local.place(drained, SOME).rows
+    assert not score.violations(drained, rows)
+    assert set(score.moved(drained, rows)[:, 0].tolist()) == set(problem.old[problem.old[:, 1] == 1, 0].tolist())
+
+
+def test_without_time_the_repaired_placement_comes_out(drifted: Drifted) -> None:
+    problem = drifted(100, 4, 1)
+    solution = local.place(problem, Budget(seconds=0))
+    assert solution.rows.tolist() == problem.old.tolist()
+    assert "out of time after 0 of 8 parts" in solution.note
