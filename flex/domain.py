@@ -68,7 +68,9 @@ class Period:
         return int((self.end.timestamp() - 1) // 86400)
 
     def __str__(self) -> str:
-        return f"{self.start:%Y-%m-%d} to {self.end:%Y-%m-%d}"
+        """As people say it: the last day is inside."""
+        first, last = f"{self.start:%Y-%m-%d}", f"{self.end - timedelta(days=1):%Y-%m-%d}"
+        return first if first == last else f"{first} to {last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +159,16 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class NodeLoad:
-    """What a placement asks of one node, in units where the fair share of a mean node is 100."""
+    """What a placement asks of one node, in units where the fair share of a mean node is 100.
+
+    `fair` is this node's own share: in proportion to its capacity, nothing for one that takes no sites.
+    """
 
     node: str
     access: float
     working_set: float
     sites: int
+    fair: float = 100.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ def balance(problem: Problem, rows: Ints) -> Balance:
     total, away = loads(problem, rows), deviation(problem, rows)
     count = np.bincount(rows[:, 1], minlength=len(problem.nodes))
     per_node = tuple(
-        NodeLoad(name, float(total[n, 0]), float(total[n, 1]), int(count[n])) for n, name in enumerate(problem.nodes)
+        NodeLoad(name, float(total[n, 0]), float(total[n, 1]), int(count[n]), float(problem.share[n]))
+        for n, name in enumerate(problem.nodes)
     )
     if not away.size:
         return Balance(per_node, 0.0)

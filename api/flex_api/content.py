@@ -7,11 +7,11 @@ would want to argue with: balance, moves and forecasts come from the core. Nothi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
 
-from flex.domain import Node
+from flex.domain import Period
 from flex_api import charts, shown, text, words
 from flex_api.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
 from flex_api.schemas import (
@@ -44,10 +44,7 @@ LINE_CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """`earlier` plans are the newest first; `lines` are log lines by class.
-
-    `fair` is each node's fair share in units, 100 for a node it does not name: it grows with capacity.
-    """
+    """`earlier` plans are the newest first; `lines` are log lines by class."""
 
     cluster: str
     made: datetime
@@ -58,7 +55,6 @@ class ReportData:
     lines: Mapping[str, int]
     stages: tuple[StageRow, ...] = ()
     story: tuple[str, ...] = ()
-    fair: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +131,7 @@ class Content:
     """Everything the template puts into its places, beside the data themselves. `sections` are those there are."""
 
     sections: tuple[tuple[str, str], ...]
+    period: str
     verdict: str
     state: str
     tiles: tuple[Tile, ...]
@@ -149,19 +146,12 @@ class Content:
     lines: tuple[LineClass, ...]
 
 
-def fair_shares(nodes: Sequence[Node]) -> dict[str, float]:
-    """What each node should carry, in units: 100 for the mean active node, nothing for one that takes no sites."""
-    capacity = {node.name: node.capacity if node.state == "active" else 0.0 for node in nodes}
-    active = [each for each in capacity.values() if each > 0]
-    mean = sum(active) / len(active) if active else 1.0
-    return {name: 100 * each / mean for name, each in capacity.items()}
-
-
 def content(data: ReportData) -> Content:
     nights, forecasts = _nights(data), _forecasts(data.plan)
     items = data.sites.items if data.sites else []
     return Content(
         sections=tuple(_sections(data)),
+        period=str(Period(data.plan.period_start, data.plan.period_end)),
         verdict=verdict(data),
         state=state(data.plan),
         tiles=tuple(_tiles(data.plan)),
@@ -303,8 +293,10 @@ def _forecasts(plan: PlanOutput) -> tuple[ForecastRow, ...]:
 
 
 def _loads(data: ReportData, resource: str) -> tuple[Load, ...]:
-    before, after = _units(data.plan.before, resource), _units(data.plan.after, resource)
-    return tuple(_load(node, before.get(node), units, data.fair.get(node, 100.0)) for node, units in after.items())
+    before = _units(data.plan.before, resource)
+    return tuple(
+        _load(row.node, before.get(row.node), getattr(row, resource), row.fair_units) for row in data.plan.after.nodes
+    )
 
 
 def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:

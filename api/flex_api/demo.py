@@ -33,6 +33,14 @@ RAM = 48 * 2**20
 REQUESTS = 75_000
 FIRST_DAY = date(2026, 3, 2)
 
+# What a forecast is of, for somebody who sees one for the first time.
+PLACEMENTS = {
+    "after": "with this plan",
+    "before": "left as it was",
+    "from scratch": "with a partition from scratch",
+    "round robin": "with every node serving every site in turn",
+}
+
 Say = Callable[[str], None]
 
 
@@ -170,8 +178,9 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
     say(f"  balance   worst node {words.share(output.after.worst_ratio)} off its fair share{_before(output)}")
     say(f"  DNS       {_dns(output)}")
     for forecast in output.forecasts:
-        rate = f"{forecast.operations_per_second:,.0f} requests a second"
-        say(f"  predicted {forecast.policy:<12} {words.share(forecast.miss_ratio):>6} of requests from disk, {rate}")
+        placement = PLACEMENTS.get(forecast.policy, forecast.policy)
+        miss, rate = words.share(forecast.miss_ratio), f"{forecast.operations_per_second:,.0f}"
+        say(f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a second {placement}")
     moves = [move for move in output.moves if move.source]
     for move in moves[:12]:
         cold = words.size(move.cold_bytes)
@@ -184,11 +193,10 @@ def _before(output: PlanOutput) -> str:
 
 def _dns(output: PlanOutput) -> str:
     sent = sum(1 for zone in output.zones for line in zone.changes if line.startswith("+"))
-    agreed = sum(1 for verdict in output.verdicts if verdict.agrees)
+    wrong = sum(1 for verdict in output.verdicts if not verdict.agrees)
     checked = sum(verdict.checked for verdict in output.verdicts)
-    return (
-        f"{sent} record sets changed by signed updates; {agreed} of {len(output.verdicts)} servers agree on {checked}"
-    )
+    answer = "the name server disagrees" if wrong else f"asked again, the name server agrees on all {checked}"
+    return f"{sent} record sets changed by signed updates; {answer}"
 
 
 def _ending(second: NightRow, seconds: float) -> str:

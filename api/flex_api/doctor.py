@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,20 +72,25 @@ def _nodes(settings: Settings) -> CheckRow:
 
 
 def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
+    """Node by node: one silent log among others is a quiet site, a silent node is a fault."""
     if not settings.ingest.source:
         yield _warn("logs", "there is no source", "add an [[ingest.source]] for each node")
+    of_node: dict[str, list[Path]] = {}
     for source in sources(settings):
-        name = f"logs of {source.node}"
-        newest = max((Path(path).stat().st_mtime for path in paths(source)), default=None)
-        if newest is None:
-            yield _warn(name, f"nothing matches {', '.join(source.globs)}", "correct the glob, or let the logs arrive")
-            continue
-        written = datetime.fromtimestamp(newest, UTC)
-        said = f"{words.count(len(paths(source)), 'file')}, last written {words.ago(written, now)}"
-        if now - written > settings.profile.max_age:
-            yield _warn(name, said, "let the logs arrive: with old ones the partition stays as it is")
-        else:
-            yield _ok(name, said)
+        of_node.setdefault(source.node, []).extend(map(Path, paths(source)))
+    for node, files in of_node.items():
+        yield _logs_of(node, files, settings, now)
+
+
+def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime) -> CheckRow:
+    name = f"logs of {node}"
+    if not files:
+        return _warn(name, "its globs match no file", "correct the globs, or let the logs arrive")
+    written = datetime.fromtimestamp(max(path.stat().st_mtime for path in files), UTC)
+    said = f"{words.count(len(files), 'file')}, last written {words.ago(written, now)}"
+    if now - written > settings.profile.max_age:
+        return _warn(name, said, "let the logs arrive: with old ones the partition stays as it is")
+    return _ok(name, said)
 
 
 def _sites(settings: Settings) -> CheckRow:

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from flex.domain import Cycle
 from flex.ports import Store
-from flex_api import present, wiring
-from flex_api.content import NIGHTS, ReportData, fair_shares
+from flex_api import present
+from flex_api.content import NIGHTS, ReportData
 from flex_api.schemas import SitesOutput, StageRow
 from flex_api.settings import Settings
 
@@ -24,7 +24,6 @@ def gather(settings: Settings, store: Store, cycle: Cycle, made: datetime) -> Re
         sites=_sites(store, cycle),
         lines=_lines(store, cycle),
         stages=_stages(store, cycle),
-        fair=fair_shares(wiring.nodes(settings, store)),
     )
 
 

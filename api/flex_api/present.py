@@ -87,7 +87,13 @@ def _balance(balance: Balance) -> BalanceOutput:
         worst_node=balance.worst_node,
         worst_resource=balance.worst_resource,
         nodes=[
-            LoadRow(node=load.node, access_units=load.access, working_set_units=load.working_set, sites=load.sites)
+            LoadRow(
+                node=load.node,
+                access_units=load.access,
+                working_set_units=load.working_set,
+                fair_units=load.fair,
+                sites=load.sites,
+            )
             for load in balance.nodes
         ],
     )

@@ -16,9 +16,9 @@ import jinja2
 import flex
 from flex.errors import NotWritten
 from flex_api import shown, words
-from flex_api.content import ReportData, content, fair_shares
+from flex_api.content import ReportData, content
 
-__all__ = ["ReportData", "fair_shares", "html", "page", "write"]
+__all__ = ["ReportData", "html", "page", "write"]
 
 # A page holds this many rows of a kind, and says how many more there are.
 MOST = {"moves": 200, "nodes": 300, "zones": 20, "notices": 12, "verdicts": 50, "wrong": 5, "foreign": 50, "story": 200}

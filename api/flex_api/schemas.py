@@ -96,6 +96,7 @@ class LoadRow(Part):
     node: str
     access_units: float
     working_set_units: float
+    fair_units: float = 100.0
     sites: int
 
 

@@ -25,6 +25,7 @@ from flex_api.schemas import (
 
 BAR = 24
 MOST_MOVES = 20
+NOTHING = ("nothing new", "copy", "empty")
 
 
 def grid(*headings: str) -> Table:
@@ -88,7 +89,7 @@ def moves(rows: Sequence[MoveRow]) -> Table:
 
 
 def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
-    """Per node, how far each resource is from the fair share, before and after."""
+    """Per node, how far each resource is from the node's fair share, before and after."""
     table = grid("node", "sites>", "access rate", "was>", "is>", "working set", "was>", "is>")
     earlier = {row.node: row for row in before.nodes} if before else {}
     for row in after.nodes:
@@ -97,17 +98,22 @@ def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
             row.node,
             str(row.sites),
             _bar(row.access_units),
-            f"{old.access_units:.0f}" if old else "",
-            f"{row.access_units:.0f}",
+            _off(old.access_units, old.fair_units) if old else "",
+            _off(row.access_units, row.fair_units),
             _bar(row.working_set_units),
-            f"{old.working_set_units:.0f}" if old else "",
-            f"{row.working_set_units:.0f}",
+            _off(old.working_set_units, old.fair_units) if old else "",
+            _off(row.working_set_units, row.fair_units),
         )
     return table
 
 
+def _off(units: float, fair: float) -> str:
+    """+15 %; nothing to compare with on a node that takes no sites."""
+    return words.signed(units / fair - 1) if fair else "-"
+
+
 def _bar(units: float) -> Text:
-    """100 units, a fair share, fill two thirds of the bar."""
+    """100 units, a mean node's fair share, fill two thirds of the bar."""
     full = min(BAR, round(units * BAR * 2 / 300))
     return Text("█" * full + "·" * (BAR - full))
 
@@ -154,12 +160,17 @@ def nodes(console: Console, output: NodesOutput) -> None:
 
 
 def ingest(console: Console, output: IngestOutput) -> None:
+    """Only files there is something to say about; those with nothing new are a number."""
     table = grid("file", "format", "new>", "lines>", "bad>", "outcome")
-    for row in output.files:
+    told = [row for row in output.files if row.outcome not in NOTHING]
+    for row in told:
         bad = row.lines.get("malformed", 0)
         total = sum(row.lines.values())
         table.add_row(row.path, row.format, words.size(row.new_bytes), f"{total:,}", str(bad or ""), row.outcome)
-    console.print(table)
+    if told:
+        console.print(table)
+    if quiet := len(output.files) - len(told):
+        console.print(f"{words.count(quiet, 'file')} with nothing new.", markup=False)
     console.print(lines(output.lines), markup=False)
 
 

@@ -138,10 +138,11 @@ def _address(name: str) -> tuple[str, int]:
 
 
 def sources(settings: Settings) -> tuple[Source, ...]:
+    """All logs of a node go by its name: a glob that is edited, or two that overlap, never make a line count twice."""
     aliases = settings.ingest.aliases
     return tuple(
         Source(
-            name=f"{source.node}:{','.join(source.globs)}",
+            name=source.node,
             globs=source.globs,
             node=source.node,
             format=source.format,

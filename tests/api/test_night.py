@@ -139,6 +139,16 @@ def test_a_new_day_is_read_once_and_only_the_new_part(installation: Installation
     assert 0 < lines_counted(installation) < 2 * first
 
 
+def test_an_edited_glob_counts_nothing_twice(installation: Installation) -> None:
+    installation.night()
+    before = lines_counted(installation)
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(text.replace('access.log*"', 'access.log*[!~]"'), encoding="utf-8")
+    assert installation.flex("-o", "json", "ingest").json["new_bytes"] == 0
+    installation.flex("plan", "--as-of", installation.as_of())
+    assert lines_counted(installation) == before
+
+
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
 def test_a_run_killed_at_any_point_is_finished_by_the_next(installation: Installation, kill: signal.Signals) -> None:
     """Killed again and again at random moments, the state converges; nothing is counted or applied twice."""

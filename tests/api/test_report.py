@@ -19,7 +19,6 @@ import pytest
 from pydantic import TypeAdapter
 
 import flex
-from flex.domain import Node
 from flex_api import report
 from flex_api.report import ReportData
 from flex_api.schemas import BalanceOutput, BreachRow, LoadRow, SiteRow, SitesOutput, VerdictRow, ZoneRow
@@ -41,15 +40,17 @@ def with_plan(data: ReportData, **changes: object) -> ReportData:
     return replace(data, plan=data.plan.model_copy(update=changes))
 
 
-def balance(access: Sequence[float], working_set: Sequence[float]) -> BalanceOutput:
+def balance(
+    access: Sequence[float], working_set: Sequence[float], fair: Sequence[float] | None = None
+) -> BalanceOutput:
     away = max((abs(units - 100) / 100, f"n{number}") for number, units in enumerate([*access], 1))
     return BalanceOutput(
         worst_ratio=away[0],
         worst_node=away[1],
         worst_resource="access rate",
         nodes=[
-            LoadRow(node=f"n{number}", access_units=a, working_set_units=w, sites=25)
-            for number, (a, w) in enumerate(zip(access, working_set, strict=True), 1)
+            LoadRow(node=f"n{number}", access_units=a, working_set_units=w, fair_units=f, sites=25)
+            for number, (a, w, f) in enumerate(zip(access, working_set, fair or [100.0] * len(access), strict=True), 1)
         ],
     )
 
@@ -300,9 +301,8 @@ def test_a_node_outside_the_band_says_so_in_words() -> None:
 
 
 def test_a_node_of_twice_the_capacity_is_balanced_with_twice_the_load() -> None:
-    nodes = [Node("n1", (), 1, capacity=2.0), Node("n2", (), 1), Node("n3", (), 1, state="draining")]
-    data = with_plan(night(), before=None, after=balance([400 / 3, 200 / 3, 0], [400 / 3, 200 / 3, 0]))
-    picture = said(replace(data, fair=report.fair_shares(nodes)))
+    shares = [400 / 3, 200 / 3, 0]
+    picture = said(with_plan(night(), before=None, after=balance(shares, shares, fair=shares)))
     assert "3 of 3 nodes within 3.0 % of the fair share" in picture
     assert "closed" in picture
 

@@ -42,7 +42,7 @@ Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
 Placement = Callable[[Mapping[str, str]], pd.DataFrame]
 
 
-def turns(problem: Problem, _: Budget) -> Solution:
+def turns(problem: Problem, budget: Budget) -> Solution:
     """A solver that deals the sites out to the open nodes by turns: where they end is easy to say."""
     open_nodes = np.flatnonzero(problem.open)
     rows = [(s, open_nodes[(s + r) % len(open_nodes)]) for s, k in enumerate(problem.replicas) for r in range(k)]

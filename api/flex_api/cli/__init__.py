@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -77,10 +76,6 @@ def run(arguments: Sequence[str]) -> int:
         return int(ended.code or 0)
     except FlexError as error:
         return fail(error, context.output)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not try to flush the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
         return crash(error)
     return 0
