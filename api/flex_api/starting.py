@@ -17,13 +17,15 @@ KEY_NAME = "flex-update"
 ZONE = "hosting.example."
 # The key is for FLEX and for the name server's group, and for nobody else.
 KEY_MODE = 0o640
+STATE = "/var/lib/flex/"
 
 
 def write(folder: Path) -> tuple[list[Path], list[Path]]:
     """The files that were written, and those that were there before."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        fresh = {name: content for name, content in _files().items() if not (folder / name).exists()}
+        files = _files(state_of(folder))
+        fresh = {name: content for name, content in files.items() if not (folder / name).exists()}
         for name, content in fresh.items():
             _write(folder / name, content, KEY_MODE if name.endswith(".key") else 0o644)
     except OSError as error:
@@ -34,12 +36,18 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
             advice="choose a folder you may write to, such as /etc/flex as root",
         ) from error
     written = [folder / name for name in fresh]
-    return written, [folder / name for name in _files() if name not in fresh]
+    return written, [folder / name for name in files if name not in fresh]
 
 
-def _files() -> dict[str, str]:
+def state_of(folder: Path) -> str:
+    """Settings in /etc keep what they make where services may write; others keep it beside them."""
+    return STATE if folder.resolve().is_relative_to("/etc") else ""
+
+
+def _files(state: str) -> dict[str, str]:
     starter = resources.files("flex_api") / "starter"
-    plain = {entry.name: entry.read_text(encoding="utf-8") for entry in starter.iterdir() if entry.name[0] != "_"}
+    texts = {entry.name: entry.read_text(encoding="utf-8") for entry in starter.iterdir() if entry.name[0] != "_"}
+    plain = {name: text.replace("@STATE@", state) for name, text in texts.items()}
     return {**plain, "flex.key": make_key(KEY_NAME).clause(), "named.conf.flex": bind_snippet(ZONE, KEY_NAME)}
 
 

@@ -1,0 +1,53 @@
+"""The first files of an installation: good as they are, never written over."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from flex.errors import BadInput
+from flex_api import settings, starting
+from flex_dns.key import read_key
+
+
+def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
+    written, kept = starting.write(tmp_path / "etc")
+    assert {path.name for path in written} == {
+        "flex.toml",
+        "flex.key",
+        "named.conf.flex",
+        "flex-nightly.service",
+        "flex-nightly.timer",
+        "flex-api.service",
+    }
+    assert kept == []
+    assert settings.problems(tmp_path / "etc" / "flex.toml") == ()
+
+
+def test_the_key_is_good_and_for_its_owner_and_group_alone(tmp_path: Path) -> None:
+    starting.write(tmp_path)
+    assert read_key(tmp_path / "flex.key").name == starting.KEY_NAME
+    assert stat.S_IMODE((tmp_path / "flex.key").stat().st_mode) & 0o007 == 0
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "flex.toml").write_text("mine", encoding="utf-8")
+    key = (starting.write(tmp_path), (tmp_path / "flex.key").read_text(encoding="utf-8"))[1]
+    written, kept = starting.write(tmp_path)
+    assert written == []
+    assert len(kept) == 6
+    assert (tmp_path / "flex.toml").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "flex.key").read_text(encoding="utf-8") == key
+
+
+def test_settings_in_etc_keep_their_state_where_services_may_write() -> None:
+    assert starting.state_of(Path("/etc/flex")) == "/var/lib/flex/"
+    assert starting.state_of(Path("/srv/try")) == ""
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(BadInput, match="file"):
+        starting.write(tmp_path / "file" / "etc")
