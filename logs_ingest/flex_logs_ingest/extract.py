@@ -5,6 +5,7 @@ The reference of what the native engine does: the two agree on every line, hosti
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -96,26 +97,42 @@ def _closing(line: bytes, literal: bytes, at: int) -> int:
 
 
 def _json(layout: Layout) -> Extract:
-    names = dict(layout.keys)
-    wanted = frozenset(key for keys in names.values() for key in keys)
+    keys = dict(layout.keys)
+    vhosts, times, requests, statuses, sizes = (keys.get(name, ()) for name in _WHOLE)
+    methods, uris = keys.get("method", ()), keys.get("uri", ())
+    wanted = frozenset(key for spellings in keys.values() for key in spellings)
 
     def extract(line: bytes) -> Texts | None:
         found = _members(line, wanted)
         if found is None:
             return None
-        vhost, time, request, status, sent = (_first(found, names.get(name, ())) for name in _WHOLE)
-        uri = _first(found, names.get("uri", ()))
-        if request is None and uri is not None:
-            request = _request(_first(found, names.get("method", ())) or b"", uri)
+        request = _first(found, requests)
+        if request is None and (uri := _first(found, uris)) is not None:
+            request = _request(_first(found, methods) or b"", uri)
+        time, status, sent = _first(found, times), _first(found, statuses), _first(found, sizes)
         if time is None or request is None or status is None or sent is None:
             return None
-        return vhost or b"", time, request, status, sent
+        return _first(found, vhosts) or b"", time, request, status, sent
 
     return extract
 
 
 def _first(found: Mapping[bytes, bytes], keys: Sequence[bytes]) -> bytes | None:
-    return next((found[key] for key in keys if key in found), None)
+    for key in keys:
+        if key in found:
+            return found[key]
+    return None
+
+
+# White space never decides anything, and nothing in here backtracks, whatever the line is.
+_STRING = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+_BARE = rb'([^]\[{},"\t\r ][^]},"\t\r ]*+)'
+_NEXT = re.compile(rb"[ \t\r]*+([,}])[ \t\r]*+")
+_BEGIN = re.compile(rb"[ \t\r]*+\{[ \t\r]*+")
+_MEMBER = re.compile(
+    _STRING + rb"[ \t\r]*+:[ \t\r]*+(?:(?:" + _STRING + rb"|" + _BARE + rb")" + _NEXT.pattern + rb")?+", re.DOTALL
+)
+_NO_TEXT = (b"null", b"true", b"false")
 
 
 def _members(line: bytes, wanted: frozenset[bytes]) -> dict[bytes, bytes] | None:
@@ -124,71 +141,45 @@ def _members(line: bytes, wanted: frozenset[bytes]) -> dict[bytes, bytes] | None
     Strings lose their quotation marks and keep their escapes; null, true, false, objects and arrays are left out.
     """
     found: dict[bytes, bytes] = {}
-    at = _skip(line, 0)
-    if line[at : at + 1] != b"{":
+    begin = _BEGIN.match(line)
+    if begin is None:
         return None
-    at = _skip(line, at + 1)
+    at, mark = begin.end(), b","
     if line[at : at + 1] == b"}":
         return found
-    while True:
-        if line[at : at + 1] != b'"' or (end := _closing(line, b'"', at + 1)) < 0:
+    while mark == b",":
+        member = _MEMBER.match(line, at)
+        if member is None:
             return None
-        key = line[at + 1 : end]
-        at = _skip(line, end + 1)
-        if line[at : at + 1] != b":":
-            return None
-        at = _skip(line, at + 1)
-        value, at = _value(line, at)
-        if at < 0:
-            return None
+        key, text, bare, mark = member.groups()
+        at = member.end()
+        if mark is None:
+            behind = _NEXT.match(line, _nested(line, at))
+            if behind is None:
+                return None
+            at, mark = behind.end(), behind[1]
         if key in wanted:
             found.pop(key, None)
+            value = text if bare is None or bare in _NO_TEXT else bare
             if value is not None:
                 found[key] = value
-        at = _skip(line, at)
-        closing = line[at : at + 1]
-        if closing == b"}":
-            return found
-        if closing != b",":
-            return None
-        at = _skip(line, at + 1)
-
-
-def _skip(line: bytes, at: int) -> int:
-    while line[at : at + 1] in (b" ", b"\t", b"\r"):
-        at += 1
-    return at
-
-
-def _value(line: bytes, at: int) -> tuple[bytes | None, int]:
-    """A value's text, None for one that is not text or number, and where it ends; -1 when it does not."""
-    first = line[at : at + 1]
-    if first == b'"':
-        end = _closing(line, b'"', at + 1)
-        return line[at + 1 : end], end + 1 if end >= 0 else -1
-    if first in (b"{", b"["):
-        return None, _nested(line, at)
-    end = at
-    while line[end : end + 1] not in (b"", b",", b"}", b"]", b" ", b"\t", b"\r", b'"'):
-        end += 1
-    text = line[at:end]
-    return None if text in (b"null", b"true", b"false") else text, end if text else -1
+    return found
 
 
 def _nested(line: bytes, at: int) -> int:
-    """Behind the object or array that begins at `at`; brackets of either kind are counted alike."""
+    """Where the object or array that begins at `at` has ended, or the line; brackets of either kind count alike."""
     depth = 0
     while at < len(line):
         byte = line[at : at + 1]
-        if byte == b'"':
-            at = _closing(line, b'"', at + 1)
-            if at < 0:
-                return -1
-        elif byte in (b"{", b"["):
+        if byte in (b"{", b"["):
             depth += 1
+        elif depth == 0:
+            return len(line)
         elif byte in (b"}", b"]"):
             depth -= 1
-            if depth == 0:
-                return at + 1
+        elif byte == b'"' and (at := _closing(line, b'"', at + 1)) < 0:
+            return len(line)
         at += 1
-    return -1
+        if depth == 0:
+            return at
+    return at
