@@ -34,12 +34,11 @@ def scan(request: pytest.FixtureRequest) -> Scan:
 
     def run(
         *chunks: bytes,
-        format_: str = "vhost_combined",
         rule: SiteRule | None = None,
         limit: int = 1000,
         complete: bool = False,
     ) -> Counts:
-        scanner = Scanner(request.param(FORMATS[format_], rule or SiteRule(), limit))
+        scanner = Scanner(request.param(FORMATS["vhost_combined"], rule or SiteRule(), limit))
         for chunk in chunks:
             scanner.feed(chunk)
         return scanner.finish(complete=complete)
@@ -271,54 +270,6 @@ def test_times_are_read_in_three_styles_and_refused_where_there_is_no_such_time(
     assert counts.lines["malformed"] == (time is None)
     assert counts.last_time == (time or 0)
     assert seconds(text.encode()) == time
-
-
-def test_json_escapes_of_all_three_kinds_are_undone(scan: Scan) -> None:
-    data = (
-        b'{"host":"ex\\u0061mple.org","time_local":"10\\/Oct\\/2000:13:55:36 -0700",'
-        b'"request":"GET /\\x22\\"\\u00e9\\/ HTTP/1.1","status":200,"bytes":5}\n'
-    )
-    counts = scan(data, format_="nginx_json")
-    assert row(counts.partial) == (NOON // 86400, "example.org", '/""%C3%A9/', 1, 5, 5, NOON)
-
-
-JSON = b'{"host":"example.org","msec":971211336,"request":"GET / HTTP/1.1","status":200,"bytes":5}\n'
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(JSON, id="plain"),
-        pytest.param(JSON.replace(b":", b" : ").replace(b",", b"\t,").replace(b" : //", b"://"), id="spaces"),
-        pytest.param(JSON.replace(b"200", b'"200"').replace(b"5}", b'"5"}'), id="numbers as strings"),
-        pytest.param(JSON.replace(b'"bytes"', b'"x":{"bytes":[1,"}"]},"bytes"'), id="nested"),
-        pytest.param(JSON.replace(b'"bytes":5', b'"bytes":7,"bytes":null,"bytes":5'), id="the last of equal keys"),
-        pytest.param(JSON.replace(b'"bytes"', b'"bytes_sent":5,"bytes"').replace(b":5}", b":7}"), id="preferred"),
-        pytest.param(JSON.replace(b"}\n", b"} trailing\n"), id="more behind it"),
-    ],
-)
-def test_a_json_line_is_read_as_its_members_say(scan: Scan, data: bytes) -> None:
-    counts = scan(data, format_="nginx_json")
-    assert row(counts.partial) == (NOON // 86400, "example.org", "/", 1, 5, 5, NOON)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"{}\n", id="empty"),
-        pytest.param(b"[" + JSON[:-1] + b"]\n", id="array"),
-        pytest.param(JSON[:-2] + b"\n", id="cut"),
-        pytest.param(JSON.replace(b'"bytes"', b"bytes"), id="bare key"),
-        pytest.param(JSON.replace(b",", b""), id="no commas"),
-        pytest.param(JSON.replace(b":5", b":"), id="no value"),
-        pytest.param(JSON.replace(b":5", b":null"), id="null"),
-        pytest.param(JSON.replace(b":5", b":5.0"), id="a fraction"),
-        pytest.param(JSON.replace(b":5", b":[5]"), id="a list"),
-        pytest.param(JSON.replace(b":5", b":" + b"[" * 100_000), id="too deep"),
-    ],
-)
-def test_a_json_line_without_what_is_needed_is_malformed(scan: Scan, data: bytes) -> None:
-    assert class_of(scan(data, format_="nginx_json")) == "malformed"
 
 
 @pytest.mark.parametrize("chunk", [2**16, 2**22])
