@@ -49,7 +49,7 @@ def demo(
     directory: Annotated[Path | None, typer.Option("--dir", help="work in this new folder; else a fresh one")] = None,
     seed: Annotated[int, typer.Option(help="of the made-up cluster")] = 14,
 ) -> None:
-    """Two nights of a made-up cluster on a private name server: the whole loop, in under a minute."""
+    """Two nights of a made-up cluster on a private BIND. The whole loop, in under a minute."""
     from flex_api import demo as story
 
     found = context(ctx)
@@ -66,7 +66,10 @@ def _fresh() -> Path:
 
 
 def init(ctx: typer.Context, folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
-    """Write commented settings, a key, the name server's side and systemd units. Nothing is overwritten."""
+    """Write the first files of an installation.
+
+    Commented settings, a key, the name server's side of it and systemd units. Nothing is overwritten.
+    """
     found = context(ctx)
     written, kept = starting.write(folder)
     output = InitOutput(written=[str(path) for path in written], kept=[str(path) for path in kept])
@@ -175,7 +178,7 @@ def serve(
 
 
 def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")]) -> None:
-    """Print the completion script of a shell; source it from its start-up file."""
+    """Print the completion script of a shell. Source it from the shell's start-up file."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # it does not say that it exports it
 
     if shell not in SHELLS:

@@ -29,7 +29,7 @@ AsOf = Annotated[
 ]
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")]
 
-plan_app = typer.Typer(help="Make a plan and show it; nothing but the journal changes.", rich_markup_mode=None)
+plan_app = typer.Typer(help="Make a plan and show it. Nothing but the journal changes.", rich_markup_mode=None)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -70,7 +70,7 @@ def _progress(found: Context) -> Iterator[Progress]:
 
 
 def ingest(ctx: typer.Context) -> None:
-    """Read what is new in the access logs; every line is counted once."""
+    """Read what is new in the access logs. Every line is counted once, however often this runs."""
     found = context(ctx)
     with opened(found) as here, nightly.lease(here, "ingest"):
         output = ingest_output(nightly.ingest(here))
@@ -156,7 +156,7 @@ def apply(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would be sent")] = False,
     as_of: AsOf = None,
 ) -> None:
-    """Push a plan to the name server as it was approved, and check what the servers answer."""
+    """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
     found = context(ctx)
     with opened(found, as_of) as here:
         if dry_run:
@@ -199,7 +199,7 @@ def rollback(
     force: Annotated[list[str] | None, typer.Option(metavar="RULE")] = None,
     as_of: AsOf = None,
 ) -> None:
-    """Go back to an earlier partition: an ordinary plan under the same guards."""
+    """Go back to an earlier partition. That is an ordinary plan under the same guards."""
     found = context(ctx)
     with opened(found, as_of) as here, nightly.lease(here, "rollback") as held:
         cycle = nightly.go_back(here, to or _one_before(here)).cycle
@@ -223,7 +223,7 @@ def _one_before(here: World) -> str:
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
-    """Ask every name server for the partition in force and show where they differ."""
+    """Compare DNS with the partition in force. Every name server is asked for every name."""
     found = context(ctx)
     with opened(found) as here:
         partition, verdicts = nightly.verify(here)
@@ -234,7 +234,10 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
 
 
 def run(ctx: typer.Context, as_of: AsOf = None) -> None:
-    """The nightly run: ingest, profile, plan, apply within the limits, verify, report."""
+    """The nightly run: all steps, one after the other.
+
+    Ingest, profile, plan, apply within the limits of [safety], verify, report.
+    """
     found = context(ctx)
     with opened(found, as_of) as here:
         night = nightly.run(here)
@@ -252,7 +255,7 @@ def report(
     plan_id: Annotated[str, typer.Argument(metavar="PLAN", help="none for the latest")] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
 ) -> None:
-    """Write the report of a plan as one HTML file that opens anywhere."""
+    """Write the report of a plan. One HTML file that opens anywhere."""
     found = context(ctx)
     with opened(found) as here:
         path = reporting.write(here, _wanted(here, plan_id), to)
