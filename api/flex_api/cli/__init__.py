@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
+from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
 from flex.errors import FlexError
 from flex_api.cli import house, night, things
@@ -69,6 +70,8 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run a verb; whatever happens, one clear message and an exit code from the table."""
     context = Context()
+    # Typer's own set-up of completion comes with two options that `flex completion` replaces.
+    completion_init()
     try:
         app(args=list(arguments), obj=context, prog_name="flex")
     except SystemExit as ended:
