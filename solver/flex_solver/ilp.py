@@ -19,7 +19,6 @@ import numpy as np
 import pulp
 
 from flex.problem import Ints, Problem
-from flex_solver import bound
 
 # PuLP 4 makes variables another way and needs Python 3.12: its reminders are for the day that is our floor.
 pulp.set_v4_migration_warnings(False)
@@ -104,10 +103,9 @@ class Program:
         for k, kind in enumerate(of_kind):
             self._model += _sum((self._count[k, n], 1) for n in self._nodes) == len(kind.sites) * kind.replicas
         self._hint: Mapping[str, float] | None = None
+        self._worst = self._model.add_variable("worst", 0)
         self._off: list[Any] = []
         self._band(relaxed=relaxed)
-        if not relaxed:
-            self._counting()
 
     def worst(self) -> Cost:
         """The largest distance outside the band, in units of SHARE."""
@@ -178,30 +176,20 @@ class Program:
 
     def _band(self, *, relaxed: bool) -> None:
         problem = self._problem
-        self._worst = self._model.add_variable("worst", 0, None if relaxed else 0)
         for d in np.flatnonzero(problem.load.sum(axis=0) > 0).tolist():
             for n in self._nodes:
                 scale = SHARE / problem.share[n]
                 load = _sum((self._count[k, n], kind.load[d] * scale) for k, kind in enumerate(self._kinds))
-                off = self._model.add_variable(f"off_{n}_{d}", 0, None if relaxed else 0)
-                self._off.append(off)
+                off = self._distance(f"off_{n}_{d}") if relaxed else 0
                 self._model += load - off <= SHARE * (1 + problem.tolerance)
                 self._model += load + off >= SHARE * (1 - problem.tolerance)
-                self._model += off <= self._worst
 
-    def _counting(self) -> None:
-        """What the bound knows about single nodes is true of every answer, and spares the solver much of its search."""
-        problem, keeps = self._problem, bound.tight(self._problem)
-        leaving, entering = bound.leaving(problem), bound.entering(problem)
-        for n in self._nodes:
-            here = [k for k, kind in enumerate(self._kinds) if n in kind.held]
-            stay = [k for k in here if keeps[self._kinds[k].sites[0]]]
-            if leaving[n]:
-                most = sum(len(self._kinds[k].sites) for k in stay) - int(leaving[n])
-                self._model += _sum((self._count[k, n], 1) for k in stay) <= most
-            if entering[n]:
-                others = set(range(len(self._kinds))).difference(here)
-                self._model += _sum((self._count[k, n], 1) for k in sorted(others)) >= int(entering[n])
+    def _distance(self, name: str) -> Any:
+        """How far a node is outside the band in one dimension; the worst is at least that."""
+        off = self._model.add_variable(name, 0)
+        self._off.append(off)
+        self._model += off <= self._worst
+        return off
 
 
 def _sum(terms: Iterable[tuple[Any, float]]) -> Cost:

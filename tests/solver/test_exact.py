@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flex import score
 from flex.problem import Budget, Ints, Problem
-from flex_solver import SOLVERS, exact
+from flex_solver import SOLVERS, exact, ilp
 
 Cluster = Callable[..., Problem]
 Best = tuple[float, int, int]
@@ -92,9 +92,10 @@ def test_a_hundred_sites_on_four_nodes_are_proven(drifted: Callable[..., Problem
     assert (solution.solver, solution.proven) == ("exact", True)
 
 
-def test_twins_make_no_work(cluster: Cluster) -> None:
+def test_twins_are_one_kind_to_the_program(cluster: Cluster) -> None:
     sites = {f"s{s:03}": (1.0, 1.0) for s in range(300)}
     problem = cluster(sites, {site: ["n0"] for site in sites}, nodes=3, tolerance=0.01)
+    assert [kind.sites for kind in ilp.kinds(problem, range(300))] == [tuple(range(300))]
     solution = exact.place(problem, Budget(seconds=5))
     assert solution.proven
     assert np.bincount(solution.rows[:, 1]).tolist() == [101, 99, 100]

@@ -52,6 +52,11 @@ def test_wishes_are_named_before_loads(cluster: Cluster) -> None:
     ]
 
 
+def test_a_site_leaves_the_node_that_is_out_of_service_first(cluster: Cluster) -> None:
+    problem = cluster({"a": (50, 50)}, {"a": ["n0", "n3"]}, nodes=4, closed=["n3"], replicas={"a": 2})
+    assert why(problem, [(0, 1), (0, 2)])[0] == (3, "n3 is out of service")
+
+
 @settings(max_examples=60)
 @given(data=st.data())
 def test_every_new_row_has_one_reason_and_no_source_is_used_twice(
