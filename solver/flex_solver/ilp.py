@@ -20,7 +20,7 @@ import pulp
 
 from flex.problem import Ints, Problem
 
-# PuLP 4 makes variables another way and needs Python 3.12: its reminders are for the day that is our floor.
+# PuLP 4 comes with CBC another way and needs Python 3.12: its reminders are for the day that is our floor.
 pulp.set_v4_migration_warnings(False)
 
 HAVE_HIGHS = find_spec("highspy") is not None
