@@ -188,13 +188,12 @@ without_native() {
     stamp native "$1"
 }
 
-# Never a reason to stop: every loop has its reference in Python. Each outcome is said once.
+# Never a reason to stop: every loop has its reference in Python, and whoever runs FLEX is told which loops it runs on.
 step_native() {
     local wanted
     if ! type -P cargo >/dev/null; then
         stamped native none && return
         without_native none
-        say "no cargo on the PATH: FLEX runs on its Python loops, slower"
         return
     fi
     wanted=$(native_sources | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)

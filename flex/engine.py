@@ -22,7 +22,7 @@ def _load() -> tuple[ModuleType | None, str]:
     try:
         module = importlib.import_module("flex_native")
     except ImportError as error:
-        return None, f"the native extension is not installed ({error})"
+        return None, f"the native extension is not installed (with cargo on the PATH, make builds it; {error})"
     found = getattr(module, "INTERFACE", 0)
     if found != INTERFACE:
         return (

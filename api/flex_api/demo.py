@@ -61,7 +61,7 @@ def run(folder: Path, seed: int, say: Say) -> DemoOutput:
     _claim(folder)
     say(f"FLEX demo in {folder}")
     if engine.NATIVE is None:
-        say(f"Running on the Python loops, which are slower: {engine.WHY_NOT}.")
+        say(f"On the Python loops, which are slower: {engine.WHY_NOT}.")
     rng = np.random.default_rng(seed)
     key = make_key("flex-update")
     say("Starting a private BIND 9 on loopback for the zone hosting.example …")
