@@ -5,12 +5,13 @@ The reference of what the native engine does: the two agree on every line, hosti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from flex_logs_ingest.layout import Field, Layout, Op
+from flex_logs_ingest.layout import Field, Layout, Op, columns, names
+from flex_logs_ingest.members import members
+from flex_logs_ingest.quoted import closing
 
 # The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is empty.
 Texts = tuple[bytes, bytes, bytes, bytes, bytes]
@@ -18,11 +19,19 @@ Texts = tuple[bytes, bytes, bytes, bytes, bytes]
 Extract = Callable[[bytes], Texts | None]
 
 _WHOLE: tuple[Field, ...] = ("vhost", "time", "request", "status", "bytes")
+_PARTED: tuple[Field, ...] = ("vhost", "date", "time", "method", "uri", "status", "bytes")
 _HALVED: tuple[Field, ...] = ("vhost", "time", "method", "uri", "status", "bytes")
 
 
+# What a line gives that is no record but says how to read those that follow.
+HEADING: Texts = (b"", b"", b"", b"", b"")
+
+
 def extractor(layout: Layout) -> Extract:
-    return _fields(layout) if layout.kind == "fields" else _json(layout)
+    extract = {"fields": _fields, "json": _json, "w3c": _w3c}[layout.kind](layout)
+    if layout.stops:
+        return _stopped(extract, layout.stops)
+    return _sited(extract) if layout.url_site else extract
 
 
 def _fields(layout: Layout) -> Extract:
@@ -62,7 +71,7 @@ def _steps(ops: tuple[Op, ...]) -> Iterator[tuple[bytes, int, bool]]:
 
 
 def _split_behind_escapes(text: bytes, literal: bytes) -> list[bytes]:
-    end = _closing(text, literal, 0)
+    end = closing(text, literal, 0)
     return [text] if end < 0 else [text[:end], text[end + len(literal) :]]
 
 
@@ -85,25 +94,15 @@ def _request(method: bytes, uri: bytes) -> bytes:
     return (method or b"GET") + b" " + uri + b" HTTP/1.1"
 
 
-def _closing(line: bytes, literal: bytes, at: int) -> int:
-    """Where the literal begins whose quotation mark has an even number of backslashes before it; -1 if nowhere."""
-    end = line.find(literal, at)
-    while end > at and line[end - 1] == 0x5C:
-        before = line[at:end]
-        if (len(before) - len(before.rstrip(b"\\"))) % 2 == 0:
-            return end
-        end = line.find(literal, end + 1)
-    return end
-
-
 def _json(layout: Layout) -> Extract:
     keys = dict(layout.keys)
     vhosts, times, requests, statuses, sizes = (keys.get(name, ()) for name in _WHOLE)
     methods, uris = keys.get("method", ()), keys.get("uri", ())
     wanted = frozenset(key for spellings in keys.values() for key in spellings)
+    parents = frozenset(key.partition(b".")[0] for key in wanted if b"." in key)
 
     def extract(line: bytes) -> Texts | None:
-        found = _members(line, wanted)
+        found = members(line, wanted, parents)
         if found is None:
             return None
         request = _first(found, requests)
@@ -124,62 +123,82 @@ def _first(found: Mapping[bytes, bytes], keys: Sequence[bytes]) -> bytes | None:
     return None
 
 
-# White space never decides anything, and nothing in here backtracks, whatever the line is.
-_STRING = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
-_BARE = rb'([^]\[{},"\t\r ][^]},"\t\r ]*+)'
-_NEXT = re.compile(rb"[ \t\r]*+([,}])[ \t\r]*+")
-_BEGIN = re.compile(rb"[ \t\r]*+\{[ \t\r]*+")
-_MEMBER = re.compile(
-    _STRING + rb"[ \t\r]*+:[ \t\r]*+(?:(?:" + _STRING + rb"|" + _BARE + rb")" + _NEXT.pattern + rb")?+", re.DOTALL
-)
-_NO_TEXT = (b"null", b"true", b"false")
+def _w3c(layout: Layout) -> Extract:
+    count, pick = _columns(layout.start, layout)
 
-
-def _members(line: bytes, wanted: frozenset[bytes]) -> dict[bytes, bytes] | None:
-    """The wanted members of the object that the line is, as they stand there; of equal keys the last one.
-
-    Strings lose their quotation marks and keep their escapes; null, true, false, objects and arrays are left out.
-    """
-    found: dict[bytes, bytes] = {}
-    begin = _BEGIN.match(line)
-    if begin is None:
-        return None
-    at, mark = begin.end(), b","
-    if line[at : at + 1] == b"}":
-        return found
-    while mark == b",":
-        member = _MEMBER.match(line, at)
-        if member is None:
+    def extract(line: bytes) -> Texts | None:
+        nonlocal count, pick
+        if line.startswith(b"#"):
+            if line[:8].lower() == b"#fields:":
+                count, pick = _columns(line, layout)
+            return HEADING
+        tabs = b"\t" in line
+        texts = _cells(line, b"\t" if tabs else b" ")
+        if len(texts) != count:
             return None
-        key, text, bare, mark = member.groups()
-        at = member.end()
-        if mark is None:
-            behind = _NEXT.match(line, _nested(line, at))
-            if behind is None:
-                return None
-            at, mark = behind.end(), behind[1]
-        if key in wanted:
-            found.pop(key, None)
-            value = text if bare is None or bare in _NO_TEXT else bare
-            if value is not None:
-                found[key] = value
-    return found
+        vhost, date, time, method, uri, status, sent = pick([*texts, b""])
+        # Where spaces part the columns, a plus sign stands for one.
+        uri = uri if tabs else uri.replace(b"+", b" ")
+        return vhost, date + b"T" + time + b"Z", _request(method, uri), status, sent
+
+    return extract
 
 
-def _nested(line: bytes, at: int) -> int:
-    """Where the object or array that begins at `at` has ended, or the line; brackets of either kind count alike."""
-    depth = 0
-    while at < len(line):
-        byte = line[at : at + 1]
-        if byte in (b"{", b"["):
-            depth += 1
-        elif depth == 0:
-            return len(line)
-        elif byte in (b"}", b"]"):
-            depth -= 1
-        elif byte == b'"' and (at := _closing(line, b'"', at + 1)) < 0:
-            return len(line)
-        at += 1
-        if depth == 0:
-            return at
-    return at
+def _columns(directive: bytes, layout: Layout) -> tuple[int, Callable[[list[bytes]], tuple[bytes, ...]]]:
+    """How many columns there are, -1 when they do not say enough, and what picks the fields from their texts."""
+    places = columns(directive, layout.keys)
+    enough = all(field in places for field in ("date", "time", "uri", "status", "bytes"))
+    # A column that is not there is the empty text behind the last one.
+    pick = itemgetter(*(places.get(field, -1) for field in _PARTED))
+    return len(names(directive)) if enough else -1, pick
+
+
+def _cells(line: bytes, separator: bytes) -> list[bytes]:
+    """The texts of the columns; one that begins with a quotation mark ends with one, or has no end."""
+    if b'"' not in line:
+        return line.split(separator)
+    cells: list[bytes] = []
+    rest = line
+    while True:
+        mark = b'"' if rest.startswith(b'"') else b""
+        text, found, behind = rest[len(mark) :].partition(mark + separator)
+        if not found:
+            return [*cells, text[: len(text) - len(mark)]] if text.endswith(mark) else []
+        cells.append(text)
+        rest = behind
+
+
+def _stopped(extract: Extract, stops: bytes) -> Extract:
+    """The same, with names of virtual hosts that end at the first of these bytes."""
+
+    def stopped(line: bytes) -> Texts | None:
+        texts = extract(line)
+        if texts is None:
+            return None
+        vhost, time, request, status, sent = texts
+        end = min((at for stop in stops if (at := vhost.find(stop)) >= 0), default=len(vhost))
+        return vhost[:end], time, request, status, sent
+
+    return stopped
+
+
+def _sited(extract: Extract) -> Extract:
+    """The same, with the host of the URL that was asked for."""
+
+    def sited(line: bytes) -> Texts | None:
+        texts = extract(line)
+        if texts is None:
+            return None
+        _, time, request, status, sent = texts
+        return _host(request), time, request, status, sent
+
+    return sited
+
+
+def _host(request: bytes) -> bytes:
+    url = request.partition(b" ")[2].lstrip(b" ")
+    scheme, found, _ = url[:8].lower().partition(b"://")
+    if not found or scheme not in (b"http", b"https"):
+        return b""
+    rest = url[len(scheme) + 3 :]
+    return rest[: min((at for mark in b"/?# " if (at := rest.find(mark)) >= 0), default=len(rest))]

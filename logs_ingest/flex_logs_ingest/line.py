@@ -25,8 +25,8 @@ _MONTHS = {
 }
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
-# Servers write 000 or - for a client that was gone before it got an answer.
-STATUSES = frozenset([b"-", *(b"%03d" % status for status in range(1000))])
+# Servers write 000, - or -1 for a client that was gone before it got an answer.
+STATUSES = frozenset([b"-", b"-1", *(b"%03d" % status for status in range(1000))])
 
 
 def number(text: bytes) -> int | None:
@@ -38,7 +38,10 @@ def number(text: bytes) -> int | None:
 
 
 def seconds(text: bytes) -> int | None:
-    """Seconds since 1970 of `10/Oct/2000:13:55:36 -0700`, `2000-10-10T13:55:36-07:00` or `971211336.000`."""
+    """Seconds since 1970 of `10/Oct/2000:13:55:36 -0700`, `2000-10-10T13:55:36-07:00` or `971211336.000`.
+
+    `10/Oct/2000:13:55:36.123` names no zone and is taken as UTC.
+    """
     text = unescaped(text)
     if text[2:3] == b"/":
         return _clf(text)
@@ -49,6 +52,9 @@ def seconds(text: bytes) -> int | None:
 
 def _clf(text: bytes) -> int | None:
     month = _MONTHS.get(text[3:6])
+    if text[20:21] == b"." and text[21:].isdigit():
+        # HAProxy's times have milliseconds and no zone.
+        text = text[:20] + b" +0000"
     if len(text) != 26 or month is None or text[6:7] != b"/" or text[11:12] != b":" or text[20:21] != b" ":
         return None
     return _instant(text[7:11], month, text[:2], text[12:20], text[21:])

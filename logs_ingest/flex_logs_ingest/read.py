@@ -19,7 +19,7 @@ from flex.domain import Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
-from flex_logs_ingest.formats import detect, layout_of
+from flex_logs_ingest.formats import detect, layout_of, with_columns
 from flex_logs_ingest.scan import CLASSES, Counts, Scanner, new_scanner
 from flex_logs_ingest.sources import CHUNK, Log, Source, Unusable, paths, shown
 from flex_logs_ingest.stream import HEAD, TAIL, Mark, Start, segment_id, start
@@ -117,7 +117,7 @@ class _Reader:
     def format_of(self, look: bytes, first: bytes) -> str:
         """Told by the log's first lines; by the new ones where the log begins with something else."""
         if self.source.format != "auto":
-            return self.source.format
+            return with_columns(self.source.format, look)
         try:
             return detect(look)
         except (BadInput, NoData):

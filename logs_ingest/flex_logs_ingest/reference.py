@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from flex_logs_ingest.extract import extractor
+from flex_logs_ingest.extract import HEADING, extractor
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds
 from flex_logs_ingest.sites import SiteRule, site_name
@@ -158,7 +158,10 @@ class ReferenceScan:
             start, clock = hour_starts.get(when[:14] + when[20:]), _CLOCK.get(when[14:20])
             time = self._time(when) if start is None or clock is None else start + clock
             if size is None or time is None or status not in STATUSES:
-                self._malformed(lines, i)
+                if texts is HEADING:
+                    no_request += 1
+                else:
+                    self._malformed(lines, i)
                 continue
             if not first <= time <= last:
                 first, last = min(first, time), max(last, time)

@@ -1,7 +1,12 @@
 //! A line of a layout cut into the texts of its fields: see flex_logs_ingest/extract.py, which defines it.
+//! JSON lines are cut in members.rs, lines with named columns in columns.rs.
 
 use memchr::memchr;
 use pyo3::prelude::*;
+
+use crate::columns::Columns;
+use crate::line::{scheme_width, strip_start};
+use crate::members::cut_json;
 
 /// In the order of FIELDS in flex_logs_ingest/layout.py.
 pub const VHOST: usize = 0;
@@ -9,18 +14,33 @@ pub const TIME: usize = 1;
 pub const REQUEST: usize = 2;
 pub const STATUS: usize = 3;
 pub const BYTES: usize = 4;
-const METHOD: usize = 5;
-const URI: usize = 6;
-const FIELDS: [&str; 7] = ["vhost", "time", "request", "status", "bytes", "method", "uri"];
+pub const METHOD: usize = 5;
+pub const URI: usize = 6;
+pub const DATE: usize = 7;
+pub const FIELDS: [&str; 8] = ["vhost", "time", "request", "status", "bytes", "method", "uri", "date"];
 
 pub type Texts<'a> = [&'a [u8]; FIELDS.len()];
 
-pub enum Layout {
-    Fields { start: Vec<u8>, ops: Vec<Op>, whole: bool },
-    Json { keys: Vec<Vec<u8>>, fields: Vec<(usize, Vec<usize>)> },
+/// Room for a request and a time that a line has in parts.
+#[derive(Default)]
+pub struct Joined {
+    pub request: Vec<u8>,
+    pub time: Vec<u8>,
 }
 
-pub struct Op {
+pub struct Layout {
+    kind: Kind,
+    url_site: bool,
+    stops: Vec<u8>,
+}
+
+enum Kind {
+    Fields { start: Vec<u8>, ops: Vec<Op>, whole: bool },
+    Json { keys: Vec<Vec<u8>>, fields: Vec<(usize, Vec<usize>)> },
+    W3c { keys: Vec<(usize, Vec<Vec<u8>>)>, columns: Columns },
+}
+
+struct Op {
     slot: Option<usize>,
     literal: Vec<u8>,
     quoted: bool,
@@ -29,18 +49,65 @@ pub struct Op {
 impl Layout {
     /// From the value of that name in flex_logs_ingest/layout.py.
     pub fn from_python(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
-        if layout.getattr("kind")?.extract::<String>()? == "json" {
-            return Layout::json(layout.getattr("keys")?.extract()?);
+        let kind = match layout.getattr("kind")?.extract::<String>()?.as_str() {
+            "json" => Kind::json(layout.getattr("keys")?.extract()?)?,
+            "w3c" => Kind::w3c(layout)?,
+            _ => Kind::fields(layout)?,
+        };
+        Ok(Layout {
+            kind,
+            url_site: layout.getattr("url_site")?.extract()?,
+            stops: layout.getattr("stops")?.extract()?,
+        })
+    }
+
+    /// Whether the line is no record but says how to read those that follow.
+    pub fn is_heading(&mut self, line: &[u8]) -> bool {
+        match &mut self.kind {
+            Kind::W3c { keys, columns } if line.first() == Some(&b'#') => {
+                if line.get(..8).is_some_and(|lead| lead.eq_ignore_ascii_case(b"#fields:")) {
+                    *columns = Columns::named(line, keys);
+                }
+                true
+            }
+            _ => false,
         }
+    }
+
+    /// None when the line is not of this layout. What a line has in parts is put together in `joined`.
+    pub fn cut<'a>(&self, line: &'a [u8], joined: &'a mut Joined) -> Option<Texts<'a>> {
+        let mut texts = match &self.kind {
+            Kind::Fields { start, ops, whole } => {
+                let mut texts = cut_fields(line, start, ops)?;
+                if !whole {
+                    texts[REQUEST] = join(texts[METHOD], texts[URI], &mut joined.request);
+                }
+                texts
+            }
+            Kind::Json { keys, fields } => cut_json(line, keys, fields, &mut joined.request)?,
+            Kind::W3c { columns, .. } => columns.cut(line, joined)?,
+        };
+        if !self.stops.is_empty() {
+            let end = texts[VHOST].iter().position(|byte| self.stops.contains(byte));
+            texts[VHOST] = &texts[VHOST][..end.unwrap_or(texts[VHOST].len())];
+        } else if self.url_site {
+            texts[VHOST] = host(texts[REQUEST]);
+        }
+        Some(texts)
+    }
+}
+
+impl Kind {
+    fn fields(layout: &Bound<'_, PyAny>) -> PyResult<Kind> {
         let mut ops = Vec::new();
         for op in layout.getattr("ops")?.try_iter()? {
             ops.push(Op::from_python(&op?)?);
         }
         let whole = ops.iter().any(|op| op.slot == Some(REQUEST));
-        Ok(Layout::Fields { start: layout.getattr("start")?.extract()?, ops, whole })
+        Ok(Kind::Fields { start: layout.getattr("start")?.extract()?, ops, whole })
     }
 
-    fn json(spelled: Vec<(String, Vec<Vec<u8>>)>) -> PyResult<Layout> {
+    fn json(spelled: Vec<(String, Vec<Vec<u8>>)>) -> PyResult<Kind> {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         let mut fields = Vec::new();
         for (field, spellings) in spelled {
@@ -54,21 +121,18 @@ impl Layout {
             }
             fields.push((slot(&field)?, numbers));
         }
-        Ok(Layout::Json { keys, fields })
+        Ok(Kind::Json { keys, fields })
     }
 
-    /// None when the line is not of this layout. A request in two fields is put together in `joined`.
-    pub fn cut<'a>(&self, line: &'a [u8], joined: &'a mut Vec<u8>) -> Option<Texts<'a>> {
-        match self {
-            Layout::Fields { start, ops, whole } => {
-                let mut texts = cut_fields(line, start, ops)?;
-                if !whole {
-                    texts[REQUEST] = join(texts[METHOD], texts[URI], joined);
-                }
-                Some(texts)
-            }
-            Layout::Json { keys, fields } => cut_json(line, keys, fields, joined),
+    fn w3c(layout: &Bound<'_, PyAny>) -> PyResult<Kind> {
+        let spelled: Vec<(String, Vec<Vec<u8>>)> = layout.getattr("keys")?.extract()?;
+        let mut keys = Vec::new();
+        for (field, spellings) in spelled {
+            keys.push((slot(&field)?, spellings));
         }
+        let start: Vec<u8> = layout.getattr("start")?.extract()?;
+        let columns = Columns::named(&start, &keys);
+        Ok(Kind::W3c { keys, columns })
     }
 }
 
@@ -131,7 +195,7 @@ fn begins(text: &[u8], literal: &[u8]) -> bool {
 }
 
 /// The same, where an even number of backslashes stands before the literal.
-fn closing(line: &[u8], literal: &[u8], at: usize) -> Option<usize> {
+pub fn closing(line: &[u8], literal: &[u8], at: usize) -> Option<usize> {
     let mut end = find(line, literal, at)?;
     loop {
         let escapes = line[at..end].iter().rev().take_while(|byte| **byte == b'\\').count();
@@ -142,7 +206,7 @@ fn closing(line: &[u8], literal: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-fn join<'a>(method: &[u8], uri: &[u8], joined: &'a mut Vec<u8>) -> &'a [u8] {
+pub fn join<'a>(method: &[u8], uri: &[u8], joined: &'a mut Vec<u8>) -> &'a [u8] {
     let method = if method.is_empty() { b"GET" } else { method };
     joined.clear();
     for part in [method, b" ", uri, b" HTTP/1.1"] {
@@ -151,101 +215,16 @@ fn join<'a>(method: &[u8], uri: &[u8], joined: &'a mut Vec<u8>) -> &'a [u8] {
     joined
 }
 
-fn cut_json<'a>(
-    line: &'a [u8],
-    keys: &[Vec<u8>],
-    fields: &[(usize, Vec<usize>)],
-    joined: &'a mut Vec<u8>,
-) -> Option<Texts<'a>> {
-    let mut found: Vec<Option<&[u8]>> = vec![None; keys.len()];
-    members(line, keys, &mut found)?;
-    let mut texts: [Option<&[u8]>; FIELDS.len()] = [None; FIELDS.len()];
-    for (slot, numbers) in fields {
-        texts[*slot] = numbers.iter().find_map(|number| found[*number]);
+/// The host of the URL that a request asks for; empty when it is none.
+fn host(request: &[u8]) -> &[u8] {
+    let Some(method_end) = memchr(b' ', request) else {
+        return b"";
+    };
+    let url = strip_start(&request[method_end..], b' ');
+    let width = scheme_width(url);
+    let rest = &url[width..];
+    match width {
+        0 => b"",
+        _ => &rest[..rest.iter().position(|byte| b"/?# ".contains(byte)).unwrap_or(rest.len())],
     }
-    if let (None, Some(uri)) = (texts[REQUEST], texts[URI]) {
-        texts[REQUEST] = Some(join(texts[METHOD].unwrap_or_default(), uri, joined));
-    }
-    if [TIME, REQUEST, STATUS, BYTES].iter().any(|slot| texts[*slot].is_none()) {
-        return None;
-    }
-    Some(texts.map(Option::unwrap_or_default))
-}
-
-/// The wanted members of the object that the line is.
-fn members<'a>(line: &'a [u8], keys: &[Vec<u8>], found: &mut [Option<&'a [u8]>]) -> Option<()> {
-    let mut at = skip(line, 0);
-    if line.get(at) != Some(&b'{') {
-        return None;
-    }
-    at = skip(line, at + 1);
-    if line.get(at) == Some(&b'}') {
-        return Some(());
-    }
-    loop {
-        if line.get(at) != Some(&b'"') {
-            return None;
-        }
-        let end = closing(line, b"\"", at + 1)?;
-        let key = &line[at + 1..end];
-        at = skip(line, end + 1);
-        if line.get(at) != Some(&b':') {
-            return None;
-        }
-        let (value, end) = value(line, skip(line, at + 1))?;
-        if let Some(number) = keys.iter().position(|other| other == key) {
-            found[number] = value;
-        }
-        at = skip(line, end);
-        match line.get(at) {
-            Some(b'}') => return Some(()),
-            Some(b',') => at = skip(line, at + 1),
-            _ => return None,
-        }
-    }
-}
-
-fn skip(line: &[u8], mut at: usize) -> usize {
-    while matches!(line.get(at), Some(b' ' | b'\t' | b'\r')) {
-        at += 1;
-    }
-    at
-}
-
-/// A value's text, None for one that is not text or number, and where it ends.
-fn value(line: &[u8], at: usize) -> Option<(Option<&[u8]>, usize)> {
-    match line.get(at)? {
-        b'"' => {
-            let end = closing(line, b"\"", at + 1)?;
-            Some((Some(&line[at + 1..end]), end + 1))
-        }
-        b'{' | b'[' => Some((None, nested(line, at)?)),
-        _ => {
-            let rest = &line[at..];
-            let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'"');
-            let text = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
-            match text {
-                b"" => None,
-                b"null" | b"true" | b"false" => Some((None, at + text.len())),
-                _ => Some((Some(text), at + text.len())),
-            }
-        }
-    }
-}
-
-fn nested(line: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    while let Some(byte) = line.get(at) {
-        match byte {
-            b'"' => at = closing(line, b"\"", at + 1)?,
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth -= 1,
-            _ => {}
-        }
-        at += 1;
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-    None
 }

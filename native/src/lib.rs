@@ -2,10 +2,12 @@
 //!
 //! Nothing here reads, writes or decides; whatever the input, nothing here panics.
 
+mod columns;
 mod cut;
 mod improve;
 mod line;
 mod lru;
+mod members;
 mod scan;
 
 use pyo3::prelude::*;
@@ -21,5 +23,5 @@ mod flex_native {
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 1;
+    const INTERFACE: u32 = 2;
 }

@@ -27,9 +27,9 @@ fn digit(byte: u8) -> Option<i64> {
     byte.is_ascii_digit().then(|| i64::from(byte - b'0'))
 }
 
-/// Three digits, or the `-` of a client that was gone before it got an answer.
+/// Three digits, or the `-` or `-1` of a client that was gone before it got an answer.
 pub fn is_status(text: &[u8]) -> bool {
-    text == b"-" || (text.len() == 3 && text.iter().all(u8::is_ascii_digit))
+    matches!(text, b"-" | b"-1") || (text.len() == 3 && text.iter().all(u8::is_ascii_digit))
 }
 
 /// Seconds since 1970 of a time in the style of Apache, of ISO 8601, or of nginx's `$msec`.
@@ -42,7 +42,14 @@ pub fn seconds(text: &[u8]) -> Option<i64> {
 }
 
 fn clf(text: &[u8]) -> Option<i64> {
-    if text.len() != 26 || text[6] != b'/' || text[11] != b':' || text[20] != b' ' {
+    let (text, zone) = match text.get(20..) {
+        Some([b'.', digits @ ..]) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+            (&text[..20], &b"+0000"[..])
+        }
+        Some([b' ', zone @ ..]) if zone.len() == 5 => (&text[..20], zone),
+        _ => return None,
+    };
+    if text[6] != b'/' || text[11] != b':' {
         return None;
     }
     let month = match &text[3..6] {
@@ -60,7 +67,7 @@ fn clf(text: &[u8]) -> Option<i64> {
         b"Dec" => 12,
         _ => return None,
     };
-    instant(&text[7..11], month, &text[..2], &text[12..20], &text[21..])
+    instant(&text[7..11], month, &text[..2], &text[12..20], zone)
 }
 
 fn iso(text: &[u8]) -> Option<i64> {
@@ -240,10 +247,7 @@ pub fn strip_end(text: &[u8], byte: u8) -> &[u8] {
 
 /// `/path` of `http://host/path`.
 fn origin_form(path: &[u8]) -> &[u8] {
-    let width = [&b"https://"[..], b"http://"]
-        .iter()
-        .find(|scheme| path.get(..scheme.len()).is_some_and(|lead| lead.eq_ignore_ascii_case(scheme)))
-        .map_or(0, |scheme| scheme.len());
+    let width = scheme_width(path);
     if width == 0 {
         return path;
     }
@@ -251,6 +255,14 @@ fn origin_form(path: &[u8]) -> &[u8] {
         Some(at) if path[width + at] == b'/' => &path[width + at..],
         _ => b"/",
     }
+}
+
+/// How long the `http://` or `https://` is that a URL begins with; 0 when it is none.
+pub fn scheme_width(url: &[u8]) -> usize {
+    [&b"https://"[..], b"http://"]
+        .iter()
+        .find(|scheme| url.get(..scheme.len()).is_some_and(|lead| lead.eq_ignore_ascii_case(scheme)))
+        .map_or(0, |scheme| scheme.len())
 }
 
 /// The one spelling of a path that begins with a slash.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::hash::BuildHasher;
 
-use crate::cut::{BYTES, Layout, REQUEST, STATUS, TIME, VHOST};
+use crate::cut::{BYTES, Joined, Layout, REQUEST, STATUS, TIME, VHOST};
 use crate::line::{asked, is_status, number, seconds, site_name, strip_end, strip_start, unescaped};
 
 const LINE_LIMIT: usize = 1 << 20;
@@ -69,7 +69,7 @@ pub struct Scan {
     start: u64,
     pending: u64,
     tail: Vec<u8>,
-    joined: Vec<u8>,
+    joined: Joined,
 }
 
 #[pymethods]
@@ -99,7 +99,7 @@ impl Scan {
             start: 0,
             pending: 0,
             tail: Vec::new(),
-            joined: Vec::new(),
+            joined: Joined::default(),
         })
     }
 
@@ -171,11 +171,15 @@ impl Scan {
     }
 
     /// The line's class; None when it is malformed.
-    fn count(&mut self, line: &[u8], joined: &mut Vec<u8>) -> Option<usize> {
+    fn count(&mut self, line: &[u8], joined: &mut Joined) -> Option<usize> {
         if line.len() > LINE_LIMIT {
             return None;
         }
-        let texts = self.layout.cut(strip_end(line, b'\r'), joined)?;
+        let line = strip_end(line, b'\r');
+        if self.layout.is_heading(line) {
+            return Some(NO_REQUEST);
+        }
+        let texts = self.layout.cut(line, joined)?;
         let sent = number(texts[BYTES])?;
         let status = texts[STATUS];
         if !is_status(status) {

@@ -58,3 +58,15 @@ def read(source: Source, store: MemoryStore, counts: Path) -> Callable[[], dict[
         return {Path(report.path).name: report for report in ingest([source], store, counts)}
 
     return run
+
+
+@pytest.fixture
+def read_as(logs: Path, store: MemoryStore, counts: Path) -> Callable[[str], dict[str, int]]:
+    """One run over the folder's logs in that format: the new lines by class."""
+
+    def run(format_: str) -> dict[str, int]:
+        source = Source("one", (f"{logs}/*",), "node-1", SiteRule(), format=format_)
+        (report,) = ingest([source], store, counts)
+        return dict(report.lines)
+
+    return run

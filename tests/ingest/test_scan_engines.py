@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flex import engine
-from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.layout import Layout, from_apache
+from flex_logs_ingest.directive import from_apache, from_nginx
+from flex_logs_ingest.formats import FORMATS, layout_of
+from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import TARGET_LIMIT, asked, target
 from flex_logs_ingest.reference import Columns, ReferenceScan
 from flex_logs_ingest.scan import Loop
@@ -26,6 +27,8 @@ LAYOUTS: dict[str, Layout] = {
     **FORMATS,
     "in parts, quoted last": from_apache('<%t> %m %U%q %H %>s %b "%{Host}i"'),
     "bare": from_apache("%v,%{sec}t,%s,%B,%r"),
+    "JSON as fields": from_nginx('{"h":"$host","t":"$time_iso8601","r":"$request","s":$status,"b":$bytes_sent}'),
+    "columns": layout_of("w3c date time cs-method cs-uri-stem cs-host sc-status sc-bytes"),
 }
 
 needs_native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
@@ -33,6 +36,12 @@ layouts = st.sampled_from(list(LAYOUTS.values()))
 
 # Lines that are nearly right meet more of the code than bytes at random.
 real_lines = [line for name in FORMATS for line in (SAMPLES / f"{name}.log").read_bytes().splitlines(keepends=True)]
+real_lines += [
+    b'{"h":"example.org","t":"2000-10-10T13:55:36Z","r":"GET /\\"x HTTP/1.1","s":200,"b":5}\n',
+    b"2000-10-10 13:55:36 GET /a+b example.org 200 5\n",
+    b'"2000-10-10"\t13:55:36\tGET\t"/a b"\texample.org\t200\t"5"\n',
+    b"#fields: Date time sc-bytes\tsc-status cs-uri time\n",
+]
 pieces = [
     *(
         b'"',
@@ -87,6 +96,7 @@ pieces = [
         b"Z",
         b"10/Oct/",
     ),
+    *(b"#", b"#Fields: ", b"request", b"request.host", b'"request":{', b"|", b"~", b".5", b"-1"),
 ]
 junk = st.one_of(st.sampled_from(pieces), st.binary(max_size=6))
 

@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
-from flex.errors import BadInput, NoData, Unknown
-from flex_logs_ingest.extract import Texts, extractor
-from flex_logs_ingest.formats import combined, nginx_json, vhost_combined
-from flex_logs_ingest.layout import Layout, from_apache
-from flex_logs_ingest.line import STATUSES, number, printable, seconds
+from dataclasses import replace
 
-# Formats that name the site stand before those that their lines would fit as well.
+from flex.errors import BadInput, NoData, Unknown
+from flex_logs_ingest.directive import from_directive
+from flex_logs_ingest.extract import HEADING, Texts, extractor
+from flex_logs_ingest.formats import (
+    aws_alb,
+    aws_elb,
+    aws_s3,
+    caddy_json,
+    cloudfront,
+    combined,
+    common,
+    haproxy,
+    haproxy_host,
+    icecast,
+    nginx_json,
+    squid,
+    traefik_clf,
+    traefik_json,
+    vhost_combined,
+    vhost_common,
+    w3c,
+)
+from flex_logs_ingest.layout import Layout, columns, names
+from flex_logs_ingest.line import STATUSES, number, printable, seconds
+from flex_logs_ingest.server_conf import from_file
+
+# Formats stand before those that their lines would fit as well, so those that name the site before those that do not.
 FORMATS: dict[str, Layout] = {
+    "vhost_common": vhost_common.LAYOUT,
     "vhost_combined": vhost_combined.LAYOUT,
     "nginx_json": nginx_json.LAYOUT,
+    "caddy_json": caddy_json.LAYOUT,
+    "traefik_json": traefik_json.LAYOUT,
+    "traefik_clf": traefik_clf.LAYOUT,
+    "haproxy_host": haproxy_host.LAYOUT,
+    "haproxy": haproxy.LAYOUT,
+    "squid": squid.LAYOUT,
+    "aws_alb": aws_alb.LAYOUT,
+    "aws_elb": aws_elb.LAYOUT,
+    "aws_s3": aws_s3.LAYOUT,
+    "cloudfront": cloudfront.LAYOUT,
+    "w3c": w3c.LAYOUT,
+    "common": common.LAYOUT,
+    "icecast": icecast.LAYOUT,
     "combined": combined.LAYOUT,
 }
 
@@ -19,33 +55,56 @@ HEAD_LINES = 1000
 
 
 def layout_of(format_: str) -> Layout:
-    """The layout of a format by its name or by the server's own LogFormat directive."""
-    if format_ in FORMATS:
-        return FORMATS[format_]
-    if "%" in format_:
-        return from_apache(format_)
+    """The layout of a format, which is one of
+
+    - a name, `combined`; one whose columns the log names may be followed by those in force before the log says so,
+      `w3c date time cs-method ...`,
+    - the server's own directive, `%h %l %u %t ...` or `$remote_addr - ...`,
+    - the file that holds the directive and its name there, `/etc/nginx/nginx.conf:main`.
+    """
+    name, _, named = format_.partition(" ")
+    if name in FORMATS and (not named or FORMATS[name].kind == "w3c"):
+        return (
+            replace(FORMATS[name], start=b"#Fields: " + named.encode("latin-1", "replace")) if named else FORMATS[name]
+        )
+    if format_.startswith("/"):
+        return from_file(format_)
+    if "%" in format_ or "$" in format_:
+        return from_directive(format_)
     raise Unknown(
         f"the log format {format_}",
         f"known are {', '.join(FORMATS)}",
         kept="nothing was read",
-        advice="name one of these, or give the server's LogFormat directive",
+        advice="name one of these, or give the server's LogFormat or log_format directive, or the file that holds it",
     )
 
 
 def detect(head: bytes) -> str:
-    """The name of the format that the first lines of a log are in.
+    """The name of the format that the first lines of a log are in, and the columns where the log names them.
 
     The first of the register that fits at least half as many lines as the one that fits most, for every line that names
     its site fits a format that does not. Raises NoData when there are no lines, BadInput when not one in ten fits.
     """
     lines = _lines(head)
-    if not lines:
+    records = [line for line in lines if not line.startswith(b"#")]
+    if not records:
         raise NoData("the format of a log", "it is empty", kept="nothing was read", advice="wait for the first request")
     fits = {name: _fitting(layout, lines) for name, layout in FORMATS.items()}
     most = max(fits.values())
-    if most * 10 < len(lines):
-        raise _nothing_fits(lines)
-    return next(name for name, count in fits.items() if count * 2 >= most)
+    if most * 10 < len(records):
+        raise _columns_missing(_directive(lines)) or _nothing_fits(records)
+    return with_columns(next(name for name, count in fits.items() if count * 2 >= most), head)
+
+
+def with_columns(format_: str, head: bytes) -> str:
+    """The same, with the columns that the first lines of the log name last, where the format leaves that to the log."""
+    if format_ not in FORMATS or FORMATS[format_].kind != "w3c":
+        return format_
+    return " ".join([format_, *(name.decode("latin-1") for name in names(_directive(_lines(head))))])
+
+
+def _directive(lines: list[bytes]) -> bytes:
+    return next((line for line in reversed(lines) if line[:8].lower() == b"#fields:"), b"")
 
 
 def _lines(head: bytes) -> list[bytes]:
@@ -57,7 +116,9 @@ def _lines(head: bytes) -> list[bytes]:
 
 def _fitting(layout: Layout, lines: list[bytes]) -> int:
     extract = extractor(layout)
-    return sum(_says_something(texts, line) for line in lines if (texts := extract(line)) is not None)
+    found = ((line, texts) for line in lines if (texts := extract(line)) is not None and texts is not HEADING)
+    shaped = (pair for pair in found if layout.shape is None or layout.shape.search(pair[0]))
+    return sum(_says_something(texts, line) for line, texts in shaped)
 
 
 def _says_something(texts: Texts, line: bytes) -> bool:
@@ -74,5 +135,29 @@ def _nothing_fits(lines: list[bytes]) -> BadInput:
         "the format of a log",
         f"none of {', '.join(FORMATS)} fits its first lines: {shown}",
         kept="nothing was read",
-        advice="give the server's LogFormat directive in the settings, or log in one of these formats",
+        advice="give the server's LogFormat or log_format directive in the settings, or log in one of these formats",
+    )
+
+
+# What IIS calls the columns in its settings.
+_SETTINGS = {
+    "date": "Date (date)",
+    "time": "Time (time)",
+    "uri": "URI Stem (cs-uri-stem)",
+    "status": "Protocol Status (sc-status)",
+    "bytes": "Bytes Sent (sc-bytes)",
+}
+
+
+def _columns_missing(directive: bytes) -> BadInput | None:
+    """Why lines with the columns of this `#Fields:` line cannot be used; None when the columns are not the reason."""
+    there = columns(directive, FORMATS["w3c"].keys) if directive else {}
+    missing = [setting for field, setting in _SETTINGS.items() if field not in there]
+    if not directive or not missing:
+        return None
+    return BadInput(
+        "the format of a log",
+        f"its #Fields line does not name {', '.join(missing)}",
+        kept="nothing was read",
+        advice=f"in IIS Manager, Logging, Select Fields, turn on {', '.join(missing)}; other servers have the like",
     )

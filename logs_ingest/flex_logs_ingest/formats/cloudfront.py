@@ -1,0 +1,15 @@
+"""AWS CloudFront's standard log: columns parted by tabs; the host that the visitor named is the site."""
+
+from flex_logs_ingest.layout import from_columns
+
+LAYOUT = from_columns(
+    {
+        "vhost": ("x-host-header", "cs(host)"),
+        "date": ("date",),
+        "time": ("time",),
+        "method": ("cs-method",),
+        "uri": ("cs-uri-stem",),
+        "status": ("sc-status",),
+        "bytes": ("sc-bytes",),
+    }
+).shaped(rb"\t")

@@ -1,0 +1,17 @@
+"""HAProxy's `option httplog`, behind whatever syslog puts before it; the frontend is the site.
+
+Its times have no zone and are taken as UTC: run HAProxy with TZ=UTC.
+"""
+
+from dataclasses import replace
+
+from flex_logs_ingest.directive import from_nginx
+
+# Captured headers, if there are any, stand before the request. A frontend that speaks TLS has a tilde behind its name.
+LAYOUT = replace(
+    from_nginx(
+        "$syslog_and_client [$time_local] $host $server $timers $status $bytes_sent "
+        '$request_cookie $response_cookie $termination $connections $queues "$request"'
+    ),
+    stops=b"~",
+)
