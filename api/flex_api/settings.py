@@ -100,6 +100,28 @@ class SourceSection(Section):
     format: str = Field("auto", description="a log format, or auto to look at the files")
     site: str = Field("", description="for logs of one site whose lines do not name it")
 
+    site_pattern: str = Field(
+        "",
+        description="for logs whose files are named for their site: '(?P<site>.+)[.]access[.]log.*', all of the name",
+    )
+
+    @field_validator("site_pattern")
+    @classmethod
+    def _names_the_site(cls, value: str) -> str:
+        try:
+            groups = re.compile(value).groupindex
+        except re.error as error:
+            raise ValueError(f"this is no regular expression: {error}") from None
+        if value and "site" not in groups:
+            raise ValueError("it has no group (?P<site>...) that says which part of the name is the site")
+        return value
+
+    @model_validator(mode="after")
+    def _one_site(self) -> SourceSection:
+        if self.site and self.site_pattern:
+            raise ValueError("site and site_pattern both say which site it is: leave one of them out")
+        return self
+
     @property
     def globs(self) -> tuple[str, ...]:
         return (self.glob,) if isinstance(self.glob, str) else self.glob

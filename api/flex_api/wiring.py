@@ -146,7 +146,7 @@ def sources(settings: Settings) -> tuple[Source, ...]:
             globs=source.globs,
             node=source.node,
             format=source.format,
-            site=SiteRule(fixed=source.site or None, aliases=aliases),
+            site=SiteRule(fixed=source.site or None, aliases=aliases, pattern=source.site_pattern),
         )
         for source in settings.ingest.source
     )

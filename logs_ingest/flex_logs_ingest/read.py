@@ -21,13 +21,24 @@ from flex.ports import Segments
 from flex_logs_ingest import finished, partials
 from flex_logs_ingest.formats import detect, layout_of, with_columns
 from flex_logs_ingest.scan import CLASSES, Counts, Scanner, new_scanner
+from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import CHUNK, Log, Source, Unusable, paths, shown
 from flex_logs_ingest.stream import HEAD, TAIL, Mark, Start, segment_id, start
 
-Outcome = Literal["read", "nothing new", "copy", "empty", "changed", "unreadable", "unknown format", "nothing matches"]
+Outcome = Literal[
+    "read",
+    "nothing new",
+    "copy",
+    "empty",
+    "changed",
+    "unreadable",
+    "unknown format",
+    "unknown site",
+    "nothing matches",
+]
 Progress = Callable[[str, str, int, int], None]
 
-FAILED: tuple[Outcome, ...] = ("unreadable", "unknown format", "nothing matches")
+FAILED: tuple[Outcome, ...] = ("unreadable", "unknown format", "unknown site", "nothing matches")
 # Later than any day of a log: years have four digits.
 LAST_DAY = 3_000_000
 # How much of a log the search for its format sees.
@@ -194,14 +205,17 @@ class _Reading:
         if b"\n" not in first and len(first) < CHUNK:
             self._reader.finish(self._log, begin.stream)
             return self._report("nothing new")
+        rule = self._reader.source.site.of_file(self._log.path)
+        if rule is None:
+            return self._report("unknown site", f"its name is not as {self._reader.source.site.pattern!r} wants it")
         try:
             self._format = self._reader.format_of(look, first)
-            scanner = self._new_scanner()
+            scanner = self._new_scanner(rule)
         except (BadInput, NoData) as error:
             return self._report("unknown format", str(error))
-        return self._report(self._count(begin, first, scanner))
+        return self._report(self._count(begin, first, scanner, rule))
 
-    def _count(self, begin: Start, first: bytes, scanner: Scanner) -> Outcome:
+    def _count(self, begin: Start, first: bytes, scanner: Scanner, rule: SiteRule) -> Outcome:
         mark = Mark(begin, self._head)
         for chunk in chain([first], self._log.chunks()):
             scanner.feed(chunk)
@@ -211,7 +225,7 @@ class _Reading:
                 if stopped := self._record(begin, mark, scanner.finish()):
                     return stopped
                 begin, rest = mark.start(self._stream(mark)), mark.open
-                scanner, mark = self._new_scanner(), Mark(begin, self._head)
+                scanner, mark = self._new_scanner(rule), Mark(begin, self._head)
                 scanner.feed(rest)
                 mark.feed(rest)
         return self._record(begin, mark, scanner.finish()) or self._finished(mark)
@@ -220,8 +234,8 @@ class _Reading:
         self._reader.finish(self._log, self._stream(mark))
         return "read" if self._counted else "nothing new"
 
-    def _new_scanner(self) -> Scanner:
-        return new_scanner(layout_of(self._format), self._reader.source.site, self._reader.run.sample_limit)
+    def _new_scanner(self, rule: SiteRule) -> Scanner:
+        return new_scanner(layout_of(self._format), rule, self._reader.run.sample_limit)
 
     def _record(self, begin: Start, mark: Mark, counts: Counts) -> Outcome | None:
         """Files, then the store. None when that went well, else why reading stops here."""

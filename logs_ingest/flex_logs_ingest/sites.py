@@ -1,10 +1,12 @@
-"""Which site a log line belongs to: from the name of its virtual host, or always the same one."""
+"""Which site a log line belongs to: what its virtual host says, what its file is called, or always the same one."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from flex_logs_ingest.line import unescaped
 
@@ -36,11 +38,21 @@ def _without_port(vhost: bytes) -> bytes:
 class SiteRule:
     """Which site a line belongs to: always `fixed` where the log has one site, else what its virtual host says.
 
+    With a `pattern`, the name of the file says it: the pattern matches all of that name, its group `site` is the site.
     `aliases` maps other names of a site to the name it is placed under.
     """
 
     fixed: str | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
+    pattern: str = ""
+
+    def of_file(self, path: str) -> SiteRule | None:
+        """The rule for this one file; None when its name does not say which site it is of."""
+        if not self.pattern:
+            return self
+        found = re.fullmatch(self.pattern, Path(path).name)
+        name = site_name(os.fsencode(found["site"] or "")) if found else UNKNOWN
+        return None if name == UNKNOWN else SiteRule(fixed=self.spelled_aliases.get(name, name))
 
     @property
     def spelled_aliases(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ name = "n1"
 addresses = ["192.0.2.1"]
 ram = "1 GiB"
 """
+SOURCE = MINIMAL + "[[ingest.source]]\nglob = 'x'\nnode = 'n1'\n"
 
 
 def load(tmp_path: Path, text: str) -> Settings:
@@ -45,6 +46,9 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']", "node.0.ram: this setting must be given"),
         (MINIMAL + MINIMAL, "the node 'n1' is there twice"),
         (MINIMAL + "[[ingest.source]]\nglob = 'x'\nnode = 'n7'", "names the node 'n7'"),
+        (SOURCE + "site_pattern = '(?P<site>.+'", "this is no regular expression"),
+        (SOURCE + "site_pattern = '(.+)[.]log'", "it has no group (?P<site>...)"),
+        (SOURCE + "site_pattern = '(?P<site>.+)'\nsite = 'a.example'", "leave one of them out"),
         ("[solver]\ntolerance = 0.2", "must not be over safety.trigger_imbalance"),
         ("[solver]\ntolerance = 2", "solver.tolerance = 2"),
         ("[cluster]\ntimezone = 'Mars/Olympus'", "such as 'Europe/Berlin'"),
