@@ -104,6 +104,14 @@ def test_what_is_new_in_a_log_is_read_by_the_columns_at_its_beginning(scan: Scan
     assert rows(scan(LINE, format_)) == [ROW]
 
 
+def test_columns_of_any_name_can_be_shown_and_stored(scan: Scan) -> None:
+    fields = FIELDS.replace(b"cs-host", b"a\0\xe9\x1b cs-host")
+    format_ = detect(fields + LINE.replace(b"example", b"- example"))
+    assert format_.isascii()
+    assert format_.isprintable()
+    assert rows(scan(LINE.replace(b"example", b"- example"), format_)) == [ROW]
+
+
 @pytest.mark.parametrize("format_", ["auto", "w3c"])
 def test_a_log_that_grew_is_read_on_without_a_new_heading(
     logs: Path, read_as: Callable[[str], dict[str, int]], format_: str

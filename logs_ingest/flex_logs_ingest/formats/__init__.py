@@ -100,7 +100,7 @@ def with_columns(format_: str, head: bytes) -> str:
     """The same, with the columns that the first lines of the log name last, where the format leaves that to the log."""
     if format_ not in FORMATS or FORMATS[format_].kind != "w3c":
         return format_
-    return " ".join([format_, *(name.decode("latin-1") for name in names(_directive(_lines(head))))])
+    return " ".join([format_, *map(printable, names(_directive(_lines(head))))])
 
 
 def _directive(lines: list[bytes]) -> bytes:
