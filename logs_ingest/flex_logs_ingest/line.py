@@ -14,6 +14,8 @@ import re
 from zlib import crc32
 
 MOST = 2**63 - 1
+# No answer is larger. A count that claims more is a fault of its writer, and must not drown the sums of a period.
+LARGEST = 2**44
 LAST_TIME = 253_402_300_799  # 9999-12-31T23:59:59Z
 TARGET_LIMIT = 8192
 
@@ -30,11 +32,11 @@ STATUSES = frozenset([b"-", b"-1", *(b"%03d" % status for status in range(1000))
 
 
 def number(text: bytes) -> int | None:
-    """A byte count; `-` is 0 and what is too large for 64 bits is the largest."""
+    """A byte count; `-` is 0 and what no answer can have is the largest."""
     if not text.isdigit():
         return 0 if text == b"-" else None
     digits = text.lstrip(b"0")
-    return MOST if len(digits) > 19 else min(int(digits or b"0"), MOST)
+    return LARGEST if len(digits) > 19 else min(int(digits or b"0"), LARGEST)
 
 
 def seconds(text: bytes) -> int | None:

@@ -154,7 +154,7 @@ class ReferenceScan:
                 self._malformed(lines, i)
                 continue
             vhost, when, request, status, sent = texts
-            size = int(sent) if sent.isdigit() and len(sent) < 19 else number(sent)
+            size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
             start, clock = hour_starts.get(when[:14] + when[20:]), _CLOCK.get(when[14:20])
             time = self._time(when) if start is None or clock is None else start + clock
             if size is None or time is None or status not in STATUSES:

@@ -6,10 +6,11 @@ use memchr::{memchr, memchr3, memrchr};
 
 pub const LAST_TIME: i64 = 253_402_300_799;
 const TARGET_LIMIT: usize = 8192;
+const LARGEST: i64 = 1 << 44;
 const SITE_LIMIT: usize = 255;
 pub const UNKNOWN: &str = "(unknown)";
 
-/// A byte count; `-` is 0 and what is too large for 64 bits is the largest.
+/// A byte count; `-` is 0 and what no answer can have is the largest.
 pub fn number(text: &[u8]) -> Option<i64> {
     if text == b"-" {
         return Some(0);
@@ -17,10 +18,11 @@ pub fn number(text: &[u8]) -> Option<i64> {
     if text.is_empty() {
         return None;
     }
-    text.iter().try_fold(0_i64, |sum, byte| {
+    let count = text.iter().try_fold(0_i64, |sum, byte| {
         let digit = digit(*byte)?;
         Some(sum.saturating_mul(10).saturating_add(digit))
-    })
+    })?;
+    Some(count.min(LARGEST))
 }
 
 fn digit(byte: u8) -> Option<i64> {
