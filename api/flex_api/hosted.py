@@ -14,7 +14,9 @@ import pandas as pd
 from flex.errors import BadSetting
 from flex.tables import PROFILES
 
-HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+")
+# No label begins or ends with anything but a letter or a digit: names such as _flex.example.org are never sites.
+LABEL = r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?"
+HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})+")
 
 
 def listed(path: Path) -> tuple[str, ...]:

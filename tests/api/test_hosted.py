@@ -1,0 +1,59 @@
+"""Which names in the logs are sites: a visitor can send any name, and most of them are none of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from flex.errors import BadSetting
+from flex.tables import PROFILES
+from flex_api import hosted
+
+
+def profiles(*sites: str) -> pd.DataFrame:
+    rows = [(site, 10, 5, 3, 2, 1, 10) for site in sites]
+    return PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns)))
+
+
+@pytest.mark.parametrize("name", ["a.example", "www.a-b.example.org", "xn--bcher-kva.example", "a_b.example"])
+def test_a_host_name_is_a_site_where_there_is_no_list(name: str) -> None:
+    kept, strangers = hosted.only(profiles(name), None)
+    assert (list(kept["site"]), strangers) == ([name], 0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "(unknown)",
+        "localhost",
+        "_flex.example",
+        "*.example",
+        "-a.example",
+        "a..example",
+        "%3cb%3e.example",
+        "a" * 64 + ".b",
+    ],
+)
+def test_what_can_be_no_host_name_is_counted_and_left_out(name: str) -> None:
+    kept, strangers = hosted.only(profiles(name, "a.example"), None)
+    assert (list(kept["site"]), strangers) == (["a.example"], 1)
+
+
+def test_a_list_decides_and_a_listed_site_without_visitors_is_there() -> None:
+    kept, strangers = hosted.only(profiles("a.example", "evil.example"), ("a.example", "quiet.example"))
+    assert list(kept["site"]) == ["a.example", "quiet.example"]
+    assert kept["access_bytes"].tolist() == [10, 0]
+    assert strangers == 1
+
+
+def test_a_list_has_comments_and_is_read_as_people_write_it(tmp_path: Path) -> None:
+    path = tmp_path / "sites"
+    path.write_text("# ours\nB.example.\n\na.example  # new\na.example\n", encoding="utf-8")
+    assert hosted.listed(path) == ("a.example", "b.example")
+
+
+def test_a_list_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="sites_file"):
+        hosted.listed(tmp_path / "none")
