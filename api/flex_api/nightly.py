@@ -7,6 +7,7 @@ finished by the next one: logs go on where their last reading ended, a half-appl
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,9 @@ from flex_logs_ingest.read import FileReport
 
 # Long enough for the longest stage; a dead holder on the same machine is noticed at once all the same.
 LEASE = timedelta(hours=1)
+
+# Of fewer lines, those that one scanner left are a large share.
+ENOUGH_LINES = 100
 
 # Working sets on k replicas are kept for sites that ask for more than this share of a node.
 LARGE = 0.3
@@ -151,6 +155,7 @@ def learn(world: World) -> Period:
     settings = world.settings
     period = Period.days_before(world.clock(), settings.profile.window.days)
     _refuse_old_logs(world, period)
+    _refuse_damaged_logs(world, period)
     directory = settings.ingest.directory
     files = merge.files_of(world.store, directory, period)
     hours = merge.hours_of(world.store, directory, period)
@@ -295,6 +300,35 @@ def _old_logs(period: Period, node: str, last: datetime | None, limit: timedelta
         f"the logs of {node} are missing or older than {words.span(limit)} (profile.max_age): {said}",
         kept="the partition in force stays",
         advice="see that the logs arrive, or take the source out of the settings; `flex ingest` shows every file",
+    )
+
+
+def _refuse_damaged_logs(world: World, period: Period) -> None:
+    """Lines that are not understood are missing from their sites: a profile made from the rest would mislead.
+
+    A reading of which no line at all is understood belongs to no day: logs that go on so are soon too old.
+    """
+    limit = world.settings.profile.max_malformed
+    for node, lines in sorted(_lines_of_nodes(world, period).items()):
+        bad, total = lines["malformed"], sum(lines.values())
+        if total >= ENOUGH_LINES and bad > limit * total:
+            raise _damaged_logs(period, node, bad, total, limit)
+
+
+def _lines_of_nodes(world: World, period: Period) -> dict[str, Counter[str]]:
+    """Lines by class; all logs of a node have its name, so each of its sources tells of all of them."""
+    found = merge.coverage(world.store, period, sources(world.settings))
+    return {coverage.node: Counter(dict(coverage.lines)) for coverage in found}
+
+
+def _damaged_logs(period: Period, node: str, bad: int, total: int, limit: float) -> NoData:
+    return NoData(
+        f"profiles of {period}",
+        f"{bad:,} of {words.count(total, 'line')} in the logs of {node} ({words.share(bad / total)}) are malformed, "
+        f"the limit is {words.share(limit)} (profile.max_malformed)",
+        kept="the partition in force stays",
+        advice="`flex -o json ingest` shows some of them as they are read; name the format in [[ingest.source]], "
+        "or raise the limit",
     )
 
 

@@ -142,6 +142,9 @@ class Ingest(Section):
 class Profile(Section):
     window: Span = Field(timedelta(days=1), description="how many past days make a profile, in whole UTC days")
     max_age: Span = Field(timedelta(hours=36), description="a source whose last line is older keeps the old partition")
+    max_malformed: float = Field(
+        0.05, ge=0, le=1, description="a larger share of malformed lines in a node's logs keeps the old partition"
+    )
 
     @field_validator("window")
     @classmethod

@@ -121,6 +121,22 @@ def change(installation: Installation, site: str, address: str) -> None:
     dns.query.tcp(update, "127.0.0.1", port=installation.server.port, timeout=5)
 
 
+def test_logs_that_nobody_understands_keep_the_old_partition(installation: Installation) -> None:
+    installation.night()
+    serial = installation.serial()
+    installation.traffic(2)
+    log = max((installation.folder / "logs" / "n2").glob("*.log"), key=lambda path: path.stat().st_size)
+    with log.open("ab") as file:
+        file.write(b"half of a line\n" * 300)
+    refused = installation.night(2)
+    assert refused.code == 20
+    assert all(word in refused.err for word in ("the logs of n2", "malformed", "the limit is 5.0 %"))
+    assert installation.serial() == serial
+    installation.extra = "[profile]\nmax_malformed = 0.5\n"
+    installation.write_settings()
+    assert installation.night(2).code == 0
+
+
 def test_logs_that_stopped_coming_keep_the_old_partition(installation: Installation) -> None:
     installation.night()
     serial = installation.serial()
