@@ -16,11 +16,13 @@ from flex.tables import PROFILES
 
 # No label begins or ends with anything but a letter or a digit: names such as _flex.example.org are never sites.
 LABEL = r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?"
+# The standard library spells names by IDNA 2003, where these become others or vanish; browsers keep them.
+_READ_IN_TWO_WAYS = frozenset("ßς\u200c\u200d")
 HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})+")
 
 
 def listed(path: Path) -> tuple[str, ...]:
-    """The sites of a file, one a line; # begins a comment."""
+    """The sites of a file, one a line; # begins a comment. Names beyond ASCII become those of DNS."""
     try:
         rows = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -31,7 +33,24 @@ def listed(path: Path) -> tuple[str, ...]:
             advice="make the file readable, one site a line, or leave the setting out",
         ) from error
     names = (row.partition("#")[0].strip().lower().rstrip(".") for row in rows)
-    return tuple(sorted({name for name in names if name}))
+    return tuple(sorted({_ascii(name, path) for name in names if name}))
+
+
+def _ascii(name: str, path: Path) -> str:
+    """xn--bcher-kva.example for bücher.example."""
+    if name.isascii():
+        return name
+    try:
+        if _READ_IN_TWO_WAYS.intersection(name):
+            raise UnicodeError("it has a letter that the two standards of such names spell differently")
+        return name.encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise BadSetting(
+            f"the site {name!r} in {path}",
+            str(error),
+            kept="the partition in force stays",
+            advice="write it as DNS has it, beginning with xn--",
+        ) from error
 
 
 def only(profiles: pd.DataFrame, sites: tuple[str, ...] | None) -> tuple[pd.DataFrame, int]:
