@@ -138,11 +138,13 @@ def _address(name: str) -> tuple[str, int]:
 
 
 def sources(settings: Settings) -> tuple[Source, ...]:
-    """All logs of a node go by its name: a glob that is edited, or two that overlap, never make a line count twice."""
+    """Logs go by their node, and by their site where it is set: a glob that is edited, or two that overlap, never make
+    a line count twice, and logs of two sites that begin alike are still two.
+    """
     aliases = settings.ingest.aliases
     return tuple(
         Source(
-            name=source.node,
+            name=f"{source.node}:{source.site}" if source.site else source.node,
             globs=source.globs,
             node=source.node,
             format=source.format,
