@@ -263,7 +263,7 @@ def free_port() -> Iterator[int]:
     """A loopback port that is free for TCP and UDP alike, kept from other private servers while in use."""
     for _ in range(PORT_TRIES):
         with ExitStack() as held:
-            if port := _reserved(held):
+            if port := reserved(held):
                 yield port
                 return
     raise Unreachable(
@@ -286,15 +286,15 @@ ns1 IN A {LOOPBACK}
 """
 
 
-def _reserved(held: ExitStack) -> int:
-    """A port, reserved until `held` closes; 0 when this one is taken.
+def reserved(held: ExitStack, wanted: int = 0) -> int:
+    """The wanted port, or any, kept from other private servers until `held` closes; 0 when it is taken.
 
     BIND binds with SO_REUSEPORT: a second one on the port would not fail but share its packets. So the port itself
     is only tried, without that option, and a name that other private servers look for is held instead.
     """
     with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         try:
-            tcp.bind((LOOPBACK, 0))
+            tcp.bind((LOOPBACK, wanted))
             port: int = tcp.getsockname()[1]
             udp.bind((LOOPBACK, port))
             if sys.platform == "linux":

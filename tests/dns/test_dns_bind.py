@@ -140,6 +140,43 @@ def test_a_foreign_edit_behind_a_lost_message_survives(named: PrivateNamed, zone
     assert owned(Rfc2136Target(named.server, OWNER), zone, 20) == 0
 
 
+def test_what_somebody_else_did_for_us_meanwhile_is_not_sent_again(
+    named: PrivateNamed, zone: str, edit_real: Edit
+) -> None:
+    lost = losing(1, forth=False)
+
+    def rule(wire: bytes) -> tuple[bool, bool]:
+        forth, back = lost(wire)
+        if not forth:
+            edit_real(f"s7.{zone}", "A", ["192.0.2.1"])
+        return forth, back
+
+    with relay(named.server, rule) as server:
+        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 20))
+    assert owned(Rfc2136Target(named.server, OWNER), zone, 20) == 20
+
+
+def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
+    named: PrivateNamed, zone: str, edit_real: Edit
+) -> None:
+    www = f"www.{zone}"
+    edit_real(www, "A", ["192.0.2.1"])
+    seen = 0
+
+    def rule(wire: bytes) -> tuple[bool, bool]:
+        nonlocal seen
+        seen += is_update(wire)
+        if is_update(wire) and seen == 1:
+            edit_real(www, "A", ["192.0.2.1", "192.0.2.99"])
+        return True, True
+
+    move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
+    with relay(named.server, rule) as server, pytest.raises(Stale, match=r"found 60 192\.0\.2\.1 192\.0\.2\.99"):
+        Rfc2136Target(server, OWNER, patience=3).apply(Plan(zone, (move,)))
+    found = Rfc2136Target(named.server, OWNER).read(zone, [www])
+    assert found.records["value"].tolist() == ["192.0.2.1", "192.0.2.99"]
+
+
 def test_a_foreign_edit_between_two_messages_stops_the_plan_there(
     named: PrivateNamed, zone: str, edit_real: Edit
 ) -> None:

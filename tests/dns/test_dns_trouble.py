@@ -16,6 +16,7 @@ from pathlib import Path
 import dns.exception
 import dns.message
 import dns.query
+import dns.rrset
 import dns.tsig
 import dns.xfr
 import pytest
@@ -83,6 +84,17 @@ def unsigned_answer(request: bytes) -> bytes:
     return framed(answer.to_wire())
 
 
+def unsigned_zone(request: bytes) -> bytes:
+    """A complete transfer that anybody could have made."""
+    query = dns.message.from_wire(request[2:], keyring=False)
+    zone = query.question[0].name
+    answer = dns.message.make_response(dns.message.make_query(zone, "AXFR"))
+    answer.id = query.id
+    soa = dns.rrset.from_text(zone, 60, "IN", "SOA", "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30")
+    answer.answer += [soa, soa]
+    return framed(answer.to_wire())
+
+
 def test_a_wrong_secret_is_told_from_an_unknown_key(real: Rfc2136Target, zone: str) -> None:
     wrong = refusal(replace(real, server=replace(real.server, key=make_key("flex"))), zone)
     assert isinstance(wrong, Refused)
@@ -129,6 +141,24 @@ def test_the_zones_own_name_server_is_kept(real: Rfc2136Target, zone: str) -> No
     )
     with pytest.raises(Refused, match="REFUSED"):
         real.apply(plan)
+
+
+def test_a_signed_end_does_not_cover_an_unsigned_beginning(real: Rfc2136Target, zone: str) -> None:
+    """Somebody on the way could put records in front of a true transfer."""
+    key = real.server.key.signer()
+
+    def reply(request: bytes) -> bytes:
+        query = dns.message.from_wire(request[2:], keyring={key.name: key})
+        soa = dns.rrset.from_text(zone, 60, "IN", "SOA", "ns1.example.org. hostmaster.example.org. 7 1 1 1 1")
+        signed = dns.message.make_response(query)
+        signed.answer = [soa]
+        unsigned = dns.message.make_response(dns.message.make_query(zone, "AXFR", id=query.id))
+        unsigned.answer = [soa, dns.rrset.from_text(f"www.{zone}", 60, "IN", "A", "192.0.2.66")]
+        return framed(unsigned.to_wire()) + framed(signed.to_wire())
+
+    with answering(reply) as port:
+        error = refusal(replace(real, server=replace(real.server, port=port, timeout=1)), zone)
+    assert "the transfer is not signed" in error.answer
 
 
 def test_a_zone_that_is_not_served_and_a_name_that_is_no_apex(real: Rfc2136Target, zone: str) -> None:
@@ -180,6 +210,7 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
     "noise": lambda request: framed(request[2:4] + bytes(range(256)) * 4),
     "another id": lambda request: framed(bytes([request[2] ^ 255]) + request[3:]),
     "no signature": unsigned_answer,
+    "a zone without signature": unsigned_zone,
 }
 
 
