@@ -184,6 +184,13 @@ def test_a_database_out_of_reach_does_not_show_its_password(installation: Instal
     assert "hunter2" not in said.err + said.out
 
 
+def test_a_report_that_cannot_be_written_does_not_hide_that_the_plan_is_applied(installation: Installation) -> None:
+    (installation.folder / "reports").write_text("in the way", encoding="utf-8")
+    said = installation.run()
+    assert clear(said, 24, "is applied; only its report is missing", "flex report")
+    assert installation.flex("verify").code == 0
+
+
 def test_errors_are_json_for_programs(installation: Installation) -> None:
     installation.settings.unlink()
     import json

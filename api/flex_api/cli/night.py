@@ -14,7 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRem
 from rich.progress import Progress as Bar
 
 from flex.domain import Cycle
-from flex.errors import Held, NoData, Unknown
+from flex.errors import Held, NoData, NotWritten, Unknown
 from flex_api import nightly, present, reporting, text
 from flex_api.cli.common import Context, context, now
 from flex_api.schemas import IngestOutput, PlanOutput, ReportOutput, RunOutput, RunsOutput, SourceRow
@@ -241,13 +241,22 @@ def run(ctx: typer.Context, as_of: AsOf = None) -> None:
     found = context(ctx)
     with opened(found, as_of) as here:
         night = nightly.run(here)
-        path = reporting.write(here, night.cycle)
+        path = _report(here, night.cycle)
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
     output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(path))
     found.show(output, lambda console: text.plan(console, present.plan_output(night.cycle)))
     found.say(f"\nReport: {path}")
     if night.waiting and here.settings.cluster.mode != "shadow":
         raise typer.Exit(22)
+
+
+def _report(here: World, cycle: Cycle) -> Path:
+    """A night is not undone by a report that cannot be written, and must not look so."""
+    try:
+        return reporting.write(here, cycle)
+    except NotWritten as error:
+        kept = f"plan {cycle.id} is {cycle.state}; only its report is missing"
+        raise NotWritten(error.asked, error.answer, kept=kept, advice=f"{error.advice}; then `flex report`") from error
 
 
 def report(
