@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.progress import Progress as Bar
 
 from flex.domain import Cycle
@@ -59,12 +59,16 @@ def _progress(found: Context) -> Iterator[Progress]:
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=found.progress, transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
+        # One line, of the file being read: a cluster's logs are more than a terminal has lines.
+        task = bar.add_task("", total=None)
+        reading = ""
 
         def told(_: str, path: str, done: int, total: int) -> None:
-            if path not in tasks:
-                tasks[path] = bar.add_task(Path(path).name, total=total)
-            bar.update(tasks[path], completed=done, total=total)
+            nonlocal reading
+            if path != reading:
+                reading = path
+                bar.reset(task, total=total, description=Path(path).name)
+            bar.update(task, completed=done)
 
         yield told
 
