@@ -120,11 +120,10 @@ class _Window:
         return number
 
     def _receive(self) -> None:
-        wire = self._socket.recv(65535)
         try:
-            answer = dns.message.from_wire(wire)
-        except (dns.exception.DNSException, ValueError):
-            # Anybody can send a packet with a forged source; the true answer may still come.
+            answer = dns.message.from_wire(self._socket.recv(65535))
+        except (BlockingIOError, dns.exception.DNSException, ValueError):
+            # A damaged packet, or one with a forged source: the true answer may still come.
             return
         question, _, _, query = self._sent.get(answer.id, (None, 0, 0.0, None))
         if question and query and query.is_response(answer):

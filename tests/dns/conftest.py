@@ -23,7 +23,7 @@ from flex_dns.server import Server
 from flex_dns.session import Session
 
 OWNER = "flex-eu1"
-ZONES = tuple(f"z{number}.example." for number in range(80))
+ZONES = tuple(f"z{number}.example." for number in range(200))
 # What others keep in each zone, beside our names.
 OTHERS = {
     "alias CNAME": "ns1.example.org.",

@@ -283,7 +283,7 @@ def test_without_transfers_the_same_is_read_name_by_name(folder: Path, key: Key)
     assert (singly.owned, singly.blocked) == (at_once.owned, at_once.blocked)
 
 
-def test_a_zone_is_read_beside_a_wildcard(named: PrivateNamed, folder: Path, key: Key) -> None:
+def test_a_zone_is_read_beside_a_wildcard(folder: Path, key: Key) -> None:
     """A wildcard answers for names that nobody has; in a transfer they are free."""
     zone = "hosting.example."
     with PrivateNamed(folder, [zone], key, records={zone: "* A 192.0.2.99\n"}) as own:
