@@ -2,12 +2,8 @@
 //!
 //! Nothing here reads, writes or decides; whatever the input, nothing here panics.
 
-mod columns;
-mod cut;
 mod improve;
-mod line;
 mod lru;
-mod members;
 mod scan;
 
 use pyo3::prelude::*;

@@ -1,359 +1,106 @@
-//! The scan loop: see flex_logs_ingest/reference.py, which defines what it computes.
+//! The scan loop as a class of Python: flex_logs_ingest/reference.py defines it, flex-core computes it.
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use memchr::{memchr, memrchr};
+use std::collections::HashMap;
+
+use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
+use flex_core::scan::{Columns, Sites};
 use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::hash::BuildHasher;
-
-use crate::cut::{BYTES, Joined, Layout, REQUEST, STATUS, TIME, VHOST};
-use crate::line::{asked, is_status, number, seconds, site_name, strip_end, strip_start, unescaped};
-
-const LINE_LIMIT: usize = 1 << 20;
-const BAD_KEPT: usize = 5;
-const BAD_WIDTH: usize = 200;
-/// Any client can send any name, so names already understood are remembered only up to this many.
-const REMEMBERED: usize = 50_000;
-
-const COUNTED: usize = 0;
-const OTHER_STATUS: usize = 1;
-const NO_REQUEST: usize = 2;
-const MALFORMED: usize = 3;
-
-struct Row {
-    hash: u64,
-    day: i64,
-    site: usize,
-    start: usize,
-    end: usize,
-    requests: i64,
-    bytes: i64,
-    size: i64,
-    last: i64,
-    level: u32,
-}
-
-#[derive(Default)]
-struct Hour {
-    requests: i64,
-    bytes: i64,
-}
-
-struct Sampled {
-    time: i64,
-    row: usize,
-}
 
 #[pyclass(module = "flex_native")]
-pub struct Scan {
-    layout: Layout,
-    fixed: Option<String>,
-    aliases: HashMap<String, String>,
-    limit: usize,
-    hasher: DefaultHashBuilder,
-    rows: Vec<Row>,
-    index: HashTable<usize>,
-    text: Vec<u8>,
-    sites: Vec<String>,
-    site_numbers: HashMap<String, usize>,
-    vhosts: HashMap<Vec<u8>, usize>,
-    hours: HashMap<(usize, i64), Hour>,
-    sample: Vec<Sampled>,
-    level: u32,
-    first: i64,
-    last: i64,
-    lines: [u64; 4],
-    bad: Vec<(u64, Vec<u8>)>,
-    // The line that has no end yet: where it begins, how long it is, and what is kept of it.
-    start: u64,
-    pending: u64,
-    tail: Vec<u8>,
-    joined: Joined,
-}
+pub struct Scan(flex_core::scan::Scan);
 
 #[pymethods]
 impl Scan {
     #[new]
     fn new(layout: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>, sample_limit: usize) -> PyResult<Scan> {
-        let aliases: std::collections::HashMap<String, String> = rule.getattr("spelled_aliases")?.extract()?;
-        Ok(Scan {
-            layout: Layout::from_python(layout)?,
-            fixed: rule.getattr("fixed")?.extract()?,
-            aliases: aliases.into_iter().collect(),
-            limit: sample_limit,
-            hasher: DefaultHashBuilder::default(),
-            rows: Vec::new(),
-            index: HashTable::new(),
-            text: Vec::new(),
-            sites: Vec::new(),
-            site_numbers: HashMap::new(),
-            vhosts: HashMap::new(),
-            hours: HashMap::new(),
-            sample: Vec::new(),
-            level: 0,
-            first: i64::MAX,
-            last: 0,
-            lines: [0; 4],
-            bad: Vec::new(),
-            start: 0,
-            pending: 0,
-            tail: Vec::new(),
-            joined: Joined::default(),
-        })
+        Ok(Scan(flex_core::scan::Scan::new(layout_of(layout)?, sites_of(rule)?, sample_limit)))
     }
 
     #[getter]
     fn rows(&self) -> usize {
-        self.rows.len()
+        self.0.rows()
     }
 
     fn feed(&mut self, py: Python<'_>, chunk: &[u8]) {
-        py.detach(|| self.eat(chunk));
+        py.detach(|| self.0.feed(chunk));
     }
 
     #[pyo3(signature = (complete = false))]
     fn finish<'py>(&mut self, py: Python<'py>, complete: bool) -> PyResult<Bound<'py, PyDict>> {
-        let sorted = py.detach(|| {
-            if complete && self.pending > 0 {
-                self.end_line();
-                self.thin();
-            }
-            self.sorted()
-        });
-        sorted.into_python(py, self)
+        let columns = py.detach(|| self.0.finish(complete));
+        into_python(py, columns)
     }
 }
 
-impl Scan {
-    fn eat(&mut self, chunk: &[u8]) {
-        let Some(first) = memchr(b'\n', chunk) else {
-            return self.grow(chunk);
-        };
-        self.grow(&chunk[..first]);
-        self.end_line();
-        let end = memrchr(b'\n', chunk).unwrap_or(first);
-        let mut rest = &chunk[first + 1..=end.max(first)];
-        while let Some(end) = memchr(b'\n', rest) {
-            self.line(strip_start(&rest[..end], 0));
-            self.start += end as u64 + 1;
-            rest = &rest[end + 1..];
-        }
-        self.grow(&chunk[end + 1..]);
-        self.thin();
-    }
-
-    fn grow(&mut self, piece: &[u8]) {
-        self.pending += piece.len() as u64;
-        // A log that was emptied under a writer that goes on where it stood begins with zeros up to there.
-        let piece = if self.tail.is_empty() { strip_start(piece, 0) } else { piece };
-        let room = (LINE_LIMIT + 1).saturating_sub(self.tail.len());
-        self.tail.extend_from_slice(&piece[..piece.len().min(room)]);
-    }
-
-    fn end_line(&mut self) {
-        let mut tail = std::mem::take(&mut self.tail);
-        self.line(&tail);
-        self.start += self.pending + 1;
-        self.pending = 0;
-        tail.clear();
-        self.tail = tail;
-    }
-
-    fn line(&mut self, line: &[u8]) {
-        let mut joined = std::mem::take(&mut self.joined);
-        let class = self.count(line, &mut joined);
-        self.joined = joined;
-        if class.is_none() && self.bad.len() < BAD_KEPT {
-            self.bad.push((self.start, line[..line.len().min(BAD_WIDTH)].to_vec()));
-        }
-        self.lines[class.unwrap_or(MALFORMED)] += 1;
-    }
-
-    /// The line's class; None when it is malformed.
-    fn count(&mut self, line: &[u8], joined: &mut Joined) -> Option<usize> {
-        if line.len() > LINE_LIMIT {
-            return None;
-        }
-        let line = strip_end(line, b'\r');
-        if self.layout.is_heading(line) {
-            return Some(NO_REQUEST);
-        }
-        let texts = self.layout.cut(line, joined)?;
-        let sent = number(texts[BYTES])?;
-        let status = texts[STATUS];
-        if !is_status(status) {
-            return None;
-        }
-        let time = seconds(&unescaped(texts[TIME]))?;
-        self.first = self.first.min(time);
-        self.last = self.last.max(time);
-        let request = unescaped(texts[REQUEST]);
-        let Some(asked) = asked(&request) else {
-            return Some(NO_REQUEST);
-        };
-        let site = self.site(texts[VHOST]);
-        let hour = self.hours.entry((site, time / 3600)).or_default();
-        hour.requests += 1;
-        hour.bytes = hour.bytes.saturating_add(sent);
-        if !matches!(status[0], b'2' | b'3') {
-            return Some(OTHER_STATUS);
-        }
-        let number = self.row(time / 86400, site, &asked.target);
-        let row = &mut self.rows[number];
-        row.requests += 1;
-        row.bytes = row.bytes.saturating_add(sent);
-        row.last = row.last.max(time);
-        if status == b"200" && !asked.head {
-            row.size = row.size.max(sent);
-        }
-        if row.level >= self.level {
-            self.sample.push(Sampled { time, row: number });
-        }
-        Some(COUNTED)
-    }
-
-    fn site(&mut self, vhost: &[u8]) -> usize {
-        if let Some(fixed) = &self.fixed {
-            if self.sites.is_empty() {
-                self.sites.push(fixed.clone());
-            }
-            return 0;
-        }
-        if let Some(site) = self.vhosts.get(vhost) {
-            return *site;
-        }
-        let name = site_name(vhost);
-        let name = self.aliases.get(&name).cloned().unwrap_or(name);
-        let site = *self.site_numbers.entry_ref(&name).or_insert(self.sites.len());
-        if site == self.sites.len() {
-            self.sites.push(name);
-        }
-        if self.vhosts.len() >= REMEMBERED {
-            self.vhosts.clear();
-        }
-        self.vhosts.insert(vhost.to_vec(), site);
-        site
-    }
-
-    fn row(&mut self, day: i64, site: usize, target: &[u8]) -> usize {
-        let hash = self.hasher.hash_one((day, site, target));
-        let (rows, text) = (&self.rows, &self.text);
-        let same = |number: &usize| {
-            let row = &rows[*number];
-            row.hash == hash && row.day == day && row.site == site && &text[row.start..row.end] == target
-        };
-        if let Some(number) = self.index.find(hash, same) {
-            return *number;
-        }
-        let (number, start) = (self.rows.len(), self.text.len());
-        let level = level_of(&self.sites[site], target);
-        self.text.extend_from_slice(target);
-        let end = self.text.len();
-        self.rows.push(Row { hash, day, site, start, end, requests: 0, bytes: 0, size: 0, last: 0, level });
-        self.index.insert_unique(hash, number, |number| self.rows[*number].hash);
-        number
-    }
-
-    /// Keep every second target of the sample as long as it is too large.
-    fn thin(&mut self) {
-        while self.sample.len() > self.limit {
-            self.level += 1;
-            self.sample.retain(|sampled| self.rows[sampled.row].level >= self.level);
-        }
-    }
-
-    fn target(&self, row: usize) -> &[u8] {
-        &self.text[self.rows[row].start..self.rows[row].end]
-    }
-
-    fn sorted(&self) -> Sorted {
-        let mut site_order: Vec<usize> = (0..self.sites.len()).collect();
-        site_order.sort_unstable_by_key(|site| &self.sites[*site]);
-        let site_rank = ranks(&site_order);
-        let mut rows: Vec<usize> = (0..self.rows.len()).collect();
-        rows.sort_unstable_by_key(|row| (self.rows[*row].day, site_rank[self.rows[*row].site], self.target(*row)));
-        let mut hours: Vec<(usize, i64)> = self.hours.keys().copied().collect();
-        hours.sort_unstable_by_key(|(site, hour)| (site_rank[*site], *hour));
-        Sorted { row_rank: ranks(&rows), rows, hours, site_order, site_rank }
-    }
+/// From the value of that name in flex_logs_ingest/sites.py.
+fn sites_of(rule: &Bound<'_, PyAny>) -> PyResult<Sites> {
+    let aliases: HashMap<String, String> = rule.getattr("spelled_aliases")?.extract()?;
+    Ok(Sites { fixed: rule.getattr("fixed")?.extract()?, aliases: aliases.into_iter().collect() })
 }
 
-/// How many zero bits the hash of a target begins with.
-fn level_of(site: &str, target: &[u8]) -> u32 {
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(site.as_bytes());
-    crc.update(b"\0");
-    crc.update(target);
-    let mut mixed = crc.finalize();
-    mixed = (mixed ^ mixed >> 16).wrapping_mul(0x85EB_CA6B);
-    mixed = (mixed ^ mixed >> 13).wrapping_mul(0xC2B2_AE35);
-    (mixed ^ mixed >> 16).leading_zeros()
+/// From the value of that name in flex_logs_ingest/layout.py.
+fn layout_of(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
+    let start: Vec<u8> = layout.getattr("start")?.extract()?;
+    let kind = match layout.getattr("kind")?.extract::<String>()?.as_str() {
+        "json" => Kind::json(spelled(layout)?),
+        "w3c" => Kind::w3c(&start, spelled(layout)?),
+        _ => Kind::fields(start, ops(layout)?),
+    };
+    Ok(Layout::new(kind, layout.getattr("url_site")?.extract()?, layout.getattr("stops")?.extract()?))
 }
 
-/// The place of each number in the order.
-fn ranks(order: &[usize]) -> Vec<i64> {
-    let mut ranks = vec![0; order.len()];
-    for (rank, number) in order.iter().enumerate() {
-        ranks[*number] = rank as i64;
-    }
-    ranks
+fn spelled(layout: &Bound<'_, PyAny>) -> PyResult<Spelled> {
+    let keys: Vec<(String, Vec<Vec<u8>>)> = layout.getattr("keys")?.extract()?;
+    keys.into_iter().map(|(field, spellings)| Ok((number(&field)?, spellings))).collect()
 }
 
-/// The orders in which everything is handed over.
-struct Sorted {
-    rows: Vec<usize>,
-    row_rank: Vec<i64>,
-    hours: Vec<(usize, i64)>,
-    site_order: Vec<usize>,
-    site_rank: Vec<i64>,
+fn ops(layout: &Bound<'_, PyAny>) -> PyResult<Vec<Op>> {
+    layout.getattr("ops")?.try_iter()?.map(|op| op_of(&op?)).collect()
 }
 
-impl Sorted {
-    /// `Columns` of flex_logs_ingest/reference.py.
-    fn into_python<'py>(self, py: Python<'py>, scan: &Scan) -> PyResult<Bound<'py, PyDict>> {
-        let found = PyDict::new(py);
-        let ints = |values: Vec<i64>| PyArray1::from_vec(py, values);
-        let rows = |value: &dyn Fn(&Row) -> i64| ints(self.rows.iter().map(|row| value(&scan.rows[*row])).collect());
-        let hours = |value: &dyn Fn(&Hour) -> i64| ints(self.hours.iter().map(|key| value(&scan.hours[key])).collect());
-        let sample = |value: &dyn Fn(&Sampled) -> i64| ints(scan.sample.iter().map(value).collect());
-        let (text, offsets) = self.texts(scan);
-        let sites: Vec<&String> = self.site_order.iter().map(|site| &scan.sites[*site]).collect();
-        let bad: Vec<(u64, Bound<'py, PyBytes>)> =
-            scan.bad.iter().map(|(start, line)| (*start, PyBytes::new(py, line))).collect();
-        found.set_item("sites", sites)?;
-        found.set_item("day", rows(&|row| row.day))?;
-        found.set_item("site", rows(&|row| self.site_rank[row.site]))?;
-        found.set_item("text", PyBytes::new(py, &text))?;
-        found.set_item("offsets", ints(offsets))?;
-        found.set_item("requests", rows(&|row| row.requests))?;
-        found.set_item("bytes", rows(&|row| row.bytes))?;
-        found.set_item("size", rows(&|row| row.size))?;
-        found.set_item("last", rows(&|row| row.last))?;
-        found.set_item("hour_site", ints(self.hours.iter().map(|(site, _)| self.site_rank[*site]).collect()))?;
-        found.set_item("hour", ints(self.hours.iter().map(|(_, hour)| *hour).collect()))?;
-        found.set_item("hour_requests", hours(&|hour| hour.requests))?;
-        found.set_item("hour_bytes", hours(&|hour| hour.bytes))?;
-        found.set_item("sample_time", sample(&|sampled| sampled.time))?;
-        found.set_item("sample_row", sample(&|sampled| self.row_rank[sampled.row]))?;
-        found.set_item("sample_level", sample(&|sampled| i64::from(scan.rows[sampled.row].level)))?;
-        found.set_item("level", scan.level)?;
-        found.set_item("lines", scan.lines.to_vec())?;
-        found.set_item("bad", bad)?;
-        found.set_item("first_time", scan.first.min(scan.last))?;
-        found.set_item("last_time", scan.last)?;
-        found.set_item("pending", scan.pending)?;
-        Ok(found)
-    }
+fn op_of(op: &Bound<'_, PyAny>) -> PyResult<Op> {
+    let field: Option<String> = op.getattr("field")?.extract()?;
+    Ok(Op {
+        slot: field.map(|name| number(&name)).transpose()?,
+        literal: op.getattr("literal")?.extract()?,
+        quoted: op.getattr("quoted")?.extract()?,
+    })
+}
 
-    fn texts(&self, scan: &Scan) -> (Vec<u8>, Vec<i64>) {
-        let mut text = Vec::with_capacity(scan.text.len());
-        let mut offsets = Vec::with_capacity(self.rows.len() + 1);
-        offsets.push(0);
-        for row in &self.rows {
-            text.extend_from_slice(scan.target(*row));
-            offsets.push(text.len() as i64);
-        }
-        (text, offsets)
-    }
+fn number(field: &str) -> PyResult<usize> {
+    slot(field).ok_or_else(|| PyValueError::new_err(format!("{field} is not a field")))
+}
+
+/// `Columns` of flex_logs_ingest/reference.py.
+fn into_python(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+    let found = PyDict::new(py);
+    let ints = |values: Vec<i64>| PyArray1::from_vec(py, values);
+    let bad: Vec<(u64, Bound<'_, PyBytes>)> =
+        columns.bad.iter().map(|(start, line)| (*start, PyBytes::new(py, line))).collect();
+    found.set_item("sites", columns.sites)?;
+    found.set_item("day", ints(columns.day))?;
+    found.set_item("site", ints(columns.site))?;
+    found.set_item("text", PyBytes::new(py, &columns.text))?;
+    found.set_item("offsets", ints(columns.offsets))?;
+    found.set_item("requests", ints(columns.requests))?;
+    found.set_item("bytes", ints(columns.bytes))?;
+    found.set_item("size", ints(columns.size))?;
+    found.set_item("last", ints(columns.last))?;
+    found.set_item("hour_site", ints(columns.hour_site))?;
+    found.set_item("hour", ints(columns.hour))?;
+    found.set_item("hour_requests", ints(columns.hour_requests))?;
+    found.set_item("hour_bytes", ints(columns.hour_bytes))?;
+    found.set_item("sample_time", ints(columns.sample_time))?;
+    found.set_item("sample_row", ints(columns.sample_row))?;
+    found.set_item("sample_level", ints(columns.sample_level))?;
+    found.set_item("level", columns.level)?;
+    found.set_item("lines", columns.lines.to_vec())?;
+    found.set_item("bad", bad)?;
+    found.set_item("first_time", columns.first_time)?;
+    found.set_item("last_time", columns.last_time)?;
+    found.set_item("pending", columns.pending)?;
+    Ok(found)
 }

@@ -2,7 +2,6 @@
 //! JSON lines are cut in members.rs, lines with named columns in columns.rs.
 
 use memchr::memchr;
-use pyo3::prelude::*;
 
 use crate::columns::Columns;
 use crate::line::{scheme_width, strip_start};
@@ -28,37 +27,32 @@ pub struct Joined {
     pub time: Vec<u8>,
 }
 
+/// The spellings of each field, by its number.
+pub type Spelled = Vec<(usize, Vec<Vec<u8>>)>;
+
+/// As the value of that name in flex_logs_ingest/layout.py.
 pub struct Layout {
     kind: Kind,
     url_site: bool,
     stops: Vec<u8>,
 }
 
-enum Kind {
+/// Made by the functions of the same names.
+pub enum Kind {
     Fields { start: Vec<u8>, ops: Vec<Op>, whole: bool },
     Json { keys: Vec<Vec<u8>>, fields: Vec<(usize, Vec<usize>)> },
-    W3c { keys: Vec<(usize, Vec<Vec<u8>>)>, columns: Columns },
+    W3c { keys: Spelled, columns: Columns },
 }
 
-struct Op {
-    slot: Option<usize>,
-    literal: Vec<u8>,
-    quoted: bool,
+pub struct Op {
+    pub slot: Option<usize>,
+    pub literal: Vec<u8>,
+    pub quoted: bool,
 }
 
 impl Layout {
-    /// From the value of that name in flex_logs_ingest/layout.py.
-    pub fn from_python(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
-        let kind = match layout.getattr("kind")?.extract::<String>()?.as_str() {
-            "json" => Kind::json(layout.getattr("keys")?.extract()?)?,
-            "w3c" => Kind::w3c(layout)?,
-            _ => Kind::fields(layout)?,
-        };
-        Ok(Layout {
-            kind,
-            url_site: layout.getattr("url_site")?.extract()?,
-            stops: layout.getattr("stops")?.extract()?,
-        })
+    pub fn new(kind: Kind, url_site: bool, stops: Vec<u8>) -> Layout {
+        Layout { kind, url_site, stops }
     }
 
     /// Whether the line is no record but says how to read those that follow.
@@ -98,19 +92,16 @@ impl Layout {
 }
 
 impl Kind {
-    fn fields(layout: &Bound<'_, PyAny>) -> PyResult<Kind> {
-        let mut ops = Vec::new();
-        for op in layout.getattr("ops")?.try_iter()? {
-            ops.push(Op::from_python(&op?)?);
-        }
+    pub fn fields(start: Vec<u8>, ops: Vec<Op>) -> Kind {
         let whole = ops.iter().any(|op| op.slot == Some(REQUEST));
-        Ok(Kind::Fields { start: layout.getattr("start")?.extract()?, ops, whole })
+        Kind::Fields { start, ops, whole }
     }
 
-    fn json(spelled: Vec<(String, Vec<Vec<u8>>)>) -> PyResult<Kind> {
+    /// From the spellings of each field, the preferred one first.
+    pub fn json(spelled: Spelled) -> Kind {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         let mut fields = Vec::new();
-        for (field, spellings) in spelled {
+        for (slot, spellings) in spelled {
             let mut numbers = Vec::new();
             for key in spellings {
                 let known = keys.iter().position(|other| *other == key);
@@ -119,41 +110,27 @@ impl Kind {
                     keys.push(key);
                 }
             }
-            fields.push((slot(&field)?, numbers));
+            fields.push((slot, numbers));
         }
-        Ok(Kind::Json { keys, fields })
+        Kind::Json { keys, fields }
     }
 
-    fn w3c(layout: &Bound<'_, PyAny>) -> PyResult<Kind> {
-        let spelled: Vec<(String, Vec<Vec<u8>>)> = layout.getattr("keys")?.extract()?;
-        let mut keys = Vec::new();
-        for (field, spellings) in spelled {
-            keys.push((slot(&field)?, spellings));
-        }
-        let start: Vec<u8> = layout.getattr("start")?.extract()?;
-        let columns = Columns::named(&start, &keys);
-        Ok(Kind::W3c { keys, columns })
+    /// From the `#Fields:` line in force before the log's first, and the spellings of each field.
+    pub fn w3c(start: &[u8], keys: Spelled) -> Kind {
+        let columns = Columns::named(start, &keys);
+        Kind::W3c { keys, columns }
     }
 }
 
 impl Op {
-    fn from_python(op: &Bound<'_, PyAny>) -> PyResult<Op> {
-        let field: Option<String> = op.getattr("field")?.extract()?;
-        Ok(Op {
-            slot: field.map(|name| slot(&name)).transpose()?,
-            literal: op.getattr("literal")?.extract()?,
-            quoted: op.getattr("quoted")?.extract()?,
-        })
-    }
-
     fn end(&self, line: &[u8], at: usize) -> Option<usize> {
         if self.quoted { closing(line, &self.literal, at) } else { find(line, &self.literal, at) }
     }
 }
 
-fn slot(field: &str) -> PyResult<usize> {
-    let known = FIELDS.iter().position(|name| *name == field);
-    known.ok_or_else(|| pyo3::exceptions::PyValueError::new_err(format!("{field} is not a field")))
+/// The number of the field of that name.
+pub fn slot(field: &str) -> Option<usize> {
+    FIELDS.iter().position(|name| *name == field)
 }
 
 fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>> {

@@ -1,0 +1,10 @@
+//! The hot loops of FLEX that need no Python. Each has a reference in Python that defines what it computes.
+//!
+//! In go bytes and plain values, out come plain values: flex-native hands them to Python, and whoever wants to measure
+//! or to fuzz a loop calls it directly. Whatever the input, nothing here panics.
+
+mod columns;
+pub mod cut;
+pub mod line;
+mod members;
+pub mod scan;
