@@ -10,8 +10,10 @@ import sys
 
 from bench import loops
 from bench.figures import Measure, keep, show
+from bench.ingest import speed
 
 BENCHES: dict[str, Measure] = {
+    "ingest": speed.measure,
     "loops": loops.measure,
 }
 

@@ -43,9 +43,25 @@ def keep(name: str, figures: Figures) -> Path:
 
 
 def show(name: str, figures: Figures) -> None:
+    """As a table; what has a `_min` and a `_max` beside it takes them into its own row."""
     table = Table(title=name, title_justify="left")
     table.add_column("figure")
-    table.add_column("value", justify="right")
-    for figure, value in figures.items():
-        table.add_row(figure, value if isinstance(value, str) else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}")
+    for column in ("value", "min", "max"):
+        table.add_column(column, justify="right")
+    for figure in figures:
+        if not _is_bound(figure, figures):
+            table.add_row(
+                figure, *(_text(figures.get(bound, "")) for bound in (figure, f"{figure}_min", f"{figure}_max"))
+            )
     Console().print(table)
+
+
+def _is_bound(figure: str, figures: Figures) -> bool:
+    of, _, end = figure.rpartition("_")
+    return end in ("min", "max") and of in figures
+
+
+def _text(value: Figure) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"

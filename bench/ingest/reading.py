@@ -1,0 +1,83 @@
+"""One reading of logs, measured from inside: `python -m bench.ingest.reading [--python] [--site NAME] COUNTS LOG...`.
+
+In go logs and an empty folder for their counts; out comes one line of JSON: seconds on the wall, seconds of CPU, lines,
+rows, peak memory. The reading is the whole way, by the door that the nightly run takes: finding the format, scanning,
+sorting, Parquet files written and synced, segments recorded (in a store in memory). A process of its own for each
+reading: a second one in the same process would find memory and tables warm, which no nightly run does.
+Starting Python and loading the libraries is not in `wall` and `cpu`; it is in `process_cpu`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter, process_time
+
+WARM_UP = b'a.example:80 192.0.2.1 - - [20/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n'
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--python", action="store_true", help="the reference, as if the native loops were not installed")
+    asked.add_argument("--site", help="of logs that do not name theirs")
+    asked.add_argument("counts")
+    asked.add_argument("logs", nargs="+")
+    given = asked.parse_args()
+    if given.python:
+        sys.modules["flex_native"] = None  # type: ignore[assignment]  # what Python does where an import must fail
+    print(json.dumps(measured(given.logs, Path(given.counts), given.site)))
+
+
+def measured(logs: list[str], counts: Path, site: str | None) -> dict[str, float]:
+    _warm_up()
+    started, spent = perf_counter(), process_time()
+    lines = read(logs, counts, site)
+    return {
+        "wall": perf_counter() - started,
+        "cpu": process_time() - spent,
+        "process_cpu": sum(resource.getrusage(resource.RUSAGE_SELF)[:2]),
+        "peak_mib": peak_mib(),
+        "lines": lines,
+        "rows": rows(counts),
+    }
+
+
+def read(logs: list[str], counts: Path, site: str | None) -> int:
+    """How many lines were read."""
+    from flex.store import MemoryStore
+    from flex_logs_ingest.read import ingest
+    from flex_logs_ingest.sites import SiteRule
+    from flex_logs_ingest.sources import Source
+
+    reports = ingest([Source("bench", tuple(logs), "node", SiteRule(fixed=site))], MemoryStore(), counts)
+    if refused := [f"{report.path}: {report.outcome}: {report.note}" for report in reports if report.outcome != "read"]:
+        sys.exit("; ".join(refused))
+    return sum(number for report in reports for _, number in report.lines)
+
+
+def rows(counts: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(path).num_rows for path in counts.glob("*.files.parquet"))
+
+
+def peak_mib() -> float:
+    """Of this process alone; what getrusage says may be that of the process that started it."""
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+def _warm_up() -> None:
+    """Whatever is loaded at the first use is loaded now."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "one.log")
+        log.write_bytes(WARM_UP)
+        read([str(log)], Path(folder, "counts"), None)
+
+
+if __name__ == "__main__":
+    main()

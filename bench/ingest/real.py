@@ -1,0 +1,64 @@
+"""Real logs, made ready to be measured: from each set of a folder one plain log.
+
+In goes the folder that the variable TRACES names, with a folder for each set; out come the sets that are large enough
+to measure, unpacked and joined. Wall times of many small files are those of opening and syncing, which the joined log
+leaves out on both sides. Logs that FLEX refuses (no bytes in the line, no log at all) are left out too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from flex.errors import FlexError
+from flex_logs_ingest.formats import detect, layout_of
+from flex_logs_ingest.sources import Log, Unusable
+
+LEAST_LINES = 100_000
+LOOK = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class RealLog:
+    name: str
+    path: Path
+    format: str
+
+    @property
+    def site(self) -> str:
+        """A name for its site, where its lines have none."""
+        return "" if "vhost" in layout_of(self.format).fields else "one.example"
+
+
+def logs(traces: Path, folder: Path) -> Iterator[RealLog]:
+    """The large sets, each as one plain log in the folder."""
+    for directory in sorted(path for path in traces.iterdir() if path.is_dir()):
+        joined = folder / f"{directory.name}.log"
+        if _join(directory, joined) >= LEAST_LINES:
+            with Log(str(joined)) as log:
+                yield RealLog(directory.name, joined, detect(log.read(LOOK)))
+        else:
+            joined.unlink()
+
+
+def _join(directory: Path, joined: Path) -> int:
+    """How many lines the new log has."""
+    lines = 0
+    with joined.open("wb") as file:
+        for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+            if content := _content(path):
+                lines += content.count(b"\n")
+                file.write(content)
+    return lines
+
+
+def _content(path: Path) -> bytes:
+    """All of a log, nothing of what is none."""
+    try:
+        with Log(str(path)) as log:
+            content = b"".join(log.chunks())
+        detect(content[:LOOK])
+    except (FlexError, Unusable):
+        return b""
+    return content if content.endswith(b"\n") else content + b"\n"
