@@ -13,6 +13,7 @@ from datetime import datetime
 import pandas as pd
 
 from flex import explain, plan, predict, problem, records, score
+from flex.decide import decide
 from flex.domain import Cycle, Forecast, Limits, Move, Node, Period, Pin, Plan, Proven, Verdict
 from flex.errors import DnsError, Held, Infeasible, PartlyApplied, Unverified
 from flex.ports import Cycles, DnsTarget, Solver
@@ -72,7 +73,7 @@ def propose(
     states = _read(facts, rules, target)
     facts = replace(facts, placement=_adopted(facts, rules, states))
     asked = build(facts, rules)
-    rows, quality = _decide(asked, rules, solver)
+    rows, quality = decide(asked, solver, rules.budget, trigger=rules.trigger, margin=rules.margin)
     fresh = scratch(asked, rules.budget).rows
     return draft(asked, rows, quality, fresh, facts, rules, states, now)
 
@@ -129,6 +130,7 @@ def draft(
     placement = problem.placement_of(asked, rows)
     plans, outside = _plans(placement, facts, rules, states)
     moves = _moves(asked, rows)
+    drifted = _drifted(facts, rules, states)
     digest = plan.digest(plans, placement)
     cycle = Cycle(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -144,8 +146,8 @@ def draft(
         after=score.balance(asked, rows),
         forecasts=_forecasts(asked, placement, fresh, facts),
         plans=plans,
-        breaches=plan.breaches(moves, len(asked.sites), rules.limits),
-        notes=_notes(quality, outside, plans),
+        breaches=plan.breaches(moves, len(asked.sites), rules.limits, new=_new(moves, facts), drifted=len(drifted)),
+        notes=_notes(quality, outside, plans, drifted),
     )
     return Proposal(cycle, placement)
 
@@ -217,33 +219,6 @@ def abandon(
     return ended
 
 
-def _decide(asked: Problem, rules: Rules, solver: Solver) -> tuple[Ints, Proven]:
-    now_broken = [broken for broken in score.violations(asked, asked.old) if broken.is_wish]
-    worst = score.balance(asked, asked.old).worst
-    if not now_broken and worst <= rules.trigger:
-        note = f"the worst node is {worst:.1%} off, within the trigger of {rules.trigger:.1%}: nothing moves"
-        return asked.old, Proven("none needed", bound=0, proven=True, note=note)
-    solution = solver(asked, rules.budget)
-    _refuse_broken_wishes(asked, solution.rows)
-    better = worst - score.balance(asked, solution.rows).worst
-    if not now_broken and better < rules.margin:
-        note = f"the best plan found betters the worst node by {better:.1%}, less than the margin of {rules.margin:.1%}"
-        return asked.old, Proven(solution.solver, bound=0, proven=False, note=note)
-    return solution.rows, Proven(solution.solver, solution.bound, solution.proven, solution.note)
-
-
-def _refuse_broken_wishes(asked: Problem, rows: Ints) -> None:
-    broken = [violation for violation in score.violations(asked, rows) if violation.is_wish]
-    if broken:
-        named = "; ".join(f"{violation.kind}: {violation.subject}" for violation in broken[:5])
-        raise Infeasible(
-            "a placement that keeps every wish",
-            f"{len(broken)} cannot be kept ({named})",
-            kept="the placement in force stays",
-            advice="take back a pin with `flex sites unpin`, or take a node back with `flex nodes undrain`",
-        )
-
-
 def _read(facts: Facts, rules: Rules, target: DnsTarget) -> dict[str, records.ZoneState]:
     sites = sorted(set(facts.profiles["site"]) | set(facts.placement["site"]))
     of_zone, _ = records.split(sites, rules.zones)
@@ -301,10 +276,26 @@ def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Fact
     return (*of_placements, predict.round_robin(sample, nodes))
 
 
-def _notes(quality: Proven, outside: Sequence[str], plans: Sequence[Plan]) -> tuple[str, ...]:
+def _new(moves: Sequence[Move], facts: Facts) -> int:
+    """How many sites were never placed before; none of them is new before the first partition."""
+    known = set(facts.placement["site"])
+    return len({move.site for move in moves} - known) if known else 0
+
+
+def _drifted(facts: Facts, rules: Rules, states: Mapping[str, records.ZoneState]) -> list[str]:
+    """The names that somebody else changed since the placement in force was applied."""
+    if not facts.base:
+        return []
+    in_force = records.records(facts.placement, facts.nodes, rules.ttl)
+    return [name for _, state in sorted(states.items()) for name in plan.drifted(state, in_force)]
+
+
+def _notes(quality: Proven, outside: Sequence[str], plans: Sequence[Plan], drifted: Sequence[str]) -> tuple[str, ...]:
     notes = [quality.note] if quality.note else []
     if outside:
         notes.append(f"in no zone of the settings, so DNS does not follow: {_some(outside)}")
+    if drifted:
+        notes.append(f"changed in DNS by somebody else, or a node has other addresses now: {_some(drifted)}")
     foreign = [name for one in plans for name in one.foreign]
     if foreign:
         notes.append(f"not ours, so left alone: {_some(foreign)}")

@@ -139,6 +139,8 @@ class Limits:
     """What a plan may do without being asked about. Shares are ignored for clusters of few sites."""
 
     moved_sites: int = 25
+    new_sites: int = 25
+    drifted_names: int = 0
     moved_share: float = 0.30
     share_from: int = 10
     cold_bytes: int = 4 * 2**30

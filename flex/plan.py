@@ -81,8 +81,28 @@ def digest(plans: Iterable[Plan], placement: pd.DataFrame) -> str:
     return hashed.hexdigest()
 
 
-def breaches(moves: Sequence[Move], sites: int, limits: Limits) -> tuple[Breach, ...]:
-    """The limits these moves are over. Putting a site where it had no node before is no move away from anything."""
+def drifted(state: ZoneState, in_force: pd.DataFrame) -> list[str]:
+    """Our names at which the zone has other addresses than the RECORDS in force: somebody else changed them since."""
+    said, found = (_addresses_of(table, state.owned) for table in (in_force, state.records))
+    return sorted(
+        name
+        for name in {name for name, _ in said}
+        if any(found.get((name, k)) != said.get((name, k)) for k in ADDRESSES)
+    )
+
+
+def _addresses_of(table: pd.DataFrame, names: frozenset[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+    return {key: values for key, (_, values) in by_name(table[table["name"].isin(list(names))]).items()}
+
+
+def breaches(
+    moves: Sequence[Move], sites: int, limits: Limits, *, new: int = 0, drifted: int = 0
+) -> tuple[Breach, ...]:
+    """The limits a plan is over. Putting a site where it had no node before is no move away from anything.
+
+    `new` sites are those never placed before, once a placement is in force; `drifted` names are those that somebody
+    else changed, which the plan would change back.
+    """
     away = [move for move in moves if move.source is not None]
     moved = len({move.site for move in away})
     share = moved / sites if sites >= limits.share_from else 0.0
@@ -94,5 +114,7 @@ def breaches(moves: Sequence[Move], sites: int, limits: Limits) -> tuple[Breach,
         ("safety.max_moved_sites_ratio", limits.moved_share, share),
         ("safety.max_moved_working_set", limits.cold_bytes, sum(move.cold_bytes for move in away)),
         ("safety.max_inflow_per_node", limits.inflow, max(inflow.values(), default=0)),
+        ("safety.max_new_sites", limits.new_sites, new),
+        ("safety.max_drifted_names", limits.drifted_names, drifted),
     )
     return tuple(Breach(rule, float(limit), float(actual)) for rule, limit, actual in rules if actual > limit)

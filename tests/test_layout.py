@@ -40,7 +40,8 @@ def walk(folder: Path) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in GENERATED and not name.endswith("_cache"))
         folders[:] = [name for name in folders if name != ".hypothesis"]
-        yield from (Path(here, name) for name in sorted(files))
+        # In a second work tree of one repository `.git` is a file.
+        yield from (Path(here, name) for name in sorted(files) if name not in GENERATED)
 
 
 FILES = [path for path in walk(ROOT) if path.name != "Cargo.lock"]

@@ -222,8 +222,7 @@ def state(plan: PlanOutput) -> str:
 def _tiles(plan: PlanOutput) -> Iterator[Tile]:
     sites, of_all = len({move.site for move in plan.moves}), words.count(plan.sites, "site")
     if plan.before:
-        proof = "proven least" if plan.proven_least else f"at least {plan.moves_at_least:,} must"
-        yield Tile(f"{sites:,}", f"of {of_all} move", proof if plan.moves else "")
+        yield Tile(f"{sites:,}", f"of {of_all} move", text.least(plan) if plan.moves else "")
         yield Tile(f"{plan.moves_from_scratch:,}", "would move in a partition from scratch")
     else:
         yield Tile(f"{sites:,}", f"of {of_all} placed for the first time")

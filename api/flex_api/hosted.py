@@ -15,7 +15,7 @@ from flex.errors import BadSetting
 from flex.tables import PROFILES
 
 # No label begins or ends with anything but a letter or a digit: names such as _flex.example.org are never sites.
-LABEL = r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?"
+LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 # The standard library spells names by IDNA 2003, where these become others or vanish; browsers keep them.
 _READ_IN_TWO_WAYS = frozenset("ßς\u200c\u200d")
 HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})+")
@@ -56,7 +56,8 @@ def _ascii(name: str, path: Path) -> str:
 def only(profiles: pd.DataFrame, sites: tuple[str, ...] | None) -> tuple[pd.DataFrame, int]:
     """The PROFILES of hosted sites, and how many other names there were."""
     if sites is None:
-        ours = profiles["site"].str.fullmatch(HOST_NAME.pattern)
+        # Errors alone make no site: whoever sends requests for any name gets them.
+        ours = profiles["site"].str.fullmatch(HOST_NAME.pattern) & (profiles["targets"] > 0)
         return profiles[ours].reset_index(drop=True), int((~ours).sum())
     ours = profiles["site"].isin(list(sites))
     silent = sorted(set(sites) - set(profiles["site"]))

@@ -6,50 +6,25 @@ Relative paths are relative to the file's own folder.
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from flex.domain import Limits, Node
 from flex.errors import BadSetting
+from flex_api.misset import explained
+from flex_api.quantities import Share, Size, Span, Whole
 
 DEFAULT_PATH = Path("/etc/flex/flex.toml")
-
-UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-
-
-def _size(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?i?B)", value.strip(), re.IGNORECASE)
-    if not found or found[2].upper() not in UNITS:
-        raise ValueError("wanted a size such as '12 GiB' or '64 MB'")
-    return int(float(found[1]) * UNITS[found[2].upper()])
-
-
-def _span(value: object) -> object:
-    if not isinstance(value, str):
-        raise ValueError("wanted a time such as '7d', '36h' or '10m'")
-    found = re.fullmatch(r"(\d+)\s*([smhdw])", value.strip())
-    if not found:
-        raise ValueError("wanted a time such as '7d', '36h' or '10m'")
-    return timedelta(seconds=int(found[1]) * SPANS[found[2]])
-
-
-Size = Annotated[int, BeforeValidator(_size), Field(ge=0)]
-Span = Annotated[timedelta, BeforeValidator(_span)]
-Share = Annotated[float, Field(gt=0, lt=1)]
+SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
 
 
 class Section(BaseModel):
@@ -85,8 +60,8 @@ class Database(Section):
 class NodeSection(Section):
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     addresses: tuple[str, ...] = Field(min_length=1, description="what DNS says for a site on this node")
-    ram: Size = Field(description="page cache to count on")
-    capacity: float = Field(1.0, gt=0, allow_inf_nan=False, description="service rate beside the other nodes")
+    ram: Size = Field(ge=2**20, description="page cache to count on")
+    capacity: float = Field(1.0, ge=0.001, le=1000, description="service rate beside the other nodes")
 
     @field_validator("addresses")
     @classmethod
@@ -129,7 +104,7 @@ class SourceSection(Section):
 
 class Ingest(Section):
     directory: Path = Field(Path("partials"), description="where counts of read logs are kept")
-    sample_limit: int = Field(2_000_000, ge=1000, description="accesses kept for the prediction of load")
+    sample_limit: Whole = Field(2_000_000, ge=1000, le=10**9, description="accesses kept for the prediction of load")
     aliases: dict[str, str] = Field(
         default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
     )
@@ -151,6 +126,8 @@ class Profile(Section):
     def _whole_days(cls, value: timedelta) -> timedelta:
         if value < timedelta(days=1) or value % timedelta(days=1):
             raise ValueError("wanted whole days, such as '1d' or '7d'")
+        if value > YEAR:
+            raise ValueError(f"wanted {YEAR.days}d at most")
         return value
 
 
@@ -158,22 +135,30 @@ class Solver(Section):
     engine: str = Field("auto", description="a solver, or auto to choose by the size of the cluster")
     tolerance: Share = Field(0.03, description="aim: every node within this share of its fair share")
     replicate_above: float = Field(0.60, gt=0, le=1, description="a site larger than this share of a node is split")
-    steps: int = Field(200_000, ge=1, description="length of the search where the exact method is too slow")
-    time_limit: Span = Field(timedelta(seconds=30))
+    steps: Whole = Field(
+        200_000, ge=1, le=10**12, description="length of the search where the exact method is too slow"
+    )
+    time_limit: Span = Field(timedelta(seconds=30), ge=SECOND, description="for each search, as the last resort")
 
 
 class Safety(Section):
     trigger_imbalance: Share = Field(0.05, description="nothing moves while the worst node is within this")
     min_improvement: float = Field(0.01, ge=0, lt=1, description="nor for a gain of less than this")
-    max_moved_sites: int = Field(25, ge=0)
+    max_moved_sites: Whole = Field(25)
+    max_new_sites: Whole = Field(
+        25, description="names never placed before; anybody can send requests for a name that is no site of yours"
+    )
     max_moved_sites_ratio: float = Field(0.30, ge=0, le=1, description="not looked at below 10 sites")
     max_moved_working_set: Size = Field(4 * 2**30, description="bytes that new nodes must read from disk")
-    max_inflow_per_node: int = Field(10, ge=0)
+    max_inflow_per_node: Whole = Field(10)
+    max_drifted_names: Whole = Field(0, description="names of ours that somebody else changed in DNS")
     plan_expiry: Span = Field(timedelta(hours=12), description="an older plan is not applied any more")
 
     def limits(self) -> Limits:
         return Limits(
             moved_sites=self.max_moved_sites,
+            new_sites=self.max_new_sites,
+            drifted_names=self.max_drifted_names,
             moved_share=self.max_moved_sites_ratio,
             cold_bytes=self.max_moved_working_set,
             inflow=self.max_inflow_per_node,
@@ -182,13 +167,13 @@ class Safety(Section):
 
 class Dns(Section):
     server: str = Field("127.0.0.1", description="the primary that takes updates")
-    port: int = Field(53, ge=1, le=65535)
+    port: Whole = Field(53, ge=1, le=65535)
     key_file: Path | None = Field(None, description="TSIG key; may start with ${CREDENTIALS_DIRECTORY}")
-    ttl: int = Field(300, ge=1, le=604800, description="of the address records")
+    ttl: Whole = Field(300, ge=1, le=604800, description="of the address records")
     owner: str = Field("", description="marks the names this FLEX owns; the cluster's name when empty")
     adopt: bool = Field(False, description="take over names whose addresses are all our nodes'")
     verify: tuple[str, ...] = Field((), description="servers to check, host or host:port; the primary when empty")
-    timeout: Span = Field(timedelta(seconds=5))
+    timeout: Span = Field(timedelta(seconds=5), ge=SECOND, le=timedelta(minutes=5), description="for one question")
     zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
 
     @field_validator("zones")
@@ -267,7 +252,7 @@ def parse(values: Mapping[str, Any], path: Path) -> Settings:
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
-        problems = [_explain(problem) for problem in error.errors()]
+        problems = [explained(problem, Settings) for problem in error.errors()]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise _bad(path, problems[0] + more, "correct it; `flex config schema` lists every key") from error
     return _anchored(settings, path.parent)
@@ -278,7 +263,7 @@ def problems(path: Path) -> tuple[str, ...]:
     try:
         Settings.model_validate(_read(path))
     except ValidationError as error:
-        return tuple(_explain(problem) for problem in error.errors())
+        return tuple(explained(problem, Settings) for problem in error.errors())
     return ()
 
 
@@ -306,40 +291,6 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
         else:
             found[prefix + name] = value
     return found
-
-
-def _explain(problem: Any) -> str:
-    """Any: pydantic's description of one error is a loose dictionary."""
-    where = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        return f"{where}: there is no such setting{_meant(problem['loc'])}"
-    if problem["type"] == "missing":
-        return f"{where}: this setting must be given"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{where} = {problem['input']!r}: {message}" if where else message
-
-
-def _meant(location: tuple[str | int, ...]) -> str:
-    section = _section(location[:-1])
-    known = [name for name in section.model_fields if name != "schema_"] if section else []
-    near = difflib.get_close_matches(str(location[-1]), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-
-
-def _section(location: tuple[str | int, ...]) -> type[BaseModel] | None:
-    model: type[BaseModel] | None = Settings
-    for part in location:
-        if isinstance(part, str) and model and part in model.model_fields:
-            model = next(iter(_models(model.model_fields[part].annotation)), None)
-    return model
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Any: a type as it was written, such as tuple[NodeSection, ...]."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in getattr(annotation, "__args__", ()):
-        yield from _models(argument)
 
 
 def _anchored(settings: Settings, folder: Path) -> Settings:

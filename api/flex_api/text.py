@@ -73,10 +73,19 @@ def moved(output: PlanOutput) -> str:
     """7 of 100 sites move (at least 6 must; a partition from scratch would move 71)."""
     if not output.before:
         return f"{words.count(output.sites, 'site')} placed for the first time"
-    sites = len({move.site for move in output.moves})
-    proof = "proven least" if output.proven_least else f"at least {output.moves_at_least} must"
+    sites, rows = len({move.site for move in output.moves}), len(output.moves)
     scratch = f"a partition from scratch would move {output.moves_from_scratch:,}"
-    return f"{sites:,} of {words.count(output.sites, 'site')} move ({proof}; {scratch})"
+    which = f"{sites:,} of {words.count(output.sites, 'site')}"
+    # What is counted beside it are rows: a site on several nodes may move more than once.
+    what = which if rows == sites else f"{rows:,} replicas of {which}"
+    return f"{what} move ({'; '.join(filter(None, (least(output), scratch)))})"
+
+
+def least(output: PlanOutput) -> str:
+    """Nothing where no balanced placement was found: then no number of moves is known to be needed."""
+    if output.proven_least:
+        return "proven least"
+    return f"at least {output.moves_at_least:,} must" if output.moves_at_least else ""
 
 
 def moves(rows: Sequence[MoveRow]) -> Table:

@@ -18,7 +18,8 @@ from flex.records import Sets, ZoneState
 from flex.tables import RECORDS
 
 ADDRESSES = ("A", "AAAA")
-HOST_NAME = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+")
+# Without the underscore, as BIND has it: by default it refuses addresses at any other name, and a whole update with it.
+HOST_NAME = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+")
 LONGEST = 254
 
 Question = tuple[str, str]
@@ -67,10 +68,10 @@ def unfit(zone: str, name: str) -> str:
     """Why the zone cannot hold this name; empty when it can."""
     if name != zone and not name.endswith(f".{zone}"):
         return f"lies outside {zone}"
-    if not HOST_NAME.fullmatch(name):
-        return "is not a host name in lower-case ASCII (A-labels)"
     if name.endswith(f".{LABEL}.{zone}") or name == f"{LABEL}.{zone}":
         return "lies among FLEX's own markers"
+    if not HOST_NAME.fullmatch(name):
+        return "is not a host name of letters, digits and hyphens in lower case (A-labels)"
     if len(marker_name(name, zone)) > LONGEST:
         return "is too long for a marker beside it"
     return ""

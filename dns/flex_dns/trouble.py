@@ -169,7 +169,7 @@ def not_granted(server: Server, zone: str, asked: str) -> DnsError:
     """An update was refused by the zone's policy: the advice is the policy that would allow it."""
     return Refused(
         f"asking {server}: {asked}",
-        f"REFUSED: the key {server.key.name} may not change this in {zone}",
+        f"REFUSED: the key {server.key.name} may not change this in {zone}, or a name breaks the server's check-names",
         kept=UNCHANGED,
         advice=f"put this into the zone's clause in named.conf, then `rndc reconfig`; a frozen zone needs "
         f"`rndc thaw`, and a secondary takes no updates:\n{update_policy(zone, server.key.name)}",

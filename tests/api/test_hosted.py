@@ -17,7 +17,7 @@ def profiles(*sites: str) -> pd.DataFrame:
     return PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns)))
 
 
-@pytest.mark.parametrize("name", ["a.example", "www.a-b.example.org", "xn--bcher-kva.example", "a_b.example"])
+@pytest.mark.parametrize("name", ["a.example", "www.a-b.example.org", "xn--bcher-kva.example"])
 def test_a_host_name_is_a_site_where_there_is_no_list(name: str) -> None:
     kept, strangers = hosted.only(profiles(name), None)
     assert (list(kept["site"]), strangers) == ([name], 0)
@@ -29,6 +29,7 @@ def test_a_host_name_is_a_site_where_there_is_no_list(name: str) -> None:
         "(unknown)",
         "localhost",
         "_flex.example",
+        "a_b.example",
         "*.example",
         "-a.example",
         "a..example",
@@ -38,6 +39,13 @@ def test_a_host_name_is_a_site_where_there_is_no_list(name: str) -> None:
 )
 def test_what_can_be_no_host_name_is_counted_and_left_out(name: str) -> None:
     kept, strangers = hosted.only(profiles(name, "a.example"), None)
+    assert (list(kept["site"]), strangers) == (["a.example"], 1)
+
+
+def test_errors_alone_make_no_site_where_there_is_no_list() -> None:
+    found = profiles("a.example", "invented.example")
+    found.loc[found["site"] == "invented.example", ["targets", "working_set"]] = 0
+    kept, strangers = hosted.only(found, None)
     assert (list(kept["site"]), strangers) == (["a.example"], 1)
 
 

@@ -14,13 +14,14 @@ from flex import cycle as cycles
 from flex.cycle import Facts, Proposal, Rules
 from flex.domain import Cycle, Limits, Node, Period, Pin, Plan, Verdict
 from flex.errors import Held, Infeasible, PartlyApplied, Refused, Unverified
-from flex.ports import DnsTarget
+from flex.ports import DnsTarget, Solver
 from flex.problem import Budget, Problem, Solution, in_order
 from flex.records import ZoneState
 from flex.replay import Sample
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, SPREADS
 from flex_dns.memory import MemoryTarget
+from flex_solver import SOLVERS
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 ZONE = "hosting.example."
@@ -57,11 +58,12 @@ class Cluster:
     target: DnsTarget
     store: MemoryStore
     rules: Rules = RULES
+    solver: Solver = turns
 
     def propose(self, now: datetime = NOW) -> Proposal:
         base, placement = self.store.placement()
         facts = replace(self.facts, base=base, placement=placement)
-        made = cycles.propose(facts, self.rules, solver=turns, scratch=turns, target=self.target, now=now)
+        made = cycles.propose(facts, self.rules, solver=self.solver, scratch=turns, target=self.target, now=now)
         self.store.propose(made.cycle, made.placement)
         return made
 
@@ -129,6 +131,46 @@ def test_a_balanced_cluster_is_left_alone(cluster: Cluster, profiles: Profiles) 
     made = cluster.propose()
     assert made.cycle.moves == ()
     assert "within the trigger" in made.cycle.notes[0]
+
+
+@pytest.mark.parametrize("solver", ["exact", "local"])
+def test_a_new_site_moves_no_other_while_the_balance_is_within_the_trigger(
+    cluster: Cluster, profiles: Profiles, solver: str
+) -> None:
+    cluster.night()
+    known = dict.fromkeys(cluster.facts.profiles["site"], (100, 100))
+    drifted = {site: (112, 100) if site[0] in "ac" else load for site, load in known.items()}
+    cluster.facts = replace(cluster.facts, profiles=profiles(drifted | {f"new.{ZONE.rstrip('.')}": (1, 1)}))
+    cluster.rules, cluster.solver = replace(RULES, tolerance=0.01, trigger=0.1), SOLVERS[solver]
+    made = cluster.propose()
+    assert [move.site.split(".")[0] for move in made.cycle.moves] == ["new"]
+
+
+def test_a_best_effort_claims_no_least_number_of_moves(cluster: Cluster, profiles: Profiles) -> None:
+    cluster.night()
+    first, *others = cluster.facts.profiles["site"]
+    cluster.facts = replace(cluster.facts, profiles=profiles({first: (10, 10), **dict.fromkeys(others, (300, 300))}))
+    cluster.solver = SOLVERS["local"]
+    assert cluster.propose().cycle.quality.bound == 0
+
+
+def test_names_never_placed_before_wait_for_a_yes_when_they_are_many(cluster: Cluster, profiles: Profiles) -> None:
+    cluster.night()
+    known = dict.fromkeys(cluster.facts.profiles["site"], (100, 100))
+    invented = {f"x{n}.{ZONE.rstrip('.')}": (1, 1) for n in range(3)}
+    cluster.facts = replace(cluster.facts, profiles=profiles(known | invented))
+    cluster.rules = replace(RULES, limits=Limits(new_sites=2))
+    assert [breach.rule for breach in cluster.propose().cycle.breaches] == ["safety.max_new_sites"]
+
+
+def test_what_somebody_changed_after_a_night_is_not_changed_back_without_a_yes(cluster: Cluster) -> None:
+    cluster.night()
+    site = cluster.facts.profiles["site"].iloc[0]
+    assert isinstance(cluster.target, MemoryTarget)
+    cluster.target.edit(ZONE, f"{site}.", "A", 60, ["203.0.113.99"])
+    made = cluster.propose()
+    assert [breach.rule for breach in made.cycle.breaches] == ["safety.max_drifted_names"]
+    assert any(f"somebody else, or a node has other addresses now: {site}." in note for note in made.cycle.notes)
 
 
 def test_a_plan_that_hardly_helps_is_not_worth_its_moves(cluster: Cluster, placement: Placement) -> None:

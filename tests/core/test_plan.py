@@ -138,6 +138,25 @@ def test_each_limit_is_named_with_what_it_allows_and_what_the_plan_does() -> Non
     ]
 
 
+def test_names_never_placed_before_and_names_changed_by_others_have_limits_of_their_own() -> None:
+    limits = Limits(new_sites=3, drifted_names=0)
+    assert [breach.rule for breach in plan.breaches([], 10, limits, new=4, drifted=1)] == [
+        "safety.max_new_sites",
+        "safety.max_drifted_names",
+    ]
+    assert plan.breaches([], 10, limits, new=3) == ()
+
+
+def test_only_our_own_names_with_other_addresses_have_drifted() -> None:
+    in_force = {name: frozenset({"192.0.2.1"}) for name in ("as-it-was.hosting.example.", "theirs.hosting.example.")}
+    in_force |= {name: frozenset({"192.0.2.2"}) for name in ("changed.hosting.example.", "emptied.hosting.example.")}
+    said = in_force | {"changed.hosting.example.": frozenset({"203.0.113.9"}), "theirs.hosting.example.": frozenset()}
+    del said["emptied.hosting.example."]
+    owned = frozenset(in_force) - {"theirs.hosting.example."}
+    found = ZoneState(ZONE, 1, table(said, ttl=300), owned, {})
+    assert plan.drifted(found, table(in_force)) == ["changed.hosting.example.", "emptied.hosting.example."]
+
+
 def test_what_was_nowhere_before_does_not_count_as_moved() -> None:
     first_time = [move(f"s{n}", source=None, cold=10**12) for n in range(100)]
     assert plan.breaches(first_time, 100, Limits()) == ()

@@ -143,7 +143,7 @@ def test_many_conflicts_are_named_ten_at_most(target: DnsTarget, zone: str) -> N
 
 
 def test_names_that_cannot_be_ours_are_blocked_with_the_reason(target: DnsTarget, zone: str) -> None:
-    names = [f"{name}.{zone}" for name in ("alias", "theirs", "odd", "below.sub", "a b", "x._flex", "x" * 64)]
+    names = [f"{name}.{zone}" for name in ("alias", "theirs", "odd", "below.sub", "a b", "a_b", "x._flex", "x" * 64)]
     blocked = target.read(zone, [*names, "www.example.org."]).blocked
     assert list(blocked) == [*names, "www.example.org."]
     for name, reason in {
@@ -152,6 +152,7 @@ def test_names_that_cannot_be_ours_are_blocked_with_the_reason(target: DnsTarget
         f"odd.{zone}": "no marker",
         f"below.sub.{zone}": f"delegated at sub.{zone}",
         f"a b.{zone}": "not a host name",
+        f"a_b.{zone}": "not a host name",
         f"x._flex.{zone}": "FLEX's own markers",
         "www.example.org.": "outside",
     }.items():
