@@ -322,10 +322,21 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class BadLine:
+    """A malformed line: where it begins in its log (unpacked), what is wrong with it, and its first text."""
+
+    offset: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """What one reading of one stream counted; its tables are in the files of the same id.
 
-    `lines` counts by class: counted, other_status, no_request, malformed. `samples` are a few bad lines, as text.
+    `lines` counts by class: counted, other_status, no_request, malformed. `reasons` counts the malformed ones by what
+    is wrong with them, `samples` are a few of each. `hours` are the answers in each hour since 1970, of all sites.
+    A reading without a line that says its time belongs to the day of `read_at`, when it was made.
     """
 
     id: str
@@ -340,4 +351,7 @@ class Segment:
     first_time: int
     last_time: int
     lines: tuple[tuple[str, int], ...]
-    samples: tuple[str, ...] = ()
+    reasons: tuple[tuple[str, int], ...] = ()
+    samples: tuple[BadLine, ...] = ()
+    hours: tuple[tuple[int, int], ...] = ()
+    read_at: int = 0

@@ -67,6 +67,10 @@ class Segments(Protocol):
         """Store both in one transaction; False, and nothing stored, when the segment is known already."""
         ...
 
+    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        """As `record`, of what was read elsewhere: readings arrive in any order, so what it replaces may be missing."""
+        ...
+
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         """Those with accesses in any of these days, in order of id."""
         ...

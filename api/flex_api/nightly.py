@@ -147,6 +147,7 @@ def ingest(world: World) -> tuple[FileReport, ...]:
         settings.directory,
         sample_limit=settings.sample_limit,
         progress=world.progress,
+        read_at=int(world.clock().timestamp()),
     )
 
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from flex import plan as plans
-from flex.domain import Balance, Breach, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
+from flex.domain import BadLine, Balance, Breach, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
 from flex_api.schemas import (
+    BadLineRow,
     BalanceOutput,
     BreachRow,
     ForecastRow,
@@ -209,6 +210,10 @@ def nodes_output(nodes: Sequence[Node], placement: pd.DataFrame, cycle: Cycle | 
             for node in nodes
         ]
     )
+
+
+def bad_line(line: BadLine) -> BadLineRow:
+    return BadLineRow(reason=line.reason, offset=line.offset, text=line.text)
 
 
 def moment(seconds: int) -> datetime | None:

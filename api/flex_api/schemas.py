@@ -75,6 +75,14 @@ class NodesOutput(Output):
     items: list[NodeRow]
 
 
+class BadLineRow(Part):
+    """`offset` counts from the beginning of the log, unpacked."""
+
+    reason: str
+    offset: int
+    text: str
+
+
 class SourceRow(Part):
     source: str
     path: str
@@ -82,7 +90,7 @@ class SourceRow(Part):
     outcome: str
     new_bytes: int
     lines: dict[str, int]
-    bad_samples: list[str]
+    bad_samples: list[BadLineRow]
     last_line: datetime | None
 
 

@@ -59,9 +59,21 @@ class MemoryStore:
                 return False
             if replaces is not None and self._streams.pop(_content(replaces), None) is None:
                 raise refusals.overtaken(segment)
-            self._streams[_content(stream)] = stream
-            self._segments[segment.id] = segment
+            self._keep(segment, stream)
             return True
+
+    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        with self._lock:
+            if segment.id in self._segments:
+                return False
+            if replaces is not None:
+                self._streams.pop(_content(replaces), None)
+            self._keep(segment, stream)
+            return True
+
+    def _keep(self, segment: Segment, stream: Stream) -> None:
+        self._streams[_content(stream)] = stream
+        self._segments[segment.id] = segment
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         ordered = (self._segments[key] for key in sorted(self._segments))

@@ -21,13 +21,13 @@ _INSTALLED = Path(__file__).parent / "migrations"
 _CHECKOUT = Path(__file__).parents[2] / "alembic"
 
 
-def upgrade(url: str) -> None:
+def upgrade(url: str, to: str = "head") -> None:
     """Bring the tables to the newest revision, in one transaction. A missing SQLite file is made first."""
     database = Database(url)
     try:
         database.kind.create(database.url)
         with database.writing() as connection:
-            _upgrade(database, connection)
+            _upgrade(database, connection, to)
     finally:
         database.close()
 
@@ -55,11 +55,11 @@ def backup(url: str, path: Path) -> None:
         database.close()
 
 
-def _upgrade(database: Database, connection: Connection) -> None:
+def _upgrade(database: Database, connection: Connection, to: str) -> None:
     config = _config()
     config.attributes["connection"] = connection
     try:
-        command.upgrade(config, "head")
+        command.upgrade(config, to)
     except CommandError as error:
         raise BadInput(
             f"upgrading the database {database.name}",

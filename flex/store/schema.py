@@ -106,7 +106,10 @@ segments = Table(
     Column("first_time", BigInteger, nullable=False),
     Column("last_time", BigInteger, nullable=False),
     Column("lines", JSON, nullable=False),
+    Column("reasons", JSON, nullable=False),
     Column("samples", JSON, nullable=False),
+    Column("hours", JSON, nullable=False),
+    Column("read_at", BigInteger, nullable=False),
     Index(None, "last_day", "first_day"),
 )
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, insert, select
 
-from flex.domain import Segment, Stream
+from flex.domain import BadLine, Segment, Stream
 from flex.store import refusals
 from flex.store.database import Part
 from flex.store.schema import segments, streams
@@ -25,9 +25,16 @@ class SqlSegments(Part):
                 return False
             if replaces is not None and not connection.execute(delete(streams).where(_is(replaces))).rowcount:
                 raise refusals.overtaken(segment)
-            connection.execute(delete(streams).where(_is(stream)))
-            connection.execute(insert(streams), asdict(stream))
-            connection.execute(insert(segments), asdict(segment))
+            _insert(connection, segment, stream)
+        return True
+
+    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        with self._database.writing() as connection:
+            if _is_known(connection, segment):
+                return False
+            if replaces is not None:
+                connection.execute(delete(streams).where(_is(replaces)))
+            _insert(connection, segment, stream)
         return True
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
@@ -35,6 +42,12 @@ class SqlSegments(Part):
         wanted = select(segments).where(overlap).order_by(segments.c.id)
         with self._database.reading() as connection:
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
+
+
+def _insert(connection: Connection, segment: Segment, stream: Stream) -> None:
+    connection.execute(delete(streams).where(_is(stream)))
+    connection.execute(insert(streams), asdict(stream))
+    connection.execute(insert(segments), asdict(segment))
 
 
 def _is_known(connection: Connection, segment: Segment) -> bool:
@@ -47,5 +60,5 @@ def _is(stream: Stream) -> ColumnElement[bool]:
 
 
 def _segment(row: RowMapping) -> Segment:
-    lines = tuple((kind, count) for kind, count in row["lines"])
-    return Segment(**{**row, "lines": lines, "samples": tuple(row["samples"])})
+    pairs = {name: tuple((key, count) for key, count in row[name]) for name in ("lines", "reasons", "hours")}
+    return Segment(**{**row, **pairs, "samples": tuple(BadLine(**sample) for sample in row["samples"])})

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flex.domain import Period, Segment
+from flex.domain import BadLine, Period, Segment
 from flex.ports import Segments
 from flex.replay import Ints, Sample
 from flex.tables import FILES, HOURS, Schema
@@ -81,7 +81,7 @@ class Coverage:
     node: str
     last_line: datetime | None
     lines: tuple[tuple[str, int], ...]
-    samples: tuple[str, ...]
+    samples: tuple[BadLine, ...]
     silent_days: tuple[int, ...]
 
 

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from flex.domain import Segment, Stream
+from flex.domain import BadLine, Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
@@ -46,6 +46,7 @@ LOOK = 2**16
 # A reading is recorded, and its memory given back, once it holds this many counts.
 ROWS = 1_000_000
 SAMPLES = 5
+MOST_HOURS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class FileReport:
     size: int = 0
     new_bytes: int = 0
     lines: tuple[tuple[str, int], ...] = tuple((name, 0) for name in CLASSES)
-    samples: tuple[str, ...] = ()
+    samples: tuple[BadLine, ...] = ()
     first_time: int = 0
     last_time: int = 0
 
@@ -77,6 +78,7 @@ def ingest(
     sample_limit: int = 2_000_000,
     progress: Progress | None = None,
     rows: int = ROWS,
+    read_at: int = 0,
 ) -> tuple[FileReport, ...]:
     """Count what is new in every file of every source; a report per file, sorted by path within its source.
 
@@ -85,7 +87,7 @@ def ingest(
     until then stays counted.
     """
     with partials.held(directory):
-        run = _Run(segments, directory, sample_limit, rows, progress)
+        run = _Run(segments, directory, sample_limit, rows, progress, read_at)
         partials.clear(directory, run.known)
         reports = [report for source in sources for report in _Reader(source, run).reports()]
         finished.save(directory, run.finished)
@@ -98,13 +100,20 @@ class _Run:
     """What the sources of one run share. `known` follows what the store holds."""
 
     def __init__(
-        self, segments: Segments, directory: Path, sample_limit: int, rows: int, progress: Progress | None
+        self,
+        segments: Segments,
+        directory: Path,
+        sample_limit: int,
+        rows: int,
+        progress: Progress | None,
+        read_at: int,
     ) -> None:
         self.segments = segments
         self.directory = directory
         self.sample_limit = sample_limit
         self.rows = rows
         self.progress = progress
+        self.read_at = read_at
         self.known = {segment.id for segment in segments.segments(0, LAST_DAY)}
         self.finished_before = finished.load(directory)
         self.finished: finished.Streams = {}
@@ -210,7 +219,7 @@ class _Reading:
             return self._report("unknown site", f"its name is not as {self._reader.source.site.pattern!r} wants it")
         try:
             self._format = self._reader.format_of(look, first)
-            scanner = self._new_scanner(rule)
+            scanner = self._new_scanner(rule, begin)
         except (BadInput, NoData) as error:
             return self._report("unknown format", str(error))
         return self._report(self._count(begin, first, scanner, rule))
@@ -225,7 +234,7 @@ class _Reading:
                 if stopped := self._record(begin, mark, scanner.finish()):
                     return stopped
                 begin, rest = mark.start(self._stream(mark)), mark.open
-                scanner, mark = self._new_scanner(rule), Mark(begin, self._head)
+                scanner, mark = self._new_scanner(rule, begin), Mark(begin, self._head)
                 scanner.feed(rest)
                 mark.feed(rest)
         return self._record(begin, mark, scanner.finish()) or self._finished(mark)
@@ -234,8 +243,8 @@ class _Reading:
         self._reader.finish(self._log, self._stream(mark))
         return "read" if self._counted else "nothing new"
 
-    def _new_scanner(self, rule: SiteRule) -> Scanner:
-        return new_scanner(layout_of(self._format), rule, self._reader.run.sample_limit)
+    def _new_scanner(self, rule: SiteRule, begin: Start) -> Scanner:
+        return new_scanner(layout_of(self._format), rule, self._reader.run.sample_limit, first_byte=begin.offset)
 
     def _record(self, begin: Start, mark: Mark, counts: Counts) -> Outcome | None:
         """Files, then the store. None when that went well, else why reading stops here."""
@@ -255,7 +264,7 @@ class _Reading:
         return mark.stream(self._reader.source.name, self._path)
 
     def _segment(self, begin: Start, stream: Stream, counts: Counts) -> Segment:
-        days = counts.hours["hour"] // 24
+        first_day, last_day = _days(counts, self._reader.run.read_at)
         return Segment(
             id=segment_id(begin, stream),
             source=self._reader.source.name,
@@ -264,12 +273,15 @@ class _Reading:
             format=self._format,
             first_byte=begin.offset,
             last_byte=stream.offset,
-            first_day=int(days.min()) if len(days) else 0,
-            last_day=int(days.max()) if len(days) else 0,
+            first_day=first_day,
+            last_day=last_day,
             first_time=counts.first_time,
             last_time=counts.last_time,
             lines=tuple(counts.lines.items()),
+            reasons=tuple((name, number) for name, number in counts.reasons.items() if number),
             samples=counts.bad,
+            hours=_by_hour(counts),
+            read_at=self._reader.run.read_at,
         )
 
     def _report(self, outcome: Outcome, note: str = "") -> FileReport:
@@ -287,6 +299,22 @@ class _Reading:
             first_time=min((segment.first_time for segment in self._counted if segment.first_time), default=0),
             last_time=max((segment.last_time for segment in self._counted), default=0),
         )
+
+
+def _days(counts: Counts, read_at: int) -> tuple[int, int]:
+    """The first and the last day it tells of; that of the reading where no line says its time."""
+    hours = counts.hours["hour"]
+    if len(hours):
+        return int(hours.min()) // 24, int(hours.max()) // 24
+    if counts.last_time:
+        return counts.first_time // 86400, counts.last_time // 86400
+    return read_at // 86400, read_at // 86400
+
+
+def _by_hour(counts: Counts) -> tuple[tuple[int, int], ...]:
+    """Answers in each hour; the busiest ones of a log that claims to reach over years."""
+    answers = counts.hours.groupby("hour")["requests"].sum().nlargest(MOST_HOURS).sort_index()
+    return tuple(zip(answers.index.tolist(), answers.tolist(), strict=True))
 
 
 def added_lines(segments: Iterable[Segment]) -> tuple[tuple[str, int], ...]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from flex_logs_ingest.extract import HEADING, extractor
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds
+from flex_logs_ingest.malformed import NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG, Bad, Malformed
 from flex_logs_ingest.sites import SiteRule, site_name
 
 Key = TypeVar("Key")
@@ -25,8 +26,6 @@ Value = TypeVar("Value")
 Ints = npt.NDArray[np.int64]
 
 LINE_LIMIT = 2**20
-BAD_KEPT = 5
-BAD_WIDTH = 200
 _REMEMBERED = 50_000
 # `:55:36` of a time in the style of Apache, in seconds. Most times differ from one already read in nothing else.
 _CLOCK = {b":%02d:%02d" % divmod(second, 60): second for second in range(3600)}
@@ -39,7 +38,7 @@ class Columns(TypedDict):
 
     Row i's target is text[offsets[i] : offsets[i + 1]]. `sites` is sorted; `site` and `hour_site` number its entries.
     The sample is in the order of the log, `sample_row` numbers the rows. `lines` counts by class, in the order counted,
-    other status, no request, malformed. `bad` are the first few malformed lines with their offsets.
+    other status, no request, malformed. `reasons` and `bad` are as malformed.py counts and samples them.
     """
 
     sites: list[str]
@@ -60,7 +59,8 @@ class Columns(TypedDict):
     sample_level: Ints
     level: int
     lines: list[int]
-    bad: list[tuple[int, bytes]]
+    reasons: list[int]
+    bad: list[Bad]
     first_time: int
     last_time: int
     pending: int
@@ -86,7 +86,7 @@ def level_of(site: str, target: bytes) -> int:
 
 
 class ReferenceScan:
-    def __init__(self, layout: Layout, rule: SiteRule, sample_limit: int) -> None:
+    def __init__(self, layout: Layout, rule: SiteRule, sample_limit: int, keep_bad: bool = False) -> None:
         self._extract = extractor(layout)
         self._fixed = rule.fixed
         self._aliases = rule.spelled_aliases
@@ -100,7 +100,7 @@ class ReferenceScan:
         self._places: dict[tuple[int, bytes], Place] = {}
         self._first, self._last = MOST, 0
         self._lines = [0, 0, 0, 0]
-        self._bad: list[tuple[int, bytes]] = []
+        self._bad = Malformed(keep_bad)
         # The line that has no end yet: where it begins, how long it is, and what is kept of it.
         self._start, self._pending, self._tail = 0, 0, b""
 
@@ -121,6 +121,10 @@ class ReferenceScan:
             self._start += len(whole) + 1
         self._grow(piece)
         self._thin()
+
+    def take_bad(self) -> list[Bad]:
+        """The malformed lines since the last call, where they are kept."""
+        return self._bad.take()
 
     def finish(self, complete: bool = False) -> Columns:
         """To be called once. With `complete`, a last line without an end counts too: nothing will be added to it."""
@@ -151,7 +155,7 @@ class ReferenceScan:
             line = line.lstrip(b"\0")
             texts = extract(line.rstrip(b"\r")) if len(line) <= LINE_LIMIT else None
             if texts is None:
-                self._malformed(lines, i)
+                self._malformed(lines, i, NO_FIELDS if len(line) <= LINE_LIMIT else TOO_LONG)
                 continue
             vhost, when, request, status, sent = texts
             size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
@@ -161,7 +165,8 @@ class ReferenceScan:
                 if texts is HEADING:
                     no_request += 1
                 else:
-                    self._malformed(lines, i)
+                    wrong = NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME
+                    self._malformed(lines, i, wrong)
                 continue
             if not first <= time <= last:
                 first, last = min(first, time), max(last, time)
@@ -201,11 +206,9 @@ class ReferenceScan:
         self._lines[OTHER_STATUS] += other_status
         self._lines[NO_REQUEST] += no_request
 
-    def _malformed(self, lines: list[bytes], i: int) -> None:
+    def _malformed(self, lines: list[bytes], i: int, reason: int) -> None:
         self._lines[MALFORMED] += 1
-        if len(self._bad) < BAD_KEPT:
-            start = self._start + sum(len(line) + 1 for line in lines[:i])
-            self._bad.append((start, lines[i].lstrip(b"\0")[:BAD_WIDTH]))
+        self._bad.add(self._start + sum(len(line) + 1 for line in lines[:i]), reason, lines[i].lstrip(b"\0"))
 
     def _time(self, when: bytes) -> int | None:
         time, clock = seconds(when), _CLOCK.get(when[14:20])
@@ -271,7 +274,8 @@ class ReferenceScan:
             sample_level=np.array(self._levels, dtype=np.int64)[sample],
             level=self._level,
             lines=self._lines,
-            bad=self._bad,
+            reasons=self._bad.counts,
+            bad=self._bad.samples,
             first_time=min(self._first, self._last),
             last_time=self._last,
             pending=self._pending,

@@ -8,11 +8,12 @@ Every line is exactly one of
 - counted: an answer 2xx or 3xx to a request,
 - other_status: any other answer to a request; it is in the hours, but not in the counts per target,
 - no_request: `-`, bytes of another protocol, a request for nothing of a site,
-- malformed: a needed field is missing or says nothing, or the line is longer than 1 MiB.
+- malformed: a needed field is missing or says nothing, or the line is longer than 1 MiB; malformed.py has the reasons.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,10 +21,12 @@ import pandas as pd
 import pyarrow as pa
 
 from flex import engine
+from flex.domain import BadLine
 from flex.errors import BadInput
 from flex.tables import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import printable
+from flex_logs_ingest.malformed import REASONS, Bad
 from flex_logs_ingest.reference import Columns, Ints, ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 
@@ -37,8 +40,9 @@ class Counts:
     `partial` (PARTIAL) has a row for each day, site and target; `hours` (HOURS) are all answers to requests.
     `sample` (SAMPLE) are the accesses, in the order of the log, to the targets whose level is at least `sample_level`;
     its `target` numbers the rows of `partial`, that of the access's own day.
-    `lines` are the lines by class, `bad` a few malformed ones as printable text. Times are those of all lines that are
-    not malformed, 0 when there is none. `pending` is the length of an incomplete last line, which is not counted.
+    `lines` are the lines by class, `reasons` the malformed ones by what is wrong with them, `bad` a few of each. Times
+    are those of all lines that are not malformed, 0 when there is none. `pending` is the length of an incomplete last
+    line, which is not counted.
     """
 
     partial: pd.DataFrame
@@ -46,7 +50,8 @@ class Counts:
     sample: pd.DataFrame
     sample_level: int
     lines: dict[str, int]
-    bad: tuple[str, ...]
+    reasons: dict[str, int]
+    bad: tuple[BadLine, ...]
     first_time: int
     last_time: int
     pending: int
@@ -58,14 +63,16 @@ class Loop(Protocol):
     @property
     def rows(self) -> int: ...
     def feed(self, chunk: bytes) -> None: ...
+    def take_bad(self) -> list[Bad]: ...
     def finish(self, complete: bool = False) -> Columns: ...
 
 
 class Scanner:
-    """Feed it a log from its beginning to its end in any chunks, then ask once what it counted."""
+    """Feed it a log from its `first_byte` on to its end in any chunks, then ask once what it counted."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, first_byte: int = 0) -> None:
         self._loop = loop
+        self._first_byte = first_byte
 
     @property
     def rows(self) -> int:
@@ -75,15 +82,21 @@ class Scanner:
     def feed(self, chunk: bytes) -> None:
         self._loop.feed(chunk)
 
+    def take_bad(self) -> tuple[BadLine, ...]:
+        """Every malformed line since the last call, for a scanner that was made to keep them."""
+        return _bad_lines(self._loop.take_bad(), self._first_byte)
+
     def finish(self, *, complete: bool = False) -> Counts:
         """With `complete`, a last line without an end counts too: nothing will ever be added to it."""
-        return _counts(self._loop.finish(complete))
+        return _counts(self._loop.finish(complete), self._first_byte)
 
 
 _loop = engine.pick("Scan", ReferenceScan)
 
 
-def new_scanner(layout: Layout, rule: SiteRule, sample_limit: int) -> Scanner:
+def new_scanner(
+    layout: Layout, rule: SiteRule, sample_limit: int, *, first_byte: int = 0, keep_bad: bool = False
+) -> Scanner:
     """Raises BadInput when neither the layout nor the rule says which site a line belongs to.
 
     The sample holds at most `sample_limit` accesses; when there are more, targets of low level leave it.
@@ -95,10 +108,10 @@ def new_scanner(layout: Layout, rule: SiteRule, sample_limit: int) -> Scanner:
             kept="nothing was read",
             advice="name the site of this log in the settings, or log the virtual host (%v)",
         )
-    return Scanner(_loop(layout, rule, sample_limit))
+    return Scanner(_loop(layout, rule, sample_limit, keep_bad), first_byte)
 
 
-def _counts(found: Columns) -> Counts:
+def _counts(found: Columns, first_byte: int) -> Counts:
     partial = {
         "day": found["day"],
         "site": _named(found["site"], found["sites"]),
@@ -118,11 +131,16 @@ def _counts(found: Columns) -> Counts:
         sample=SAMPLE.check(pd.DataFrame(sample)),
         sample_level=found["level"],
         lines=dict(zip(CLASSES, found["lines"], strict=True)),
-        bad=tuple(f"byte {start}: {printable(line)}" for start, line in found["bad"]),
+        reasons=dict(zip(REASONS, found["reasons"], strict=True)),
+        bad=_bad_lines(found["bad"], first_byte),
         first_time=found["first_time"],
         last_time=found["last_time"],
         pending=found["pending"],
     )
+
+
+def _bad_lines(found: Sequence[Bad], first_byte: int) -> tuple[BadLine, ...]:
+    return tuple(BadLine(first_byte + start, REASONS[reason], printable(line)) for start, reason, line in found)
 
 
 def _texts(text: bytes, offsets: Ints) -> pd.Series:

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
+use flex_core::malformed::Bad;
 use flex_core::scan::{Columns, Sites};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -15,8 +16,9 @@ pub struct Scan(flex_core::scan::Scan);
 #[pymethods]
 impl Scan {
     #[new]
-    fn new(layout: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>, sample_limit: usize) -> PyResult<Scan> {
-        Ok(Scan(flex_core::scan::Scan::new(layout_of(layout)?, sites_of(rule)?, sample_limit)))
+    #[pyo3(signature = (layout, rule, sample_limit, keep_bad = false))]
+    fn new(layout: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>, sample_limit: usize, keep_bad: bool) -> PyResult<Scan> {
+        Ok(Scan(flex_core::scan::Scan::new(layout_of(layout)?, sites_of(rule)?, sample_limit, keep_bad)))
     }
 
     #[getter]
@@ -26,6 +28,10 @@ impl Scan {
 
     fn feed(&mut self, py: Python<'_>, chunk: &[u8]) {
         py.detach(|| self.0.feed(chunk));
+    }
+
+    fn take_bad<'py>(&mut self, py: Python<'py>) -> Vec<(u64, usize, Bound<'py, PyBytes>)> {
+        bad_lines(py, &self.0.take_bad())
     }
 
     #[pyo3(signature = (complete = false))]
@@ -78,8 +84,6 @@ fn number(field: &str) -> PyResult<usize> {
 fn into_python(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     let ints = |values: Vec<i64>| PyArray1::from_vec(py, values);
-    let bad: Vec<(u64, Bound<'_, PyBytes>)> =
-        columns.bad.iter().map(|(start, line)| (*start, PyBytes::new(py, line))).collect();
     found.set_item("sites", columns.sites)?;
     found.set_item("day", ints(columns.day))?;
     found.set_item("site", ints(columns.site))?;
@@ -98,9 +102,14 @@ fn into_python(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> 
     found.set_item("sample_level", ints(columns.sample_level))?;
     found.set_item("level", columns.level)?;
     found.set_item("lines", columns.lines.to_vec())?;
-    found.set_item("bad", bad)?;
+    found.set_item("reasons", columns.reasons.to_vec())?;
+    found.set_item("bad", bad_lines(py, &columns.bad))?;
     found.set_item("first_time", columns.first_time)?;
     found.set_item("last_time", columns.last_time)?;
     found.set_item("pending", columns.pending)?;
     Ok(found)
+}
+
+fn bad_lines<'py>(py: Python<'py>, lines: &[Bad]) -> Vec<(u64, usize, Bound<'py, PyBytes>)> {
+    lines.iter().map(|(start, reason, line)| (*start, *reason, PyBytes::new(py, line))).collect()
 }

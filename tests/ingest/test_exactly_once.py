@@ -239,6 +239,18 @@ def lines_of(reports: dict[str, FileReport]) -> int:
     return sum(dict(report.lines)["counted"] for report in reports.values())
 
 
+def test_a_malformed_line_is_found_where_it_is_said_to_be(
+    logs: Path, line: Line, read: Read, store: MemoryStore
+) -> None:
+    (logs / "access.log").write_bytes(line("/a"))
+    read()
+    with (logs / "access.log").open("ab") as file:
+        file.write(line("/b") + b"nonsense\n")
+    (bad,) = read()["access.log"].samples
+    assert (logs / "access.log").read_bytes()[bad.offset :] == b"nonsense\n"
+    assert [sample for segment in store.segments(0, 10**6) for sample in segment.samples] == [bad]
+
+
 def test_a_second_run_with_nothing_new_counts_nothing(logs: Path, line: Line, read: Read) -> None:
     (logs / "access.log").write_bytes(line("/a") + line("/b"))
     assert lines_of(read()) == 2

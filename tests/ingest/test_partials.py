@@ -202,6 +202,26 @@ def test_nothing_counted_merges_to_empty_tables(store: MemoryStore, counts: Path
     assert (sample.sites, len(sample.time), sample.rate) == ((), 0, 1.0)
 
 
+def test_a_reading_keeps_its_answers_by_hour_and_when_it_was_made(
+    logs: Path, line: Line, store: MemoryStore, source: Source, counts: Path
+) -> None:
+    (logs / "access.log").write_bytes(line("/a", NOON) + line("/b", NOON + 3599, status=404) + line("/c", NOON + 3600))
+    ingest([source], store, counts, read_at=NOON + 7200)
+    (segment,) = store.segments(0, 10**6)
+    assert segment.hours == ((NOON // 3600, 2), (NOON // 3600 + 1, 1))
+    assert segment.read_at == NOON + 7200
+
+
+def test_a_reading_that_understands_nothing_belongs_to_the_day_it_was_made(
+    logs: Path, store: MemoryStore, counts: Path
+) -> None:
+    source = Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"), "combined")
+    (logs / "access.log").write_bytes(b"nonsense\n" * 10)
+    ingest([source], store, counts, read_at=NOON)
+    (found,) = merge.coverage(store, period(), [source])
+    assert dict(found.lines)["malformed"] == 10
+
+
 def test_coverage_says_since_when_and_on_which_days_a_source_is_silent(
     logs: Path, line: Line, read: Read, store: MemoryStore, source: Source
 ) -> None:
@@ -211,7 +231,7 @@ def test_coverage_says_since_when_and_on_which_days_a_source_is_silent(
     ours, other = merge.coverage(store, period(3), [source, silent])
     assert (ours.node, ours.last_line) == ("node-1", datetime.fromtimestamp(NOON + 5, UTC))
     assert dict(ours.lines) == {"counted": 1, "other_status": 1, "no_request": 0, "malformed": 1}
-    assert "nonsense" in ours.samples[0]
+    assert ours.samples[0].text == "nonsense"
     assert ours.silent_days == (MIDNIGHT // DAY + 1, MIDNIGHT // DAY + 2)
     assert (other.last_line, len(other.silent_days)) == (None, 3)
 

@@ -179,44 +179,46 @@ def test_what_asks_for_nothing_of_a_site_is_no_request(scan: Scan, request_: str
     assert counts.last_time == NOON
 
 
-MALFORMED = {
-    "empty": b"\n",
-    "blank": b"  \r\n",
-    "zeros": b"\0\0\0\n",
-    "words": b"This is not a log line at all\n",
-    "cut in the request": line()[:60] + b"\n",
-    "cut before the bytes": line(end="\n")[:-3] + b"\n",
-    "negative bytes": line(sent="-5"),
-    "bytes with a point": line(sent="5.0"),
-    "bytes with a sign": line(sent="+5"),
-    "bytes with an underscore": line(sent="1_0"),
-    "other digits": line(sent="٣"),
-    "no bytes at all": line(sent=""),
-    "two-digit status": line(status="20"),
-    "status with a letter": line(status="20x"),
-    "no status": line(status=""),
-    "no time": line(time=""),
-    "no such day": line(time="31/Apr/2000:13:55:36 -0700"),
-    "W3C header": b"#Fields: date time cs-uri-stem\n",
-    "two records on a line": line()[:30] + line(),
+MALFORMED: dict[str, tuple[str, bytes]] = {
+    "empty": ("no_fields", b"\n"),
+    "blank": ("no_fields", b"  \r\n"),
+    "zeros": ("no_fields", b"\0\0\0\n"),
+    "words": ("no_fields", b"This is not a log line at all\n"),
+    "cut in the request": ("no_fields", line()[:60] + b"\n"),
+    "cut before the bytes": ("no_fields", line(end="\n")[:-3] + b"\n"),
+    "negative bytes": ("no_bytes", line(sent="-5")),
+    "bytes with a point": ("no_bytes", line(sent="5.0")),
+    "bytes with a sign": ("no_bytes", line(sent="+5")),
+    "bytes with an underscore": ("no_bytes", line(sent="1_0")),
+    "other digits": ("no_bytes", line(sent="٣")),
+    "no bytes at all": ("no_bytes", line(sent="")),
+    "two-digit status": ("no_status", line(status="20")),
+    "status with a letter": ("no_status", line(status="20x")),
+    "no status": ("no_status", line(status="")),
+    "no time": ("no_time", line(time="")),
+    "no such day": ("no_time", line(time="31/Apr/2000:13:55:36 -0700")),
+    "W3C header": ("no_fields", b"#Fields: date time cs-uri-stem\n"),
+    "two records on a line": ("no_time", line()[:30] + line()),
 }
 
 
-@pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED)
-def test_a_line_that_cannot_be_read_is_malformed_and_shown(scan: Scan, data: bytes) -> None:
+@pytest.mark.parametrize(("reason", "data"), MALFORMED.values(), ids=MALFORMED)
+def test_a_line_that_cannot_be_read_is_malformed_and_shown(scan: Scan, reason: str, data: bytes) -> None:
     counts = scan(line() + data)
     assert counts.lines["malformed"] == 1
     assert counts.lines["counted"] == 1
     (shown,) = counts.bad
-    assert shown.startswith(f"byte {len(line())}: ")
-    assert shown.isascii()
+    assert shown.reason == reason
+    assert counts.reasons[reason] == 1
+    assert shown.offset == len(line())
+    assert shown.text.isascii()
 
 
 def test_bad_lines_are_shown_printable_and_cut_and_only_a_few(scan: Scan) -> None:
     counts = scan(b"\x1b[2J\xff\\x\n" + b"x" * 1000 + b"\n" + b"y\n" * 100)
-    assert counts.bad[:2] == ("byte 0: \\x1b[2J\\xff\\x", f"byte 8: {'x' * 200}")
-    assert len(counts.bad) == 5
-    assert counts.lines["malformed"] == 102
+    assert [(bad.offset, bad.text) for bad in counts.bad[:2]] == [(0, "\\x1b[2J\\xff\\x"), (8, "x" * 200)]
+    assert len(counts.bad) == 3
+    assert counts.lines["malformed"] == counts.reasons["no_fields"] == 102
 
 
 TIMES = {
@@ -281,7 +283,8 @@ def test_a_line_may_be_one_mebibyte_long_and_no_longer(scan: Scan, chunk: int) -
     counts = scan(*(data[start : start + chunk] for start in range(0, len(data), chunk)))
     assert counts.lines == {"counted": 2, "other_status": 0, "no_request": 0, "malformed": 1}
     assert counts.partial["target"].str.len().max() == 8192
-    assert counts.bad[0].startswith(f"byte {len(fits)}: example.org")
+    assert (counts.bad[0].offset, counts.bad[0].reason) == (len(fits), "too_long")
+    assert counts.bad[0].text.startswith("example.org")
 
 
 @pytest.mark.parametrize("chunk", [2**16, 2**22])
@@ -289,7 +292,7 @@ def test_zeros_before_a_line_are_no_part_of_it(scan: Scan, chunk: int) -> None:
     data = line() + bytes(2 * LINE_LIMIT) + line() + b"x\n"
     counts = scan(*(data[start : start + chunk] for start in range(0, len(data), chunk)))
     assert counts.lines["counted"] == 2
-    assert counts.bad == (f"byte {len(data) - 2}: x",)
+    assert [(bad.offset, bad.text) for bad in counts.bad] == [(len(data) - 2, "x")]
 
 
 def test_long_targets_that_differ_stay_different(scan: Scan) -> None:

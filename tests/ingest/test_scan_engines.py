@@ -116,9 +116,12 @@ logs = st.lists(st.one_of(mutated(), st.lists(junk, max_size=12).map(b"".join)),
 
 
 def read(scan: Loop, chunks: Iterable[bytes], complete: bool) -> dict[str, object]:
+    bad = []
     for chunk in chunks:
         scan.feed(chunk)
-    return plain(scan.finish(complete))
+        bad += scan.take_bad()
+    found = plain(scan.finish(complete))
+    return found | {"every bad line": bad + scan.take_bad()}
 
 
 def plain(found: Columns) -> dict[str, object]:
@@ -143,8 +146,8 @@ chunkings = st.lists(st.integers(0, 10**6), max_size=6)
 def test_the_native_scan_says_what_the_reference_says(
     layout: Layout, data: bytes, places: list[int], complete: bool, limit: int
 ) -> None:
-    native = read(NATIVE(layout, RULE, limit), cut(data, places), complete)
-    assert native == read(ReferenceScan(layout, RULE, limit), [data], complete)
+    native = read(NATIVE(layout, RULE, limit, True), cut(data, places), complete)
+    assert native == read(ReferenceScan(layout, RULE, limit, True), [data], complete)
 
 
 @pytest.mark.parametrize("scan", [ReferenceScan, pytest.param(NATIVE, marks=needs_native)], ids=["reference", "native"])
@@ -152,13 +155,13 @@ def test_the_native_scan_says_what_the_reference_says(
 def test_where_a_log_is_cut_into_chunks_makes_no_difference(
     scan: type[ReferenceScan], layout: Layout, data: bytes, places: list[int], complete: bool, limit: int
 ) -> None:
-    whole = read(scan(layout, RULE, limit), [data], complete)
-    assert read(scan(layout, RULE, limit), cut(data, places), complete) == whole
+    whole = read(scan(layout, RULE, limit, True), [data], complete)
+    assert read(scan(layout, RULE, limit, True), cut(data, places), complete) == whole
 
 
 @given(layouts, logs, st.integers(0, 5))
 def test_every_line_is_of_one_class_and_every_count_has_its_lines(layout: Layout, data: bytes, limit: int) -> None:
-    scan = ReferenceScan(layout, RULE, limit)
+    scan = ReferenceScan(layout, RULE, limit, keep_bad=True)
     scan.feed(data)
     found = scan.finish()
     counted, other_status, _, malformed = found["lines"]
@@ -166,7 +169,8 @@ def test_every_line_is_of_one_class_and_every_count_has_its_lines(layout: Layout
     assert found["pending"] == len(data) - (data.rfind(b"\n") + 1)
     assert found["requests"].sum() == counted
     assert found["hour_requests"].sum() == counted + other_status
-    assert len(found["bad"]) == min(malformed, 5)
+    assert sum(found["reasons"]) == malformed == len(scan.take_bad())
+    assert len(found["bad"]) == sum(min(number, 3) for number in found["reasons"])
     assert len(found["sample_row"]) <= limit
     assert (found["sample_level"] >= found["level"]).all()
 

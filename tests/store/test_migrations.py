@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect, text
 
-from flex.domain import Pin
+from flex.domain import BadLine, Pin
 from flex.errors import BadInput, FlexError, StoreError
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
@@ -25,9 +25,9 @@ def path_of(url: str) -> Path:
 
 
 def declared(connection: Connection) -> list[str]:
-    """The statements that made the tables of an SQLite database, without the layout of their text."""
+    """The statements that made the tables of an SQLite database, without layout and quotation marks."""
     wanted = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'alembic%' AND sql IS NOT NULL"
-    return sorted(" ".join(statement.split()) for statement in connection.scalars(text(wanted)))
+    return sorted(" ".join(statement.replace('"', "").split()) for statement in connection.scalars(text(wanted)))
 
 
 def test_the_migrations_make_the_declared_tables(url: str) -> None:
@@ -88,6 +88,29 @@ def test_upgrading_again_keeps_everything(url: str) -> None:
     migrate.upgrade(url)
     with open_store(url) as store:
         assert store.pins() == (Pin("a.example.org"),)
+
+
+def test_readings_from_before_reasons_and_hours_were_kept_get_the_best_known(empty_url: str) -> None:
+    migrate.upgrade(empty_url, "0001")
+    database = Database(empty_url)
+    with database.writing() as connection:
+        connection.execute(text(FIRST_SEGMENT))
+    database.close()
+    migrate.upgrade(empty_url)
+    with open_store(empty_url) as store:
+        (found,) = store.segments(0, 99)
+    assert found.hours == ((1, 5), (2, 5))
+    assert found.samples == (BadLine(112, "", "half\na line"),)
+    assert (found.reasons, found.read_at) == ((), 7300)
+
+
+# Ten answers from 01:00:00 to 02:01:40 on the first day of 1970, as revision 0001 kept them.
+FIRST_SEGMENT = """
+INSERT INTO segments (id, source, node, path, format, first_byte, last_byte, first_day, last_day, first_time, last_time,
+    lines, samples)
+VALUES ('s', 'web', 'n1', 'a.log', 'combined', 100, 900, 0, 0, 3600, 7300,
+    '[["counted", 7], ["other_status", 3], ["malformed", 1]]', '["byte 12: half\\na line"]')
+"""
 
 
 def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:

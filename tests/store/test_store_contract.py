@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
-from flex.domain import Period, Pin, Segment, Stream
+from flex.domain import BadLine, Period, Pin, Segment, Stream
 from flex.errors import BadInput, Busy
 from flex.ports import Store
 from flex.tables import PROFILES, SPREADS
@@ -29,9 +29,23 @@ def stream(offset: int, head: str = "head", path: str = "/var/log/access.log") -
 
 def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
     lines = (("counted", 5), ("malformed", 1))
-    samples = ('half a "line', "\ufffd\x00")
     return Segment(
-        id_, "web", "n1", "/var/log/access.log", "combined", 0, LARGEST, first_day, last_day, 0, 9, lines, samples
+        id=id_,
+        source="web",
+        node="n1",
+        path="/var/log/access.log",
+        format="combined",
+        first_byte=0,
+        last_byte=LARGEST,
+        first_day=first_day,
+        last_day=last_day,
+        first_time=0,
+        last_time=9,
+        lines=lines,
+        reasons=(("no_time", 1),),
+        samples=(BadLine(LARGEST, "no_time", 'half a "line'), BadLine(0, "", "\ufffd\x00")),
+        hours=((240, 5), (LARGEST, LARGEST)),
+        read_at=LARGEST,
     )
 
 
@@ -118,6 +132,20 @@ def test_who_was_overtaken_in_a_log_records_nothing(store: Store) -> None:
     assert "nothing" in refused.value.kept
     assert store.streams("web") == (stream(200),)
     assert [each.id for each in store.segments(0, 99)] == ["s1", "s2"]
+
+
+def test_what_was_read_elsewhere_is_adopted_in_any_order_and_once(store: Store) -> None:
+    assert store.adopt(segment("s2"), stream(200), stream(100))
+    assert store.adopt(segment("s1"), stream(100), None)
+    assert not store.adopt(segment("s2"), stream(200), stream(100))
+    assert [each.id for each in store.segments(0, 99)] == ["s1", "s2"]
+    assert stream(200) in store.streams("web")
+
+
+def test_what_is_adopted_replaces_how_far_the_log_was_read(store: Store) -> None:
+    store.adopt(segment("s1"), stream(100), None)
+    store.adopt(segment("s2"), stream(200), stream(100))
+    assert store.streams("web") == (stream(200),)
 
 
 def test_a_stream_is_known_by_what_it_contains_whatever_its_file_is_called(store: Store) -> None:

@@ -90,7 +90,7 @@ def ingest_output(files: tuple[FileReport, ...]) -> IngestOutput:
             outcome=f"{file.outcome}: {file.note}" if file.note else file.outcome,
             new_bytes=file.new_bytes,
             lines=dict(file.lines),
-            bad_samples=list(file.samples),
+            bad_samples=[present.bad_line(sample) for sample in file.samples],
             last_line=present.moment(file.last_time),
         )
         for file in files

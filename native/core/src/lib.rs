@@ -6,5 +6,6 @@
 mod columns;
 pub mod cut;
 pub mod line;
+pub mod malformed;
 mod members;
 pub mod scan;

@@ -6,10 +6,9 @@ use std::hash::BuildHasher;
 
 use crate::cut::{BYTES, Joined, Layout, REQUEST, STATUS, TIME, VHOST};
 use crate::line::{asked, is_status, number, seconds, site_name, strip_end, strip_start, unescaped};
+use crate::malformed::{Bad, Malformed, NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG};
 
 const LINE_LIMIT: usize = 1 << 20;
-const BAD_KEPT: usize = 5;
-const BAD_WIDTH: usize = 200;
 /// Any client can send any name, so names already understood are remembered only up to this many.
 const REMEMBERED: usize = 50_000;
 
@@ -45,7 +44,8 @@ pub struct Columns {
     pub sample_level: Vec<i64>,
     pub level: u32,
     pub lines: [u64; 4],
-    pub bad: Vec<(u64, Vec<u8>)>,
+    pub reasons: [u64; 5],
+    pub bad: Vec<Bad>,
     pub first_time: i64,
     pub last_time: i64,
     pub pending: u64,
@@ -93,7 +93,7 @@ pub struct Scan {
     first: i64,
     last: i64,
     lines: [u64; 4],
-    bad: Vec<(u64, Vec<u8>)>,
+    bad: Malformed,
     // The line that has no end yet: where it begins, how long it is, and what is kept of it.
     start: u64,
     pending: u64,
@@ -102,7 +102,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    pub fn new(layout: Layout, sites: Sites, sample_limit: usize) -> Scan {
+    pub fn new(layout: Layout, sites: Sites, sample_limit: usize, keep_bad: bool) -> Scan {
         Scan {
             layout,
             fixed: sites.fixed,
@@ -121,7 +121,7 @@ impl Scan {
             first: i64::MAX,
             last: 0,
             lines: [0; 4],
-            bad: Vec::new(),
+            bad: Malformed::new(keep_bad),
             start: 0,
             pending: 0,
             tail: Vec::new(),
@@ -132,6 +132,11 @@ impl Scan {
     /// How many rows are held: what memory grows with.
     pub fn rows(&self) -> usize {
         self.rows.len()
+    }
+
+    /// The malformed lines since the last call, where they are kept.
+    pub fn take_bad(&mut self) -> Vec<Bad> {
+        self.bad.take()
     }
 
     /// To be called once. With `complete`, a last line without an end counts too: nothing will be added to it.
@@ -181,40 +186,40 @@ impl Scan {
         let mut joined = std::mem::take(&mut self.joined);
         let class = self.count(line, &mut joined);
         self.joined = joined;
-        if class.is_none() && self.bad.len() < BAD_KEPT {
-            self.bad.push((self.start, line[..line.len().min(BAD_WIDTH)].to_vec()));
+        if let Err(reason) = class {
+            self.bad.add(self.start, reason, line);
         }
         self.lines[class.unwrap_or(MALFORMED)] += 1;
     }
 
-    /// The line's class; None when it is malformed.
-    fn count(&mut self, line: &[u8], joined: &mut Joined) -> Option<usize> {
+    /// The line's class; what is wrong with it when it is malformed.
+    fn count(&mut self, line: &[u8], joined: &mut Joined) -> Result<usize, usize> {
         if line.len() > LINE_LIMIT {
-            return None;
+            return Err(TOO_LONG);
         }
         let line = strip_end(line, b'\r');
         if self.layout.is_heading(line) {
-            return Some(NO_REQUEST);
+            return Ok(NO_REQUEST);
         }
-        let texts = self.layout.cut(line, joined)?;
-        let sent = number(texts[BYTES])?;
+        let texts = self.layout.cut(line, joined).ok_or(NO_FIELDS)?;
+        let sent = number(texts[BYTES]).ok_or(NO_BYTES)?;
         let status = texts[STATUS];
         if !is_status(status) {
-            return None;
+            return Err(NO_STATUS);
         }
-        let time = seconds(&unescaped(texts[TIME]))?;
+        let time = seconds(&unescaped(texts[TIME])).ok_or(NO_TIME)?;
         self.first = self.first.min(time);
         self.last = self.last.max(time);
         let request = unescaped(texts[REQUEST]);
         let Some(asked) = asked(&request) else {
-            return Some(NO_REQUEST);
+            return Ok(NO_REQUEST);
         };
         let site = self.site(texts[VHOST]);
         let hour = self.hours.entry((site, time / 3600)).or_default();
         hour.requests += 1;
         hour.bytes = hour.bytes.saturating_add(sent);
         if !matches!(status[0], b'2' | b'3') {
-            return Some(OTHER_STATUS);
+            return Ok(OTHER_STATUS);
         }
         let number = self.row(time / 86400, site, &asked.target);
         let row = &mut self.rows[number];
@@ -227,7 +232,7 @@ impl Scan {
         if row.level >= self.level {
             self.sample.push(Sampled { time, row: number });
         }
-        Some(COUNTED)
+        Ok(COUNTED)
     }
 
     fn site(&mut self, vhost: &[u8]) -> usize {
@@ -315,7 +320,8 @@ impl Scan {
             sample_level: of_sample(&|sampled| i64::from(self.rows[sampled.row].level)),
             level: self.level,
             lines: self.lines,
-            bad: std::mem::take(&mut self.bad),
+            reasons: self.bad.counts,
+            bad: std::mem::take(&mut self.bad.samples),
             first_time: self.first.min(self.last),
             last_time: self.last,
             pending: self.pending,

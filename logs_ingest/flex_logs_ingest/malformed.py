@@ -1,0 +1,42 @@
+"""Malformed lines: how many of which reason, a few of each to look at, and all of them where somebody asks.
+
+In go lines and what is wrong with them, as the scan meets them. The reference of what the native engine does.
+"""
+
+from __future__ import annotations
+
+# What is wrong with a line. The first that applies, in this order: it is longer than 1 MiB; it does not have the fields
+# of its format; it has no byte count, no status, no time in the place where the format has it.
+REASONS = ("too_long", "no_fields", "no_bytes", "no_status", "no_time")
+TOO_LONG, NO_FIELDS, NO_BYTES, NO_STATUS, NO_TIME = range(len(REASONS))
+
+# Samples of each reason, and how much of each line.
+KEPT = 3
+WIDTH = 200
+# How much of a line that is kept because all of them are.
+MOST = 2**16
+
+# Where the line begins, the number of its reason, its text.
+Bad = tuple[int, int, bytes]
+
+
+class Malformed:
+    """`samples` are in the order of the log. With `all_of_them`, every line waits to be taken."""
+
+    def __init__(self, all_of_them: bool) -> None:
+        self.counts = [0] * len(REASONS)
+        self.samples: list[Bad] = []
+        self._all_of_them = all_of_them
+        self._waiting: list[Bad] = []
+
+    def add(self, start: int, reason: int, line: bytes) -> None:
+        if self.counts[reason] < KEPT:
+            self.samples.append((start, reason, line[:WIDTH]))
+        if self._all_of_them:
+            self._waiting.append((start, reason, line[:MOST]))
+        self.counts[reason] += 1
+
+    def take(self) -> list[Bad]:
+        """The lines since the last call."""
+        waiting, self._waiting = self._waiting, []
+        return waiting
