@@ -21,6 +21,8 @@ from flex.tables import PLACEMENT
 
 ROUND_ROBIN = "round robin"
 NOWHERE = -1
+# More memory than this holds whatever there is, and still leaves room to count in.
+MOST_RAM = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str) ->
         raise _bad_rate(sample.rate)
     served = node != NOWHERE
     kept = replace(sample, target=sample.target[served], time=sample.time[served])
-    ram = np.array([node.ram * sample.rate for node in nodes]).astype(np.int64)
+    ram = np.array([min(node.ram, MOST_RAM) * sample.rate for node in nodes]).astype(np.int64)
     counts = replay(kept, node[served], ram)
     whole = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / sample.rate
     per_node = np.rint(whole).astype(np.int64).T.tolist()

@@ -133,6 +133,12 @@ def test_a_target_larger_than_the_memory_is_read_from_disk_each_time() -> None:
     assert _per_node(predicted) == {"n1": (4, 4, 4004, 4004)}
 
 
+@pytest.mark.parametrize("ram", [2**62, 2**63, 2**70, 10**400])
+def test_more_memory_than_a_machine_can_count_holds_everything(ram: int) -> None:
+    predicted = forecast(_sample(["a/x", "a/y", "a/x", "a/y"]), _placement("a n1"), [_node("n1", ram)], policy="after")
+    assert _per_node(predicted) == {"n1": (4, 2, 40, 20)}
+
+
 def test_a_sample_is_replayed_in_its_share_of_the_memory_and_scaled_back() -> None:
     accesses = ["a/x", "a/y", "a/x", "a/y"]
     room_for_two, room_for_one = [_node("n1", ram=40)], [_node("n1", ram=38)]

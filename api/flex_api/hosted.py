@@ -32,12 +32,19 @@ def listed(path: Path) -> tuple[str, ...]:
             kept="the partition in force stays",
             advice="make the file readable, one site a line, or leave the setting out",
         ) from error
-    names = (row.partition("#")[0].strip().lower().rstrip(".") for row in rows)
-    return tuple(sorted({_ascii(name, path) for name in names if name}))
+    names = (row.partition("#")[0] for row in rows)
+    return tuple(sorted({site_name(name, f" in {path}") for name in names if name.strip()}))
 
 
-def _ascii(name: str, path: Path) -> str:
-    """xn--bcher-kva.example for bücher.example."""
+def site_name(written: str, where: str = "") -> str:
+    """The one name FLEX knows a site by, from what a person wrote: xn--bcher-kva.example for Bücher.example.
+
+    Host names do not tell case or final dot apart; directories, which begin with a slash, do.
+    """
+    name = written.strip()
+    if name.startswith("/"):
+        return name
+    name = name.lower().rstrip(".")
     if name.isascii():
         return name
     try:
@@ -46,7 +53,7 @@ def _ascii(name: str, path: Path) -> str:
         return name.encode("idna").decode("ascii")
     except UnicodeError as error:
         raise BadSetting(
-            f"the site {name!r} in {path}",
+            f"the site {name!r}{where}",
             str(error),
             kept="the partition in force stays",
             advice="write it as DNS has it, beginning with xn--",

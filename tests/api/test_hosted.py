@@ -80,3 +80,16 @@ def test_a_listed_name_that_dns_cannot_have_or_has_in_two_ways_is_refused(name: 
     with pytest.raises(BadSetting) as caught:
         hosted.listed(path)
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("S000.Hosting.Example.", "s000.hosting.example"),
+        (" a.example ", "a.example"),
+        ("BÜCHER.example.", "xn--bcher-kva.example"),
+        ("/Shop/", "/Shop/"),
+    ],
+)
+def test_a_site_is_known_however_a_person_writes_it(written: str, name: str) -> None:
+    assert hosted.site_name(written) == name

@@ -15,10 +15,13 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from flex.errors import FlexError
+from flex.errors import BadInput, FlexError
 from flex_api import settings as config
 from flex_api.schemas import ErrorOutput, Output
 from flex_api.settings import Settings
+
+# Long before the first access log and long after the last: between these, no sum of days leaves the calendar.
+EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 class Format(StrEnum):
@@ -81,6 +84,19 @@ def context(ctx: typer.Context) -> Context:
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def bounded(option: str, given: datetime) -> datetime:
+    """A moment that a person wrote, in UTC. Raises BadInput for one so far away that no calendar can count from it."""
+    moment = given if given.tzinfo else given.replace(tzinfo=UTC)
+    if not EARLIEST <= moment < LATEST:
+        raise BadInput(
+            f"{option} {given.isoformat()}",
+            f"it is not between {EARLIEST:%Y-%m-%d} and {LATEST:%Y-%m-%d}",
+            kept="nothing was changed",
+            advice="write a moment between these, such as 2026-12-01T06:00",
+        )
+    return moment.astimezone(UTC)
 
 
 def fail(error: FlexError, output: Format) -> int:

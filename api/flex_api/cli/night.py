@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 from flex.domain import Cycle
 from flex.errors import Held, NoData, NotWritten, Unknown
 from flex_api import nightly, present, reporting, text
-from flex_api.cli.common import Context, context, now
+from flex_api.cli.common import Context, bounded, context, now
 from flex_api.schemas import IngestOutput, PlanOutput, ReportOutput, RunOutput, RunsOutput, SourceRow
 from flex_api.wiring import World, world
 from flex_logs_ingest.read import FileReport, Progress
@@ -41,7 +41,8 @@ def add_to(app: typer.Typer) -> None:
 @contextmanager
 def opened(found: Context, as_of: datetime | None = None) -> Iterator[World]:
     """The settings' world, with a progress bar where a person watches."""
-    clock = (lambda: as_of.replace(tzinfo=UTC)) if as_of else now
+    moment = as_of and bounded("--as-of", as_of)
+    clock = (lambda: moment) if moment else now
     with _progress(found) as told:
         yield world(found.settings, clock, say=found.say, progress=told)
 

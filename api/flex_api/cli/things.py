@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -11,8 +11,8 @@ from flex import cycle as cycles
 from flex.domain import NodeState, Pin
 from flex.errors import BadInput
 from flex.problem import unknown_node, unknown_site
-from flex_api import nightly, present, text
-from flex_api.cli.common import Context, context, now
+from flex_api import hosted, nightly, present, text
+from flex_api.cli.common import Context, bounded, context, now
 from flex_api.cli.night import opened
 from flex_api.schemas import NodesOutput, PinOutput, SitesOutput
 from flex_api.wiring import World
@@ -48,7 +48,7 @@ def sites_show(ctx: typer.Context, site: SiteName) -> None:
     found = context(ctx)
     with opened(found) as here:
         every = _sites(here)
-    rows = [row for row in every.items if row.site == site]
+    rows = [row for row in every.items if row.site == hosted.site_name(site)]
     if not rows:
         raise unknown_site(site, [row.site for row in every.items])
     output = every.model_copy(update={"items": rows})
@@ -77,7 +77,7 @@ def sites_pin(
     """Keep a site on given nodes, or on at least so many, from the next plan on."""
     found = context(ctx)
     wanted = tuple(name.strip() for name in nodes.split(",") if name.strip())
-    pin = Pin(site, wanted, min_replicas, _until(until), reason)
+    pin = Pin(hosted.site_name(site), wanted, min_replicas, _until(until), reason)
     with opened(found) as here:
         _refuse_impossible(here, pin)
         if not dry_run:
@@ -89,6 +89,7 @@ def sites_pin(
 def sites_unpin(ctx: typer.Context, site: SiteName, dry_run: DryRun = False) -> None:
     """Take a pin back."""
     found = context(ctx)
+    site = hosted.site_name(site)
     with opened(found) as here:
         pins = {pin.site: pin for pin in here.store.pins()}
         if site not in pins:
@@ -124,10 +125,10 @@ def _until(given: str) -> datetime | None:
         moment = datetime.fromisoformat(given)
     except ValueError as error:
         raise _bad_until(given, str(error)) from error
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    moment = bounded("--until", moment)
     if moment <= now():
         raise _bad_until(given, "that is in the past")
-    return moment.astimezone(UTC)
+    return moment
 
 
 def _bad_until(given: str, answer: str) -> BadInput:
