@@ -6,10 +6,8 @@ finished by the next one: logs go on where their last reading ended, a half-appl
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -20,15 +18,12 @@ from flex import cycle as cycles
 from flex import profile
 from flex.cycle import Facts, Proposal
 from flex.domain import Breach, Cycle, Period, Run, Stage, Verdict
-from flex.errors import FlexError, Held, NoData, PartlyApplied, Stale
-from flex.store import holder
+from flex.errors import DnsError, FlexError, Held, NoData, PartlyApplied, Stale
 from flex_api import hosted, words
+from flex_api.leases import beat, lease
 from flex_api.wiring import World, sources
 from flex_logs_ingest import merge, read
 from flex_logs_ingest.read import FileReport
-
-# Long enough for the longest stage; a dead holder on the same machine is noticed at once all the same.
-LEASE = timedelta(hours=1)
 
 # Of fewer lines, those that one scanner left are a large share.
 ENOUGH_LINES = 100
@@ -49,52 +44,33 @@ class Night:
     waiting: str = ""
 
 
-@dataclass(slots=True)
-class Lease:
-    """A run while it lasts; what it comes to is written into it on the way."""
-
-    run: Run
-
-    def concerns(self, cycle: Cycle) -> None:
-        self.run = replace(self.run, cycle=cycle.id)
-
-    def ends(self, exit_code: int, message: str) -> None:
-        self.run = replace(self.run, exit_code=exit_code, message=message)
-
-
-@contextmanager
-def lease(world: World, purpose: str) -> Iterator[Lease]:
-    """Hold the cluster's lease for a step, recorded as a run. Finishes first what a killed run left half-applied."""
-    started = world.clock()
-    run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
-    for lost in world.store.begin(run, LEASE, started):
-        world.say(f"The run of {words.when(lost.started)} was interrupted; its work is taken up where it ended.")
-    held = Lease(run)
-    held.ends(1, f"{purpose}: interrupted")
-    try:
-        _finish_applying(world)
-        yield held
-        held.ends(0, purpose)
-    except FlexError as error:
-        held.ends(error.exit_code, f"{purpose}: {error}")
-        raise
-    finally:
-        world.store.end(replace(held.run, ended=world.clock()))
-
-
-def _finish_applying(world: World) -> None:
+def finish(world: World) -> None:
     """Apply to its end what a killed run began; give it up where somebody changed the records meanwhile."""
     for cycle in world.store.cycles():
         if cycle.state != "applying":
             continue
+        if world.settings.cluster.mode == "shadow":
+            world.say(f"Plan {cycle.id} is half applied, and shadow mode never writes: nothing of it was finished.")
+            continue
         world.say(f"Plan {cycle.id} was being applied; finishing it first.")
-        try:
-            _carry_out(world, cycle)
-        except (PartlyApplied, Stale) as error:
-            world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
-            placement = world.store.placement_of(cycle.id)
-            zones = world.settings.dns.zones
-            cycles.abandon(cycle, placement, nodes=world.nodes, zones=zones, target=world.target, store=world.store)
+        _finish(world, cycle)
+
+
+def _finish(world: World, cycle: Cycle) -> None:
+    try:
+        _carry_out(world, cycle)
+    except (PartlyApplied, Stale) as error:
+        world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
+        placement = world.store.placement_of(cycle.id)
+        zones = world.settings.dns.zones
+        cycles.abandon(cycle, placement, nodes=world.nodes, zones=zones, target=world.target, store=world.store)
+    except DnsError as error:
+        raise PartlyApplied(
+            error.asked,
+            error.answer,
+            kept=f"some of plan {cycle.id}, which an earlier run began, may be in DNS",
+            advice=f"{error.advice}; then `flex apply --resume` finishes it",
+        ) from error
 
 
 def run(world: World) -> Night:
@@ -102,7 +78,10 @@ def run(world: World) -> Night:
     with lease(world, "nightly") as held:
         step = _Steps(world, held.run)
         files = step("ingest", lambda: ingest(world), _said_of_files)
+        _refuse_unread(files)
+        _tell_of_unread(world, files)
         step("profile", lambda: learn(world), str)
+        finish(world)
         made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
         held.concerns(made.cycle)
         waiting = _waits(world, made.cycle)
@@ -122,7 +101,7 @@ class _Steps:
 
     def __call__(self, name: str, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
         stage = Stage(name, self.world.clock())
-        self.world.store.beat(self.run.id, LEASE, stage.started)
+        beat(self.world, self.run)
         self.world.store.stage(self.run.id, stage)
         try:
             result = work()
@@ -149,6 +128,29 @@ def ingest(world: World) -> tuple[FileReport, ...]:
         progress=world.progress,
         read_at=int(world.clock().timestamp()),
     )
+
+
+def _refuse_unread(files: Sequence[FileReport]) -> None:
+    """A source of which nothing could be read is a node whose sites would look idle."""
+    failed = {file.source: file for file in files if file.outcome in read.FAILED}
+    unread = sorted(set(failed) - {file.source for file in files if file.outcome not in read.FAILED})
+    if not unread:
+        return
+    first = failed[unread[0]]
+    raise NoData(
+        f"reading the logs of {', '.join(unread)}",
+        f"none of them could be read: {first.path}: {first.note or first.outcome}",
+        kept="what was read of the others is counted, and the partition in force stays",
+        advice="mend the source in [[ingest.source]] or the rights on the logs, or take the source out; "
+        "`flex ingest` shows every file",
+    )
+
+
+def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
+    failed = [f"{file.path} ({file.note or file.outcome})" for file in files if file.outcome in read.FAILED]
+    if failed:
+        more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+        world.say(f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}")
 
 
 def learn(world: World) -> Period:

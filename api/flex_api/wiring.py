@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from flex.cycle import Rules
 from flex.domain import Node
@@ -28,7 +28,8 @@ Clock = Callable[[], datetime]
 class World:
     """Everything a run needs. The name server is only reached for when a step asks for it.
 
-    `say` tells a person how it goes, `progress` follows the reading of logs.
+    `clock` says as of when a plan is made, `time_of_day` what time it really is; `say` tells a person how it goes,
+    `progress` follows the reading of logs.
     """
 
     settings: Settings
@@ -37,6 +38,7 @@ class World:
     solver: Solver
     scratch: Solver
     clock: Clock
+    time_of_day: Clock
     say: Callable[[str], None]
     progress: Progress
 
@@ -71,6 +73,7 @@ def world(
         solver=solver(settings.solver.engine),
         scratch=SOLVERS["scratch"],
         clock=clock,
+        time_of_day=lambda: datetime.now(UTC),
         say=say,
         progress=progress,
     )

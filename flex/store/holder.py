@@ -23,14 +23,28 @@ def holder(pid: int | None = None) -> str:
 
 def is_gone(name: str) -> bool:
     """True only when the holder ran on this host and is certainly there no more."""
-    host, *numbers = name.rsplit(":", 2)
-    if host != socket.gethostname() or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+    process = _here(name)
+    if process is None:
         return False
-    pid, start = map(int, numbers)
-    if not start or _stat(os.getpid()) is None:
-        return False
+    pid, start = process
     found = _stat(pid)
     return _is_free(pid) if found is None else found[0] in ENDED or found[1] != start
+
+
+def is_there(name: str) -> bool:
+    """True only when the holder runs on this host and certainly has not ended."""
+    process = _here(name)
+    found = process and _stat(process[0])
+    return bool(process and found and found[1] == process[1] and found[0] not in ENDED)
+
+
+def _here(name: str) -> tuple[int, int] | None:
+    """Number and start time of a process of this host; None when nothing can be said of the holder."""
+    host, *numbers = name.rsplit(":", 2)
+    if host != socket.gethostname() or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+        return None
+    pid, start = map(int, numbers)
+    return (pid, start) if start and _stat(os.getpid()) is not None else None
 
 
 def _stat(pid: int) -> tuple[str, int] | None:

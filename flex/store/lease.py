@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from flex.domain import Run
-from flex.store.holder import is_gone
+from flex.store.holder import is_gone, is_there
 
 # As a shell reports a process that was told to end.
 INTERRUPTED = 143
@@ -20,8 +20,8 @@ class Lease:
     expires: datetime
 
     def is_free(self, now: datetime) -> bool:
-        """It has expired, or the process that holds it is gone from this very host."""
-        return self.expires <= now or is_gone(self.holder)
+        """It has expired, or the process that holds it is gone from this very host. One that is there keeps it."""
+        return is_gone(self.holder) or (self.expires <= now and not is_there(self.holder))
 
 
 def interrupted(run: Run, now: datetime) -> Run:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import sqlite3
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+
+from flex.store import open_store
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -143,6 +147,54 @@ def test_logs_that_stopped_coming_keep_the_old_partition(installation: Installat
     said = installation.night(4)
     assert (said.code, installation.serial()) == (20, serial)
     assert "n1" in said.err
+
+
+def test_logs_of_a_node_that_cannot_be_read_keep_the_old_partition(installation: Installation) -> None:
+    installation.night()
+    serial = installation.serial()
+    installation.traffic(2)
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(text.replace("logs/n2/", "logs/elsewhere/"), encoding="utf-8")
+    said = installation.night(2)
+    assert (said.code, installation.serial()) == (20, serial)
+    assert "reading the logs of n2" in said.err
+
+
+@pytest.fixture
+def half_applied(installation: Installation) -> str:
+    """The id of a plan that an earlier run began to apply, with nothing of it in DNS yet."""
+    installation.flex("ingest")
+    plan: str = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    store = open_store(f"sqlite:///{installation.folder}/flex.db")
+    store.update(replace(store.cycle(plan), state="applying"))
+    return plan
+
+
+def test_reading_logs_does_not_wait_for_a_half_applied_plan(installation: Installation, half_applied: str) -> None:
+    serial = installation.serial()
+    assert installation.flex("ingest").code == 0
+    assert installation.serial() == serial
+    assert installation.flex("apply", "--resume").code == 0
+    assert installation.serial() != serial
+
+
+def test_shadow_mode_writes_nothing_to_finish_a_plan(installation: Installation, half_applied: str) -> None:
+    serial = installation.serial()
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(re.sub(r'mode = "\w+"', 'mode = "shadow"', text), encoding="utf-8")
+    said = installation.night()
+    assert (said.code, installation.serial()) == (0, serial)
+    assert installation.flex("-o", "json", "plan", "show", half_applied).json["state"] == "applying"
+
+
+def test_a_half_applied_plan_and_a_name_server_that_is_away_say_so(
+    installation: Installation, half_applied: str, free_port: int
+) -> None:
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(re.sub(r"port = \d+", f"port = {free_port}", text), encoding="utf-8")
+    said = installation.night()
+    assert (said.code, half_applied in said.err) == (31, True)
+    assert lines_counted(installation) > 0
 
 
 def test_a_new_day_is_read_once_and_only_the_new_part(installation: Installation) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flex.store.holder import holder, is_gone
+from flex.store.holder import holder, is_gone, is_there
 
 
 @pytest.fixture
@@ -28,17 +28,17 @@ def test_a_holder_says_host_process_and_start() -> None:
 
 
 def test_a_living_process_is_not_gone(child: subprocess.Popen[bytes]) -> None:
-    assert not is_gone(holder())
-    assert not is_gone(holder(child.pid))
+    for name in (holder(), holder(child.pid)):
+        assert (is_gone(name), is_there(name)) == (False, True)
 
 
 def test_a_killed_process_is_gone_even_before_anybody_asked_for_its_end(child: subprocess.Popen[bytes]) -> None:
     name = holder(child.pid)
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert is_gone(name)
+    assert (is_gone(name), is_there(name)) == (True, False)
     child.wait()
-    assert is_gone(name)
+    assert (is_gone(name), is_there(name)) == (True, False)
 
 
 def test_another_process_of_the_same_number_is_not_the_holder() -> None:
@@ -47,8 +47,9 @@ def test_another_process_of_the_same_number_is_not_the_holder() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ":", "::", "only-a-host", "other.example.org:1:1", "{host}:1", "{host}:x:y"])
-def test_of_what_cannot_be_looked_at_nobody_is_called_gone(name: str) -> None:
-    assert not is_gone(name.format(host=socket.gethostname()))
+def test_of_what_cannot_be_looked_at_nobody_is_called_gone_or_there(name: str) -> None:
+    name = name.format(host=socket.gethostname())
+    assert (is_gone(name), is_there(name)) == (False, False)
 
 
 def test_a_holder_without_a_start_time_is_not_called_gone() -> None:

@@ -15,6 +15,7 @@ from flex.store import holder
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+ELSEWHERE = "other.example.org:1:1"
 
 
 def run(id_: str, started: datetime = NOW, by: str = "") -> Run:
@@ -50,7 +51,7 @@ def test_after_a_run_has_ended_the_next_one_begins(store: Store) -> None:
 
 
 def test_an_expired_lease_is_taken_over_and_its_run_marked_interrupted(store: Store) -> None:
-    store.begin(run("r1", by="other.example.org:1:1"), HOUR, NOW)
+    store.begin(run("r1", by=ELSEWHERE), HOUR, NOW)
     store.stage("r1", Stage("read", NOW))
     (ended,) = store.begin(run("r2"), HOUR, NOW + HOUR)
     assert (ended.id, ended.exit_code, ended.ended) == ("r1", 143, NOW + HOUR)
@@ -66,8 +67,14 @@ def test_a_holder_that_is_gone_from_this_host_does_not_keep_the_lease(store: Sto
     assert ended.id == "r1"
 
 
+def test_a_process_that_is_there_keeps_the_lease_however_late_it_is(store: Store) -> None:
+    store.begin(run("r1", by=holder()), HOUR, NOW)
+    with pytest.raises(Busy):
+        store.begin(run("r2"), HOUR, NOW + 24 * HOUR)
+
+
 def test_a_holder_on_another_host_is_waited_for(store: Store) -> None:
-    store.begin(run("r1", by="other.example.org:1:1"), HOUR, NOW)
+    store.begin(run("r1", by=ELSEWHERE), HOUR, NOW)
     with pytest.raises(Busy, match=r"other\.example\.org"):
         store.begin(run("r2"), HOUR, NOW)
 
@@ -80,7 +87,7 @@ def test_a_beat_prolongs_the_lease(store: Store) -> None:
 
 
 def test_a_beat_after_the_lease_was_lost_says_who_has_it(store: Store) -> None:
-    store.begin(run("r1"), HOUR, NOW)
+    store.begin(run("r1", by=ELSEWHERE), HOUR, NOW)
     store.begin(run("r2"), HOUR, NOW + HOUR)
     with pytest.raises(Busy, match="r2"):
         store.beat("r1", HOUR, NOW + HOUR)
@@ -94,9 +101,9 @@ def test_a_beat_after_the_lease_was_given_back_is_refused(store: Store) -> None:
 
 
 def test_a_run_that_lost_its_lease_does_not_give_away_the_other_ones(store: Store) -> None:
-    store.begin(run("r1"), HOUR, NOW)
+    store.begin(run("r1", by=ELSEWHERE), HOUR, NOW)
     store.begin(run("r2", started=NOW + HOUR), HOUR, NOW + HOUR)
-    store.end(replace(run("r1"), ended=NOW + HOUR, exit_code=23))
+    store.end(replace(run("r1", by=ELSEWHERE), ended=NOW + HOUR, exit_code=23))
     with pytest.raises(Busy, match="r2"):
         store.begin(run("r3"), HOUR, NOW + HOUR)
     assert [each.exit_code for each in store.runs()] == [None, 23]

@@ -17,6 +17,7 @@ from flex.domain import Cycle
 from flex.errors import Held, NoData, NotWritten, Unknown
 from flex_api import nightly, present, reporting, text
 from flex_api.cli.common import Context, bounded, context, now
+from flex_api.leases import lease
 from flex_api.schemas import IngestOutput, PlanOutput, ReportOutput, RunOutput, RunsOutput, SourceRow
 from flex_api.wiring import World, world
 from flex_logs_ingest.read import FileReport, Progress
@@ -77,7 +78,7 @@ def _progress(found: Context) -> Iterator[Progress]:
 def ingest(ctx: typer.Context) -> None:
     """Read what is new in the access logs. Every line is counted once, however often this runs."""
     found = context(ctx)
-    with opened(found) as here, nightly.lease(here, "ingest"):
+    with opened(found) as here, lease(here, "ingest"):
         output = ingest_output(nightly.ingest(here))
     found.show(output, lambda console: text.ingest(console, output))
 
@@ -105,8 +106,9 @@ def plan(ctx: typer.Context, as_of: AsOf = None, detailed_exitcode: Detailed = F
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
-    with opened(found, as_of) as here, nightly.lease(here, "plan") as held:
+    with opened(found, as_of) as here, lease(here, "plan") as held:
         nightly.learn(here)
+        nightly.finish(here)
         cycle = nightly.propose(here).cycle
         held.concerns(cycle)
     _show(found, cycle, diff=diff)
@@ -136,7 +138,7 @@ def plan_show(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar
 def plan_discard(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]) -> None:
     """Put a plan aside; it can not be applied any more."""
     found = context(ctx)
-    with opened(found) as here, nightly.lease(here, "discard"):
+    with opened(found) as here, lease(here, "discard"):
         cycle = here.store.cycle(plan_id)
         if cycle.state not in ("proposed", "failed"):
             raise Held(
@@ -171,16 +173,17 @@ def apply(
             _resume(found, here)
             return
         wanted = _wanted(here, plan_id)
-        with nightly.lease(here, "apply") as held:
+        with lease(here, "apply") as held:
             held.concerns(wanted)
+            nightly.finish(here)
             cycle = nightly.apply(here, wanted.id, force=force or [], checksum=checksum)
     _show(found, cycle)
 
 
 def _resume(found: Context, here: World) -> None:
-    """Taking the lease finishes what was begun."""
     begun = [cycle.id for cycle in here.store.cycles() if cycle.state == "applying"]
-    with nightly.lease(here, "resume"):
+    with lease(here, "resume"):
+        nightly.finish(here)
         ended = [here.store.cycle(cycle_id) for cycle_id in begun]
     for cycle in ended:
         _show(found, cycle)
@@ -206,7 +209,8 @@ def rollback(
 ) -> None:
     """Go back to an earlier partition. That is an ordinary plan under the same guards."""
     found = context(ctx)
-    with opened(found, as_of) as here, nightly.lease(here, "rollback") as held:
+    with opened(found, as_of) as here, lease(here, "rollback") as held:
+        nightly.finish(here)
         cycle = nightly.go_back(here, to or _one_before(here)).cycle
         held.concerns(cycle)
         if not dry_run:

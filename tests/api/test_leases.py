@@ -1,0 +1,66 @@
+"""The lease lasts as long as the step that holds it, whatever day the step is made as of."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from flex.domain import Run
+from flex.errors import Busy
+from flex.store import MemoryStore
+from flex_api import wiring
+from flex_api.leases import LEASE, lease
+from flex_api.settings import Settings
+from flex_api.wiring import World
+from flex_dns.memory import MemoryTarget
+from flex_solver import SOLVERS
+
+AS_OF = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
+
+
+@pytest.fixture
+def here() -> World:
+    return World(
+        settings=Settings.model_validate({}),
+        store=MemoryStore(),
+        connect=lambda: MemoryTarget([], "me"),
+        solver=SOLVERS["round_robin"],
+        scratch=SOLVERS["scratch"],
+        clock=lambda: AS_OF,
+        time_of_day=lambda: datetime.now(UTC),
+        say=wiring.silent,
+        progress=wiring.silent,
+    )
+
+
+def test_a_step_is_recorded_as_of_its_day_and_holds_the_lease_by_the_time_of_day(here: World) -> None:
+    with lease(here, "test") as held:
+        assert held.run.started == AS_OF
+        with pytest.raises(Busy, match=f"{here.time_of_day():%Y-%m-%d}"):
+            here.store.begin(Run("rival", "other.example.org:1:1", AS_OF), LEASE, AS_OF + LEASE)
+
+
+def test_a_long_stage_does_not_lose_the_lease(here: World) -> None:
+    """Every time the lease is prolonged somebody looks at the clock: once to begin, twice more in the background."""
+    looks = 0
+    prolonged = threading.Event()
+
+    def time_of_day() -> datetime:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            prolonged.set()
+        return here.time_of_day()
+
+    with lease(replace(here, time_of_day=time_of_day), "test", beats=timedelta(milliseconds=5)):
+        assert prolonged.wait(30)
+
+
+def test_what_a_step_says_at_its_end_is_kept(here: World) -> None:
+    with lease(here, "test"):
+        pass
+    (run,) = here.store.runs()
+    assert (run.exit_code, run.message) == (0, "test")
