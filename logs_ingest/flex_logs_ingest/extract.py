@@ -158,14 +158,16 @@ def _cells(line: bytes, separator: bytes) -> list[bytes]:
     if b'"' not in line:
         return line.split(separator)
     cells: list[bytes] = []
-    rest = line
+    at = 0
     while True:
-        mark = b'"' if rest.startswith(b'"') else b""
-        text, found, behind = rest[len(mark) :].partition(mark + separator)
-        if not found:
+        mark = b'"' if line.startswith(b'"', at) else b""
+        at += len(mark)
+        end = line.find(mark + separator, at)
+        if end < 0:
+            text = line[at:]
             return [*cells, text[: len(text) - len(mark)]] if text.endswith(mark) else []
-        cells.append(text)
-        rest = behind
+        cells.append(line[at:end])
+        at = end + len(mark + separator)
 
 
 def _stopped(extract: Extract, stops: bytes) -> Extract:
