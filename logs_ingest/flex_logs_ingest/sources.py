@@ -12,9 +12,11 @@ import glob
 import gzip
 import lzma
 import os
+import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self, cast
@@ -25,8 +27,10 @@ from flex_logs_ingest.sites import SiteRule
 
 CHUNK = 2**20
 
-# A kilobyte of zstd can stand for a hundred thousand kilobytes of text, and its decoder gives all of them at once.
-_ZSTD_BITE = 2**10
+# Half a kilobyte of zstd can stand for fifty thousand kilobytes of text, and its decoder gives all of them at once.
+_ZSTD_BITE = 2**9
+
+_DEEP = re.compile(r"(?:/\*\*)+(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +163,15 @@ class Log:
         if not self.is_plain:
             return True
         descriptor = self._raw.fileno()
-        return os.fstat(descriptor).st_size >= self.position and os.pread(descriptor, len(head), 0) == head
+        try:
+            return os.fstat(descriptor).st_size >= self.position and os.pread(descriptor, len(head), 0) == head
+        except OSError:
+            return False
 
     def _some(self, size: int) -> bytes:
         if not self._left:
             try:
-                self._left = self._bytes.read1(size)
+                self._left = self._bytes.read1(size) or b""
             except _BROKEN as error:
                 self.note = f"the {self.packing} data end early or are damaged: {error}"
         part, self._left = self._left[:size], self._left[size:]
@@ -184,12 +191,34 @@ class Log:
 
 def paths(source: Source) -> tuple[str, ...]:
     """Every path the globs of the source match, each once, sorted."""
-    return tuple(sorted({path for pattern in source.globs for path in glob.iglob(pattern, recursive=True)}))  # noqa: PTH207 - absolute patterns
+    return tuple(sorted({path for pattern in source.globs for path in _matches(pattern)}))
+
+
+def _matches(pattern: str) -> Iterator[str]:
+    """As a shell does it: `**` follows no symbolic links, for two that lead back make paths without end."""
+    top, *rest = _DEEP.split(pattern, maxsplit=1)
+    if not rest:
+        yield from glob.iglob(pattern)  # noqa: PTH207 - absolute patterns
+        return
+    for root in glob.iglob(top or "/"):  # noqa: PTH207 - absolute patterns
+        for folder in _folders(root):
+            yield from _matches(f"{glob.escape(folder)}/{rest[0] or '*'}")
+
+
+def _folders(root: str) -> Iterator[str]:
+    """The folder and those in it, however deep, hidden ones apart."""
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        yield folder
+        with suppress(OSError), os.scandir(folder) as entries:
+            waiting += [each.path for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != "."]
 
 
 def shown(path: str) -> str:
-    """The path as text that any table and terminal takes, even where the name is not UTF-8."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    """The path as text that any table and terminal takes, even where the name is not UTF-8 or holds a line's end."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
 def _open(path: str) -> BinaryIO:
@@ -212,4 +241,8 @@ def _packing(raw: BinaryIO) -> str:
     except OSError as error:
         raw.close()
         raise Unusable(error.strerror or str(error)) from error
+    if start is None:
+        # There are files that pass for regular ones and are not: the kernel's own messages wait to be written.
+        raw.close()
+        raise Unusable("it has nothing to read yet")
     return next((name for name, packing in PACKINGS.items() if start.startswith(packing.magic)), "plain")

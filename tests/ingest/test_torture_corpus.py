@@ -26,22 +26,8 @@ RULE = SiteRule(aliases={"www.example.org": "example.org"})
 
 # What is searched for: a search that begins anew at each of them would never end.
 REPEATED = (
-    b'"',
-    b'\\"',
-    b'\\" ',
-    b'" ',
-    b" ",
-    b'"\t',
-    b'"\t"',
-    b"\\",
-    b'":"',
-    b"{",
-    b"[",
-    b"%",
-    b"/.",
-    b"#",
-    b"+",
-    b"\0",
+    *(b'"', b'\\"', b'\\" ', b'" ', b'"\t', b'"\t"', b'":"', b"\\"),
+    *(b" ", b"{", b"[", b"%", b"/.", b"#", b"+", b"\0"),
 )
 
 Lines = list[bytes]
