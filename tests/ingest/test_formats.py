@@ -37,8 +37,9 @@ def fixed(name: str) -> str | None:
 
 def shown(counts: Counts) -> object:
     tables = {name: rows(getattr(counts, name)) for name in ("partial", "hours", "sample")}
-    rest = ("sample_level", "lines", "bad", "first_time", "last_time", "pending")
-    return json.loads(json.dumps(tables | {name: getattr(counts, name) for name in rest}))
+    rest = {name: getattr(counts, name) for name in ("sample_level", "lines", "first_time", "last_time", "pending")}
+    bad = [f"byte {line.offset}: {line.text}" for line in counts.bad]
+    return json.loads(json.dumps(tables | rest | {"bad": bad}))
 
 
 def rows(table: pd.DataFrame) -> list[str]:

@@ -16,7 +16,8 @@ import pytest
 
 from flex import engine
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.reference import BAD_KEPT, LINE_LIMIT, Columns, ReferenceScan
+from flex_logs_ingest.malformed import KEPT
+from flex_logs_ingest.reference import LINE_LIMIT, Columns, ReferenceScan
 from flex_logs_ingest.scan import CLASSES, Scanner
 from flex_logs_ingest.sites import SiteRule
 
@@ -333,8 +334,9 @@ def test_what_is_counted_can_be_shown_and_stored(horror: str) -> None:
     scanner.feed(HORRORS[horror](sample("vhost_combined").splitlines()))
     found = scanner.finish()
     assert found.partial["requests"].sum() == found.lines["counted"]
-    assert len(found.bad) == min(found.lines["malformed"], BAD_KEPT)
-    texts = [*found.bad, *found.partial["site"], *found.partial["target"], *found.hours["site"]]
+    assert sum(found.reasons.values()) == found.lines["malformed"]
+    assert len(found.bad) == sum(min(number, KEPT) for number in found.reasons.values())
+    texts = [*(bad.text for bad in found.bad), *found.partial["site"], *found.partial["target"], *found.hours["site"]]
     assert [text for text in texts if not (text.isascii() and text.isprintable())] == []
 
 
