@@ -15,7 +15,7 @@ import pandas as pd
 from flex import explain, plan, predict, problem, records, score
 from flex.decide import decide
 from flex.domain import Cycle, Forecast, Limits, Move, Node, Period, Pin, Plan, Proven, Verdict
-from flex.errors import DnsError, Held, Infeasible, PartlyApplied, Unverified
+from flex.errors import DnsError, Held, Infeasible, PartlyApplied, StoreError, Unverified
 from flex.ports import Cycles, DnsTarget, Solver
 from flex.problem import Budget, Ints, Problem
 from flex.replay import Sample
@@ -177,10 +177,22 @@ def carry_out(
     _apply(cycle, target, store, begun=begun)
     verdicts = check(cycle, placement, nodes, ttl, target)
     cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts)
-    store.settle(cycle, placement)
+    _settle(cycle, placement, store)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise _unverified(wrong)
     return cycle
+
+
+def _settle(cycle: Cycle, placement: pd.DataFrame, store: Cycles) -> None:
+    try:
+        store.settle(cycle, placement)
+    except StoreError as error:
+        raise PartlyApplied(
+            error.asked,
+            error.answer,
+            kept="DNS says what the plan says; only the record of it is missing",
+            advice=f"{error.advice}; then `flex apply --resume` writes it",
+        ) from error
 
 
 def check(

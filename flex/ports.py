@@ -81,8 +81,8 @@ class Profiles(Protocol):
         """Replaces what was stored for the same period."""
         ...
 
-    def profiles(self) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
-        """The latest period's PROFILES and SPREADS."""
+    def profiles(self, until: datetime | None = None) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
+        """PROFILES and SPREADS of the latest period, of those that end by then."""
         ...
 
 

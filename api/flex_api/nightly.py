@@ -17,9 +17,9 @@ import pandas as pd
 from flex import cycle as cycles
 from flex import profile
 from flex.cycle import Facts, Proposal
-from flex.domain import Breach, Cycle, Period, Run, Stage, Verdict
-from flex.errors import DnsError, FlexError, Held, NoData, PartlyApplied, Stale
-from flex_api import hosted, words
+from flex.domain import Cycle, Period, Run, Stage
+from flex.errors import FlexError, NoData
+from flex_api import applying, hosted, words
 from flex_api.leases import beat, lease
 from flex_api.wiring import World, sources
 from flex_logs_ingest import merge, read
@@ -44,35 +44,6 @@ class Night:
     waiting: str = ""
 
 
-def finish(world: World) -> None:
-    """Apply to its end what a killed run began; give it up where somebody changed the records meanwhile."""
-    for cycle in world.store.cycles():
-        if cycle.state != "applying":
-            continue
-        if world.settings.cluster.mode == "shadow":
-            world.say(f"Plan {cycle.id} is half applied, and shadow mode never writes: nothing of it was finished.")
-            continue
-        world.say(f"Plan {cycle.id} was being applied; finishing it first.")
-        _finish(world, cycle)
-
-
-def _finish(world: World, cycle: Cycle) -> None:
-    try:
-        _carry_out(world, cycle)
-    except (PartlyApplied, Stale) as error:
-        world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
-        placement = world.store.placement_of(cycle.id)
-        zones = world.settings.dns.zones
-        cycles.abandon(cycle, placement, nodes=world.nodes, zones=zones, target=world.target, store=world.store)
-    except DnsError as error:
-        raise PartlyApplied(
-            error.asked,
-            error.answer,
-            kept=f"some of plan {cycle.id}, which an earlier run began, may be in DNS",
-            advice=f"{error.advice}; then `flex apply --resume` finishes it",
-        ) from error
-
-
 def run(world: World) -> Night:
     """The whole night. Raises what stopped it; everything before that is kept."""
     with lease(world, "nightly") as held:
@@ -81,14 +52,14 @@ def run(world: World) -> Night:
         _refuse_unread(files)
         _tell_of_unread(world, files)
         step("profile", lambda: learn(world), str)
-        finish(world)
+        applying.finish(world)
         made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
         held.concerns(made.cycle)
         waiting = _waits(world, made.cycle)
         if waiting:
             world.say(waiting)
             return Night(held.run, files, made.cycle, waiting)
-        applied = step("apply and verify", lambda: _carry_out(world, made.cycle), lambda cycle: cycle.state)
+        applied = step("apply and verify", lambda: applying.carry_out(world, made.cycle), lambda cycle: cycle.state)
         return Night(held.run, files, applied)
 
 
@@ -162,6 +133,13 @@ def learn(world: World) -> Period:
     directory = settings.ingest.directory
     files = merge.files_of(world.store, directory, period)
     hours = merge.hours_of(world.store, directory, period)
+    if not len(hours):
+        raise NoData(
+            f"profiles of {period}",
+            "no line of that period was read",
+            kept="the partition in force stays",
+            advice="see that the logs arrive and that the clock is right; `flex ingest` shows every file",
+        )
     listed = settings.ingest.sites_file and hosted.listed(settings.ingest.sites_file)
     profiles, strangers = hosted.only(profile.profiles(files, hours), listed or None)
     if strangers:
@@ -197,7 +175,8 @@ def go_back(world: World, to: str) -> Proposal:
 
 
 def facts(world: World) -> Facts:
-    found = world.store.profiles()
+    # A profile of days that are still to come was made under a clock that ran ahead, or as of another day.
+    found = world.store.profiles(until=world.clock())
     if found is None:
         raise NoData(
             "making a plan",
@@ -217,50 +196,6 @@ def facts(world: World) -> Facts:
         pins=tuple(pin for pin in world.store.pins() if pin.holds(world.clock())),
         base=base,
         placement=placement,
-    )
-
-
-def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
-    """Carry out a plan as it was approved. Raises Held when a rule forbids it and was not forced by name."""
-    cycle = world.store.cycle(cycle_id)
-    if world.settings.cluster.mode == "shadow":
-        raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
-    if cycle.state in ("applied", "discarded"):
-        raise _held(cycle, f"it is {cycle.state} already", "make a new one with `flex plan`")
-    if checksum and not cycle.digest.startswith(checksum):
-        raise _held(
-            cycle, f"its checksum is {cycle.digest[:12]}, not {checksum}", "review it again with `flex plan show`"
-        )
-    if world.clock() - cycle.created > world.settings.safety.plan_expiry:
-        raise _held(cycle, f"it was made {words.ago(cycle.created, world.clock())}", "make a new one with `flex plan`")
-    if broken := [breach for breach in cycle.breaches if breach.rule not in force]:
-        raise _over_limits(cycle, broken)
-    return _carry_out(world, cycle)
-
-
-def verify(world: World) -> tuple[str, tuple[Verdict, ...]]:
-    """The partition in force, and what each name server says of it."""
-    base, placement = world.store.placement()
-    if not base:
-        raise NoData(
-            "verifying the partition in force",
-            "no plan was applied yet",
-            kept="nothing was changed",
-            advice="`flex plan`, then `flex apply`",
-        )
-    cycle = world.store.cycle(base)
-    return base, cycles.check(cycle, placement, world.nodes, world.settings.dns.ttl, world.target)
-
-
-def _carry_out(world: World, cycle: Cycle) -> Cycle:
-    return cycles.carry_out(
-        cycle,
-        world.store.placement_of(cycle.id),
-        nodes=world.nodes,
-        ttl=world.settings.dns.ttl,
-        target=world.target,
-        store=world.store,
-        now=world.clock(),
     )
 
 
@@ -332,15 +267,4 @@ def _damaged_logs(period: Period, node: str, bad: int, total: int, limit: float)
         kept="the partition in force stays",
         advice="`flex -o json ingest` shows some of them as they are read; name the format in [[ingest.source]], "
         "or raise the limit",
-    )
-
-
-def _held(cycle: Cycle, answer: str, advice: str) -> Held:
-    return Held(f"applying {cycle.id}", answer, kept="nothing was changed", advice=advice)
-
-
-def _over_limits(cycle: Cycle, broken: Sequence[Breach]) -> Held:
-    forced = " ".join(f"--force {breach.rule}" for breach in broken)
-    return _held(
-        cycle, "; ".join(str(breach) for breach in broken), f"to apply it all the same: flex apply {cycle.id} {forced}"
     )

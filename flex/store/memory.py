@@ -86,11 +86,12 @@ class MemoryStore:
             self._profiles.pop(period, None)
             self._profiles[period] = stored
 
-    def profiles(self) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
+    def profiles(self, until: datetime | None = None) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
         with self._lock:
-            if not self._profiles:
+            ended = [period for period in self._profiles if until is None or period.end <= until]
+            if not ended:
                 return None
-            latest = max(reversed(self._profiles), key=lambda period: period.end)
+            latest = max(reversed(ended), key=lambda period: period.end)
             profiles, spreads = self._profiles[latest]
         return latest, profiles.copy(), spreads.copy()
 

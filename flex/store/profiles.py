@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pandas as pd
-from sqlalchemy import and_, delete, insert, select
+from sqlalchemy import and_, delete, insert, select, true
 
 from flex.domain import Period
 from flex.store import bulk, schema
@@ -26,9 +28,10 @@ class SqlProfiles(Part):
             bulk.store(connection, schema.profiles, key, profiles)
             bulk.store(connection, schema.spreads, key, spreads)
 
-    def profiles(self) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
+    def profiles(self, until: datetime | None = None) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
         """Of two periods that end at the same time, the one that was stored last is the latest."""
-        latest = select(periods).order_by(periods.c.end.desc(), periods.c.id.desc()).limit(1)
+        ended = true() if until is None else periods.c.end <= until
+        latest = select(periods).where(ended).order_by(periods.c.end.desc(), periods.c.id.desc()).limit(1)
         with self._database.reading() as connection:
             row = connection.execute(latest).one_or_none()
             if row is None:

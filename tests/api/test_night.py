@@ -178,6 +178,35 @@ def test_reading_logs_does_not_wait_for_a_half_applied_plan(installation: Instal
     assert installation.serial() != serial
 
 
+def test_a_half_applied_plan_can_be_given_up(installation: Installation, half_applied: str) -> None:
+    serial = installation.serial()
+    assert installation.flex("apply", "--abandon").code == 0
+    assert installation.flex("-o", "json", "plan", "show", half_applied).json["state"] == "failed"
+    assert installation.serial() == serial
+    assert installation.night().code == 0
+
+
+def test_a_rollback_that_was_only_looked_at_is_not_what_apply_applies(installation: Installation) -> None:
+    installation.night()
+    site = installation.flex("-o", "json", "sites", "list").json["items"][-1]["site"]
+    assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
+    installation.flex("plan", "--as-of", installation.as_of())
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+    assert installation.flex("rollback", "--dry-run", "--as-of", installation.as_of()).code == 0
+    said = installation.flex("apply", "--as-of", installation.as_of())
+    assert (said.code, "none waits" in said.err) == (20, True)
+
+
+def test_a_clock_that_ran_ahead_leaves_later_plans_alone(installation: Installation) -> None:
+    installation.night()
+    installation.extra = "[profile]\nmax_age = '60h'\n"
+    installation.write_settings()
+    ahead = installation.flex("plan", "--as-of", installation.as_of(2))
+    assert (ahead.code, "no line" in ahead.err) == (20, True)
+    again = installation.night()
+    assert (again.code, again.json["plan"]["moves"]) == (0, [])
+
+
 def test_shadow_mode_writes_nothing_to_finish_a_plan(installation: Installation, half_applied: str) -> None:
     serial = installation.serial()
     text = installation.settings.read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 from flex import cycle as cycles
 from flex.cycle import Facts, Proposal, Rules
 from flex.domain import Cycle, Limits, Node, Period, Pin, Plan, Verdict
-from flex.errors import Held, Infeasible, PartlyApplied, Refused, Unverified
+from flex.errors import Held, Infeasible, PartlyApplied, Refused, StoreError, Unverified
 from flex.ports import DnsTarget, Solver
 from flex.problem import Budget, Problem, Solution, in_order
 from flex.records import ZoneState
@@ -320,6 +320,22 @@ def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(cluste
     with pytest.raises(Unverified, match="ns2: silent"):
         cluster.carry_out(made)
     assert cluster.store.placement()[0] == made.cycle.id
+
+
+class Full(MemoryStore):
+    """A store that takes no more once a plan is under way."""
+
+    def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
+        asked = f"recording {cycle.id} with {len(placement)} rows"
+        raise StoreError(asked, "the disk is full", kept="nothing was stored", advice="make room")
+
+
+def test_a_store_that_is_full_after_dns_has_changed_says_that_dns_has_changed(cluster: Cluster) -> None:
+    cluster.store = Full()
+    with pytest.raises(PartlyApplied, match="the disk is full") as refused:
+        cluster.night()
+    assert "DNS says what the plan says" in refused.value.kept
+    assert len(cluster.addresses()) == 4
 
 
 def test_giving_up_half_way_puts_what_dns_says_in_force(cluster: Cluster) -> None:

@@ -196,6 +196,10 @@ def test_the_latest_period_is_the_one_that_ends_last(store: Store) -> None:
     found = store.profiles()
     assert found is not None
     assert list(found[1]["site"]) == ["today"]
+    then = store.profiles(until=NOW - DAY)
+    assert then is not None
+    assert list(then[1]["site"]) == ["yesterday"]
+    assert store.profiles(until=NOW - 9 * DAY) is None
 
 
 def test_of_periods_with_one_end_the_last_stored_is_the_latest(store: Store) -> None:

@@ -15,7 +15,7 @@ from rich.progress import Progress as Bar
 
 from flex.domain import Cycle
 from flex.errors import Held, NoData, NotWritten, Unknown
-from flex_api import nightly, present, reporting, text
+from flex_api import applying, nightly, present, reporting, text
 from flex_api.cli.common import Context, bounded, context, now
 from flex_api.leases import lease
 from flex_api.schemas import IngestOutput, PlanOutput, ReportOutput, RunOutput, RunsOutput, SourceRow
@@ -108,7 +108,7 @@ def plan(ctx: typer.Context, as_of: AsOf = None, detailed_exitcode: Detailed = F
     found = context(ctx)
     with opened(found, as_of) as here, lease(here, "plan") as held:
         nightly.learn(here)
-        nightly.finish(here)
+        applying.finish(here)
         cycle = nightly.propose(here).cycle
         held.concerns(cycle)
     _show(found, cycle, diff=diff)
@@ -160,6 +160,9 @@ def apply(
     checksum: Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")] = "",
     force: Annotated[list[str] | None, typer.Option(metavar="RULE", help="go over this limit; may be repeated")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="finish what an interrupted run began")] = False,
+    abandon: Annotated[
+        bool, typer.Option("--abandon", help="give up what an interrupted run began: what DNS says is in force")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would be sent")] = False,
     as_of: AsOf = None,
 ) -> None:
@@ -169,21 +172,22 @@ def apply(
         if dry_run:
             _show(found, _wanted(here, plan_id), diff=True)
             return
-        if resume:
-            _resume(found, here)
+        if resume or abandon:
+            _end(found, here, finish=resume)
             return
         wanted = _wanted(here, plan_id)
         with lease(here, "apply") as held:
             held.concerns(wanted)
-            nightly.finish(here)
-            cycle = nightly.apply(here, wanted.id, force=force or [], checksum=checksum)
+            applying.finish(here)
+            cycle = applying.apply(here, wanted.id, force=force or [], checksum=checksum)
     _show(found, cycle)
 
 
-def _resume(found: Context, here: World) -> None:
+def _end(found: Context, here: World, *, finish: bool) -> None:
+    """Whatever an interrupted run left half applied comes to an end, one way or the other."""
     begun = [cycle.id for cycle in here.store.cycles() if cycle.state == "applying"]
-    with lease(here, "resume"):
-        nightly.finish(here)
+    with lease(here, "resume" if finish else "abandon"):
+        applying.finish(here) if finish else applying.give_up(here)
         ended = [here.store.cycle(cycle_id) for cycle_id in begun]
     for cycle in ended:
         _show(found, cycle)
@@ -194,10 +198,10 @@ def _resume(found: Context, here: World) -> None:
 def _wanted(here: World, plan_id: str) -> Cycle:
     if plan_id:
         return here.store.cycle(plan_id)
-    latest = here.store.cycles(1)
-    if not latest:
-        raise NoData("the latest plan", "there is none", kept="nothing was changed", advice="make one with `flex plan`")
-    return latest[0]
+    waiting = [cycle for cycle in here.store.cycles() if cycle.state in ("proposed", "failed")]
+    if not waiting:
+        raise NoData("the plan to apply", "none waits", kept="nothing was changed", advice="make one with `flex plan`")
+    return waiting[0]
 
 
 def rollback(
@@ -210,11 +214,14 @@ def rollback(
     """Go back to an earlier partition. That is an ordinary plan under the same guards."""
     found = context(ctx)
     with opened(found, as_of) as here, lease(here, "rollback") as held:
-        nightly.finish(here)
+        applying.finish(here)
         cycle = nightly.go_back(here, to or _one_before(here)).cycle
         held.concerns(cycle)
-        if not dry_run:
-            cycle = nightly.apply(here, cycle.id, force=force or [])
+        if dry_run:
+            # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
+            here.store.update(replace(cycle, state="discarded"))
+        else:
+            cycle = applying.apply(here, cycle.id, force=force or [])
     _show(found, cycle, diff=dry_run)
 
 
@@ -235,7 +242,7 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     """Compare DNS with the partition in force. Every name server is asked for every name."""
     found = context(ctx)
     with opened(found) as here:
-        partition, verdicts = nightly.verify(here)
+        partition, verdicts = applying.verify(here)
     output = present.verify_output(partition, verdicts)
     found.show(output, lambda console: text.verdicts(console, output.servers))
     if not all(verdict.agrees for verdict in verdicts):
