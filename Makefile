@@ -23,7 +23,7 @@ test: ## every test, with real servers; says what was skipped and why (ARGS="-k 
 	@$(BIN)/pytest -m "not torture" $(ARGS)
 
 torture: ## the slow tests: kills, faults, large inputs
-	$(SETUP) dev native servers
+	$(SETUP) dev native servers spark
 	@$(BIN)/pytest -m torture $(ARGS)
 
 lint: ## ruff, the formatter's opinion, shell syntax
@@ -54,11 +54,11 @@ bench: ## measure: NAME=... of one bench, or all of them; figures go to bench/re
 	$(SETUP) dev native
 	@$(BIN)/python -m bench $(NAME)
 
-# Starting from the pins of dev.txt, the other two come out with the same versions.
+# Starting from the pins of dev.txt, the others come out with the same versions.
 lock: ## bring the lock files in step with the .in files; ARGS=--upgrade takes the newest of everything
 	$(SETUP) dev
 	@cd requirements && ../$(LOCK) dev.in -o dev.txt
-	@cd requirements && for name in run build; do cp dev.txt $$name.txt && ../$(LOCK) $$name.in -o $$name.txt; done
+	@cd requirements && for name in run build spark; do cp dev.txt $$name.txt && ../$(LOCK) $$name.in -o $$name.txt; done
 
 clean: ## take away what make made, the environment too
 	rm -rf .venv .cache build dist native/target bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

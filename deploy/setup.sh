@@ -5,6 +5,7 @@
 #   dev       the same with what tests and checks need
 #   native    the hot loops in Rust, where a cargo is on the PATH
 #   named     BIND, without which the demo cannot start
+#   spark     what tests of reading logs on a cluster need, where there is a Java; they are skipped without
 #   servers   BIND, its tools and PostgreSQL for the tests, which skip what is missing
 #
 # A step leaves a stamp that holds the digest of what it was made from, and does nothing while the stamp fits.
@@ -168,6 +169,15 @@ step_dev() {
     editable
 }
 
+# Half a gigabyte that only a few slow tests want: never a reason to stop.
+step_spark() {
+    if ! type -P java >/dev/null; then
+        say "there is no java: tests on Spark will be skipped"
+    elif ! (locked spark requirements/spark.txt); then
+        say "tests on Spark will be skipped"
+    fi
+}
+
 # --- The native loops -----------------------------------------------------------------------------------------
 
 native_sources() {
@@ -208,7 +218,7 @@ step_native() {
 
 # --------------------------------------------------------------------------------------------------------------
 
-[ $# -gt 0 ] || die "which of run, dev, native, named, servers?"
+[ $# -gt 0 ] || die "which of run, dev, native, named, spark, servers?"
 mkdir -p .cache
 exec 9>.cache/setup.lock
 flock --nonblock 9 || {
@@ -217,7 +227,7 @@ flock --nonblock 9 || {
 }
 for step in "$@"; do
     case $step in
-        run | dev | native | named | servers) "step_$step" ;;
-        *) die "no step $step; there are run, dev, native, named, servers" ;;
+        run | dev | native | named | spark | servers) "step_$step" ;;
+        *) die "no step $step; there are run, dev, native, named, spark, servers" ;;
     esac
 done

@@ -1,0 +1,238 @@
+"""Logs that live on a cluster: Spark tasks read them with the very code that reads them beside a web server.
+
+In go a source, whose globs are paths or URIs that every worker reaches, and a folder that all of them can write to; out
+come the counts of what is new in the logs, in that folder, and a report per file. Nothing but names and reports passes
+through the driver. Merging is for expressions.py, or for the controller that the folder is sent to.
+
+    <id>.files.parquet, <id>.hours.parquet, <id>.sample.parquet    as partials.py has them
+    <id>.segment.json    the segment and the stream it leaves; counts without it do not count
+
+Each line counts once here, too. Logs that begin alike (a rotated log beside its compressed copy, a copy that was cut)
+are read in one task, one after the other. A log is read as far as it went when it was looked for, so a task that is
+repeated writes the same files under the same names. What stands in the folder says how far the next run need not read.
+One run at a time writes to a folder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pydantic import TypeAdapter
+
+from flex.domain import Segment, Stream
+from flex.errors import NoData
+from flex_logs_ingest import remote
+from flex_logs_ingest.read import FileReport, ingest
+from flex_logs_ingest.remote import File
+from flex_logs_ingest.sources import Log, Source, Unusable
+from flex_logs_ingest.stream import HEAD
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENTRY = ".segment.json"
+# Of a packed log, enough to have its first 4 KiB unpacked.
+_LOOK = 2**20
+_MOST_TASKS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one reading left: its segment, how far its log was read, and which earlier place that replaces."""
+
+    segment: Segment
+    stream: Stream
+    replaces: Stream | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A file and its first bytes in hexadecimal."""
+
+    file: File
+    head: str
+
+
+_ENTRY = TypeAdapter(Entry)
+_FILE = TypeAdapter(File)
+_FILES = TypeAdapter(tuple[File, ...])
+_HEAD = TypeAdapter(_Head)
+_REPORTS = TypeAdapter(tuple[FileReport, ...])
+
+
+# Does a piece of work on each row, in whatever order and wherever; the results are in any order, too.
+Tasks = Callable[[Callable[[bytes], bytes], Sequence[bytes]], Sequence[bytes]]
+
+
+def here(work: Callable[[bytes], bytes], rows: Sequence[bytes]) -> list[bytes]:
+    """Tasks without a cluster: one after the other in this process."""
+    return [work(row) for row in rows]
+
+
+def on_spark(spark: SparkSession) -> Tasks:
+    """Tasks of Spark, of one row each as far as possible; by Spark Connect or without."""
+
+    def run(work: Callable[[bytes], bytes], rows: Sequence[bytes]) -> list[bytes]:
+        def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                yield pa.RecordBatch.from_pydict({"row": here(work, batch.column(0).to_pylist())})
+
+        given = spark.createDataFrame([(bytearray(row),) for row in rows], "row binary")
+        spread = given.repartition(min(len(rows), _MOST_TASKS))
+        return [bytes(row[0]) for row in spread.mapInArrow(task, "row binary").collect()]
+
+    return run
+
+
+def read(tasks: Tasks, source: Source, to: str, *, sample_limit: int = 2_000_000) -> tuple[FileReport, ...]:
+    """Count what is new in the logs that the globs of the source name; a report per file, sorted by path.
+
+    Raises NoData when no file is there, NotWritten when the folder takes no more.
+    """
+    found = sorted({file for pattern in source.globs for file in remote.files(pattern)}, key=lambda file: file.uri)
+    if not found:
+        raise _nothing(source)
+    heads = tasks(_head, [_FILE.dump_json(file) for file in found])
+    groups = _groups([_HEAD.validate_json(head) for head in heads])
+    work = partial(_read, source, _streams(entries(to), source.name), to, sample_limit)
+    answers = tasks(work, [_FILES.dump_json(group) for group in groups])
+    reports = (report for answer in answers for report in _REPORTS.validate_json(answer))
+    return tuple(sorted(reports, key=lambda report: report.path))
+
+
+def entries(folder: str) -> tuple[Entry, ...]:
+    """What all readings so far left in the folder, in order of id."""
+    found = remote.files(f"{folder.rstrip('/')}/*{ENTRY}")
+    with ThreadPoolExecutor(16) as threads:
+        return tuple(_ENTRY.validate_json(text) for text in threads.map(remote.text, (file.uri for file in found)))
+
+
+def counts(folder: str, kind: str) -> tuple[str, ...]:
+    """The Parquet files of that kind (files, hours, sample) that count. Raises NoData when there are none."""
+    found = tuple(f"{folder.rstrip('/')}/{entry.segment.id}.{kind}.parquet" for entry in entries(folder))
+    if not found:
+        raise NoData(
+            f"counts in {folder}",
+            "no reading left any there",
+            kept="nothing was changed",
+            advice="read logs into it first, or name the folder that they were read into",
+        )
+    return found
+
+
+def _head(row: bytes) -> bytes:
+    """The first bytes of a log, unpacked; nothing of one that cannot be read, which the reading of it will report."""
+    file = _FILE.validate_json(row)
+    head = b""
+    with tempfile.NamedTemporaryFile() as local:
+        try:
+            remote.fetch(file, Path(local.name), _LOOK)
+            with Log(local.name) as log:
+                head = log.read(HEAD)
+        except Unusable:
+            pass
+    return _HEAD.dump_json(_Head(file, head.hex()))
+
+
+def _groups(heads: Sequence[_Head]) -> list[tuple[File, ...]]:
+    """Files that begin alike, together: one head is another's beginning, or the same."""
+    groups: list[list[File]] = []
+    first = ""
+    # What begins with a head follows it in order.
+    for head in sorted(heads, key=lambda head: (head.head, head.file.uri)):
+        if first and head.head.startswith(first):
+            groups[-1].append(head.file)
+        else:
+            groups.append([head.file])
+            first = head.head
+    return [tuple(group) for group in groups]
+
+
+def _streams(known: Sequence[Entry], source: str) -> tuple[Stream, ...]:
+    """How far each log was read; where it went on since is not in it."""
+    gone = {entry.replaces for entry in known}
+    return tuple(entry.stream for entry in known if entry.stream.source == source and entry.stream not in gone)
+
+
+def _read(source: Source, known: tuple[Stream, ...], to: str, sample_limit: int, row: bytes) -> bytes:
+    """The task: copies of the logs, read as local ones are, their counts sent to the folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        reports, uris = _fetched(_FILES.validate_json(row), source, Path(folder))
+        if uris:
+            local = replace(source, globs=tuple(escape(path) for path in uris))
+            sent = _Sent(known, Path(folder, "counts"), to, uris)
+            try:
+                reports += ingest([local], sent, sent.counts, sample_limit=sample_limit)
+            except NoData as error:
+                reports += [FileReport(source.name, path, "unreadable", error.answer) for path in uris]
+        named = tuple(replace(report, path=uris.get(report.path, report.path)) for report in reports)
+    return _REPORTS.dump_json(named)
+
+
+def _fetched(files: Sequence[File], source: Source, folder: Path) -> tuple[list[FileReport], dict[str, str]]:
+    """Where the copies are and what they are copies of; reports of those that could not be copied."""
+    reports, uris = [], {}
+    for number, file in enumerate(files):
+        # Patterns of sites look at the name of the file, so it is kept.
+        copy = folder / str(number) / file.uri.rpartition("/")[2]
+        copy.parent.mkdir()
+        try:
+            remote.fetch(file, copy)
+            uris[str(copy)] = file.uri
+        except Unusable as error:
+            reports.append(FileReport(source.name, file.uri, "unreadable", str(error)))
+    return reports, uris
+
+
+class _Sent:
+    """Segments whose counts leave the worker before they are recorded: the entry that is written last is the record."""
+
+    def __init__(self, known: tuple[Stream, ...], counts: Path, to: str, uris: dict[str, str]) -> None:
+        self.counts = counts
+        self._known = known
+        self._to = to
+        self._uris = uris
+        self._segments: dict[str, Segment] = {}
+
+    def streams(self, source: str) -> tuple[Stream, ...]:
+        return tuple(stream for stream in self._known if stream.source == source)
+
+    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        for path in sorted(self.counts.glob(f"{segment.id}.*.parquet")):
+            remote.put(path, self._to)
+            path.unlink()
+        uri = self._uris[segment.path]
+        entry = Entry(replace(segment, path=uri), replace(stream, path=uri), self._told(replaces))
+        with remote.written(self._to, segment.id + ENTRY) as file:
+            file.write(_ENTRY.dump_json(entry))
+        self._segments[segment.id] = segment
+        return True
+
+    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        return self.record(segment, stream, replaces)
+
+    def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
+        return tuple(
+            each for each in self._segments.values() if each.last_day >= first_day and each.first_day <= last_day
+        )
+
+    def _told(self, stream: Stream | None) -> Stream | None:
+        """As its own entry has it."""
+        return stream and replace(stream, path=self._uris.get(stream.path, stream.path))
+
+
+def _nothing(source: Source) -> NoData:
+    return NoData(
+        f"the logs {', '.join(source.globs)}",
+        "no file is there",
+        kept="what was counted before stands",
+        advice="name the logs by paths or URIs that the driver and every worker reach",
+    )
