@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,6 +18,14 @@ def explained(problem: Any, settings: type[BaseModel]) -> str:
         return f"{where}: this setting must be given"
     message = problem["msg"].removeprefix("Value error, ")
     return f"{where} = {problem['input']!r}: {message}" if where else message
+
+
+def of_register(value: str, name: str, known: Sequence[str]) -> str:
+    """The value, when its name is one of those known. Raises ValueError with the nearest of them."""
+    if name in known:
+        return value
+    near = difflib.get_close_matches(name, known, n=1)
+    raise ValueError(f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}")
 
 
 def _meant(location: tuple[str | int, ...], settings: type[BaseModel]) -> str:

@@ -20,7 +20,8 @@ def write(world: World, cycle: Cycle, to: Path | None = None) -> Path:
         return to
     path = world.settings.report.dir / f"{cycle.id}.html"
     write_html(content, path)
-    write_html(content, path.with_name("latest.html"))
+    if [newest.id for newest in world.store.cycles(1)] == [cycle.id]:
+        write_html(content, path.with_name("latest.html"))
     return path
 
 

@@ -10,7 +10,7 @@ import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -20,8 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from flex.domain import Limits, Node
 from flex.errors import BadSetting
-from flex_api.misset import explained
+from flex_api.misset import explained, of_register
 from flex_api.quantities import Share, Size, Span, Whole
+from flex_logs_ingest.formats import FORMATS
+from flex_solver import SOLVERS
 
 DEFAULT_PATH = Path("/etc/flex/flex.toml")
 SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
@@ -57,6 +59,14 @@ class Database(Section):
     url: str = Field("sqlite:///flex.db", description="SQLite file, or postgresql://user@host/name")
 
 
+def _published(address: str) -> str:
+    """An address as visitors can reach it. Loopback is let through: the demo and the tests live there."""
+    found = ipaddress.ip_address(address)
+    if found.is_unspecified or found.is_multicast or found.is_link_local or "%" in address:
+        raise ValueError(f"{address} is no address that visitors could reach")
+    return str(found)
+
+
 class NodeSection(Section):
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     addresses: tuple[str, ...] = Field(min_length=1, description="what DNS says for a site on this node")
@@ -66,7 +76,8 @@ class NodeSection(Section):
     @field_validator("addresses")
     @classmethod
     def _real_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(str(ipaddress.ip_address(address)) for address in value)
+        """Each once, in the order given."""
+        return tuple(dict.fromkeys(_published(address) for address in value))
 
 
 class SourceSection(Section):
@@ -79,6 +90,14 @@ class SourceSection(Section):
         "",
         description="for logs whose files are named for their site: '(?P<site>.+)[.]access[.]log.*', all of the name",
     )
+
+    @field_validator("format")
+    @classmethod
+    def _known_format(cls, value: str) -> str:
+        """A directive, or a file that holds one, is looked at when logs are read: it may be on another machine."""
+        if value.startswith("/") or "%" in value or "$" in value:
+            return value
+        return of_register(value, value.partition(" ")[0], ["auto", *FORMATS])
 
     @field_validator("site_pattern")
     @classmethod
@@ -140,6 +159,11 @@ class Solver(Section):
     )
     time_limit: Span = Field(timedelta(seconds=30), ge=SECOND, description="for each search, as the last resort")
 
+    @field_validator("engine")
+    @classmethod
+    def _known_solver(cls, value: str) -> str:
+        return of_register(value, value, list(SOLVERS))
+
 
 class Safety(Section):
     trigger_imbalance: Share = Field(0.05, description="nothing moves while the worst node is within this")
@@ -165,6 +189,16 @@ class Safety(Section):
         )
 
 
+ZONE = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+")
+
+
+def _zone(name: str) -> str:
+    absolute = name.lower().rstrip(".") + "."
+    if not ZONE.fullmatch(absolute) or len(absolute) > 254:
+        raise ValueError(f"{name!r} is no name of a zone; beyond ASCII write it as DNS has it, beginning with xn--")
+    return absolute
+
+
 class Dns(Section):
     server: str = Field("127.0.0.1", description="the primary that takes updates")
     port: Whole = Field(53, ge=1, le=65535)
@@ -179,7 +213,16 @@ class Dns(Section):
     @field_validator("zones")
     @classmethod
     def _absolute(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(zone.lower().rstrip(".") + "." for zone in value)
+        return tuple(_zone(zone) for zone in value)
+
+    @field_validator("verify")
+    @classmethod
+    def _reachable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            host, colon, port = name.rpartition(":")
+            if not name or (colon and port.isdigit() and not (host and 0 < int(port) < 65536)):
+                raise ValueError(f"{name!r} is no server; wanted 'host' or 'host:port'")
+        return value
 
 
 class Report(Section):
@@ -188,6 +231,11 @@ class Report(Section):
 
 class Api(Section):
     listen: str = Field("127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")
+
+
+def _twice(names: Sequence[str]) -> str:
+    """The first, in order, that is there more than once; empty when each is there once."""
+    return min((name for name in names if names.count(name) > 1), default="")
 
 
 class Settings(Section):
@@ -206,8 +254,10 @@ class Settings(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Settings:
         names = [node.name for node in self.node]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"the node {twice[0]!r} is there twice")
+        if twice := _twice(names):
+            raise ValueError(f"the node {twice!r} is there twice")
+        if twice := _twice([address for node in self.node for address in node.addresses]):
+            raise ValueError(f"two nodes have the address {twice}: nobody could tell which of them serves a site")
         for source in self.ingest.source:
             if source.node not in names:
                 raise ValueError(f"a source names the node {source.node!r}; the nodes are {', '.join(names) or 'none'}")

@@ -66,6 +66,14 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         (MINIMAL + "capacity = 1e308", "node.0.capacity"),
         (MINIMAL + "capacity = 1e-308", "node.0.capacity"),
         ("[cluster", "this is not TOML"),
+        ("[dns]\nzones = ['ho sting..example']", "no name of a zone"),
+        ("[dns]\nzones = ['']", "no name of a zone"),
+        ("[dns]\nverify = ['127.0.0.1:99999999']", "wanted 'host' or 'host:port'"),
+        ("[solver]\nengine = 'autp'", "did you mean 'auto'"),
+        (SOURCE + "format = 'combind'", "did you mean 'combined'"),
+        (MINIMAL.replace("192.0.2.1", "0.0.0.0"), "no address that visitors could reach"),
+        (MINIMAL.replace("192.0.2.1", "fe80::1%eth0"), "no address that visitors could reach"),
+        (MINIMAL + MINIMAL.replace("n1", "n2"), "two nodes have the address 192.0.2.1"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_would_do(tmp_path: Path, text: str, said: str) -> None:
