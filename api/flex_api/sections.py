@@ -1,0 +1,270 @@
+"""What can be set, section by section: names, defaults, what each is for, and what it may be.
+
+Values in, values out: where the file is, and what its relative paths and placeholders mean, settings.py knows.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from flex.domain import Limits, Node
+from flex_api.misset import of_register
+from flex_api.quantities import Share, Size, Span, Whole
+from flex_logs_ingest.formats import FORMATS
+from flex_solver import SOLVERS
+
+SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Cluster(Section):
+    name: str = Field(
+        "flex",
+        min_length=1,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="names the cluster in reports and markers",
+    )
+    mode: Literal["shadow", "review", "auto"] = Field(
+        "review", description="shadow never writes to DNS, review waits for `flex apply`, auto applies within [safety]"
+    )
+    timezone: str = Field("UTC", description="for reports only; everything is stored in UTC")
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError):
+            raise ValueError("wanted a time zone such as 'Europe/Berlin'") from None
+        return value
+
+
+class Database(Section):
+    url: str = Field("sqlite:///flex.db", description="SQLite file, or postgresql://user@host/name")
+
+
+def _published(address: str) -> str:
+    """An address as visitors can reach it. Loopback is let through: the demo and the tests live there."""
+    found = ipaddress.ip_address(address)
+    if found.is_unspecified or found.is_multicast or found.is_link_local or "%" in address:
+        raise ValueError(f"{address} is no address that visitors could reach")
+    return str(found)
+
+
+class NodeSection(Section):
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    addresses: tuple[str, ...] = Field(min_length=1, description="what DNS says for a site on this node")
+    ram: Size = Field(ge=2**20, description="page cache to count on")
+    capacity: float = Field(1.0, ge=0.001, le=1000, description="service rate beside the other nodes")
+
+    @field_validator("addresses")
+    @classmethod
+    def _real_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Each once, in the order given."""
+        return tuple(dict.fromkeys(_published(address) for address in value))
+
+
+class SourceSection(Section):
+    glob: str | tuple[str, ...] = Field(description="which files; rotated and compressed ones too")
+    node: str = Field(description="the node whose logs these are")
+    format: str = Field("auto", description="a log format, or auto to look at the files")
+    site: str = Field("", description="for logs of one site whose lines do not name it")
+
+    site_pattern: str = Field(
+        "",
+        description="for logs whose files are named for their site: '(?P<site>.+)[.]access[.]log.*', all of the name",
+    )
+
+    @field_validator("format")
+    @classmethod
+    def _known_format(cls, value: str) -> str:
+        """A directive, or a file that holds one, is looked at when logs are read: it may be on another machine."""
+        if value.startswith("/") or "%" in value or "$" in value:
+            return value
+        return of_register(value, value.partition(" ")[0], ["auto", *FORMATS])
+
+    @field_validator("site_pattern")
+    @classmethod
+    def _names_the_site(cls, value: str) -> str:
+        try:
+            groups = re.compile(value).groupindex
+        except re.error as error:
+            raise ValueError(f"this is no regular expression: {error}") from None
+        if value and "site" not in groups:
+            raise ValueError("it has no group (?P<site>...) that says which part of the name is the site")
+        return value
+
+    @model_validator(mode="after")
+    def _one_site(self) -> SourceSection:
+        if self.site and self.site_pattern:
+            raise ValueError("site and site_pattern both say which site it is: leave one of them out")
+        return self
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        return (self.glob,) if isinstance(self.glob, str) else self.glob
+
+
+class Ingest(Section):
+    directory: Path = Field(Path("partials"), description="where counts of read logs are kept")
+    sample_limit: Whole = Field(2_000_000, ge=1000, le=10**9, description="accesses kept for the prediction of load")
+    aliases: dict[str, str] = Field(
+        default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
+    )
+    sites_file: Path | None = Field(
+        None, description="the hosted sites, one a line; other names in the logs are no sites"
+    )
+    source: tuple[SourceSection, ...] = ()
+
+
+class Profile(Section):
+    window: Span = Field(timedelta(days=1), description="how many past days make a profile, in whole UTC days")
+    max_age: Span = Field(timedelta(hours=36), description="a source whose last line is older keeps the old partition")
+    max_malformed: float = Field(
+        0.05, ge=0, le=1, description="a larger share of malformed lines in a node's logs keeps the old partition"
+    )
+
+    @field_validator("window")
+    @classmethod
+    def _whole_days(cls, value: timedelta) -> timedelta:
+        if value < timedelta(days=1) or value % timedelta(days=1):
+            raise ValueError("wanted whole days, such as '1d' or '7d'")
+        if value > YEAR:
+            raise ValueError(f"wanted {YEAR.days}d at most")
+        return value
+
+
+class Solver(Section):
+    engine: str = Field("auto", description="a solver, or auto to choose by the size of the cluster")
+    tolerance: Share = Field(0.03, description="aim: every node within this share of its fair share")
+    replicate_above: float = Field(0.60, gt=0, le=1, description="a site larger than this share of a node is split")
+    steps: Whole = Field(
+        200_000, ge=1, le=10**12, description="length of the search where the exact method is too slow"
+    )
+    time_limit: Span = Field(timedelta(seconds=30), ge=SECOND, description="for each search, as the last resort")
+
+    @field_validator("engine")
+    @classmethod
+    def _known_solver(cls, value: str) -> str:
+        return of_register(value, value, list(SOLVERS))
+
+
+class Safety(Section):
+    trigger_imbalance: Share = Field(0.05, description="nothing moves while the worst node is within this")
+    min_improvement: float = Field(0.01, ge=0, lt=1, description="nor for a gain of less than this")
+    max_moved_sites: Whole = Field(25)
+    max_new_sites: Whole = Field(
+        25, description="names never placed before; anybody can send requests for a name that is no site of yours"
+    )
+    max_moved_sites_ratio: float = Field(0.30, ge=0, le=1, description="not looked at below 10 sites")
+    max_moved_working_set: Size = Field(4 * 2**30, description="bytes that new nodes must read from disk")
+    max_inflow_per_node: Whole = Field(10)
+    max_drifted_names: Whole = Field(0, description="names of ours that somebody else changed in DNS")
+    plan_expiry: Span = Field(timedelta(hours=12), description="an older plan is not applied any more")
+
+    def limits(self) -> Limits:
+        return Limits(
+            moved_sites=self.max_moved_sites,
+            new_sites=self.max_new_sites,
+            drifted_names=self.max_drifted_names,
+            moved_share=self.max_moved_sites_ratio,
+            cold_bytes=self.max_moved_working_set,
+            inflow=self.max_inflow_per_node,
+        )
+
+
+ZONE = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+")
+
+
+def _zone(name: str) -> str:
+    absolute = name.lower().rstrip(".") + "."
+    if not ZONE.fullmatch(absolute) or len(absolute) > 254:
+        raise ValueError(f"{name!r} is no name of a zone; beyond ASCII write it as DNS has it, beginning with xn--")
+    return absolute
+
+
+class Dns(Section):
+    server: str = Field("127.0.0.1", description="the primary that takes updates")
+    port: Whole = Field(53, ge=1, le=65535)
+    key_file: Path | None = Field(None, description="TSIG key; may start with ${CREDENTIALS_DIRECTORY}")
+    ttl: Whole = Field(300, ge=1, le=604800, description="of the address records")
+    owner: str = Field("", description="marks the names this FLEX owns; the cluster's name when empty")
+    adopt: bool = Field(False, description="take over names whose addresses are all our nodes'")
+    verify: tuple[str, ...] = Field((), description="servers to check, host or host:port; the primary when empty")
+    timeout: Span = Field(timedelta(seconds=5), ge=SECOND, le=timedelta(minutes=5), description="for one question")
+    zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
+
+    @field_validator("zones")
+    @classmethod
+    def _absolute(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_zone(zone) for zone in value)
+
+    @field_validator("verify")
+    @classmethod
+    def _reachable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            host, colon, port = name.rpartition(":")
+            if not name or (colon and port.isdigit() and not (host and 0 < int(port) < 65536)):
+                raise ValueError(f"{name!r} is no server; wanted 'host' or 'host:port'")
+        return value
+
+
+class Report(Section):
+    dir: Path = Path("reports")
+
+
+class Api(Section):
+    listen: str = Field("127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")
+
+
+def _twice(names: Sequence[str]) -> str:
+    """The first, in order, that is there more than once; empty when each is there once."""
+    return min((name for name in names if names.count(name) > 1), default="")
+
+
+class Settings(Section):
+    schema_: Literal[1] = Field(1, alias="schema")
+    cluster: Cluster = Cluster()
+    database: Database = Database()
+    node: tuple[NodeSection, ...] = ()
+    ingest: Ingest = Ingest()
+    profile: Profile = Profile()
+    solver: Solver = Solver()
+    safety: Safety = Safety()
+    dns: Dns = Dns()
+    report: Report = Report()
+    api: Api = Api()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Settings:
+        names = [node.name for node in self.node]
+        if twice := _twice(names):
+            raise ValueError(f"the node {twice!r} is there twice")
+        if twice := _twice([address for node in self.node for address in node.addresses]):
+            raise ValueError(f"two nodes have the address {twice}: nobody could tell which of them serves a site")
+        for source in self.ingest.source:
+            if source.node not in names:
+                raise ValueError(f"a source names the node {source.node!r}; the nodes are {', '.join(names) or 'none'}")
+        if self.solver.tolerance > self.safety.trigger_imbalance:
+            raise ValueError(
+                "solver.tolerance is the aim and must not be over safety.trigger_imbalance, which starts a plan"
+            )
+        return self
+
+    @property
+    def owner(self) -> str:
+        return self.dns.owner or self.cluster.name
+
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(Node(node.name, node.addresses, node.ram, node.capacity) for node in self.node)
