@@ -26,7 +26,11 @@ _LETTERS: Mapping[str, Field] = {
     "B": "bytes",
     "O": "bytes",
 }
-_TIMES = ("sec", "%s", "%FT%T%z", "%Y-%m-%dT%H:%M:%S%z", "%d/%b/%Y:%H:%M:%S %z", "%d/%b/%Y:%T %z")
+_DAYS_AND_CLOCKS = [f"{day}{clock}" for day in ("%FT", "%F ", "%Y-%m-%dT", "%Y-%m-%d ") for clock in ("%T", "%H:%M:%S")]
+_TIMES = (
+    *("sec", "%s", "%d/%b/%Y:%H:%M:%S %z", "%d/%b/%Y:%T %z"),
+    *(f"{time}{zone}" for time in _DAYS_AND_CLOCKS for zone in ("%z", "")),
+)
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _VARIABLE_PAIRS = re.compile(r"(?<=\$host|_host):\$server_port|(?<=\$uri)\$is_args\$args")
@@ -104,12 +108,19 @@ def _tokens(text: str, directive: str) -> tuple[list[Field | None], list[str]]:
 
 def _field(argument: str | None, letter: str, directive: str) -> Field | None:
     if letter == "t":
-        if argument is not None and argument.removeprefix("begin:").removeprefix("end:") not in _TIMES:
-            raise unusable(directive, f"the time %{{{argument}}}t is not one of {', '.join(_TIMES)}")
-        return "time"
+        return _time(argument, directive)
     if letter == "i" and (argument or "").lower() == "host":
         return "vhost"
     return None if argument is not None else _LETTERS.get(letter)
+
+
+def _time(argument: str | None, directive: str) -> Field | None:
+    wanted = (argument or "").removeprefix("begin:").removeprefix("end:")
+    if wanted in ("msec_frac", "usec_frac"):
+        return None
+    if argument is not None and wanted not in _TIMES:
+        raise unusable(directive, f"the time %{{{argument}}}t is not one of {', '.join(_TIMES)}")
+    return "time"
 
 
 def _op(fields: Sequence[Field | None], literals: Sequence[str], i: int, needed: int, directive: str) -> Op:

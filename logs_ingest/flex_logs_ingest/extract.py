@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from flex_logs_ingest.layout import Field, Layout, Op, columns, names
+from flex_logs_ingest.layout import Field, Layout, Op, columns, is_directive, names
 from flex_logs_ingest.members import members
 from flex_logs_ingest.quoted import closing
 
@@ -28,7 +28,9 @@ HEADING: Texts = (b"", b"", b"", b"", b"")
 
 
 def extractor(layout: Layout) -> Extract:
-    extract = {"fields": _fields, "json": _json, "w3c": _w3c}[layout.kind](layout)
+    extract = {"json": _json, "w3c": _w3c}.get(layout.kind, _fields)(layout)
+    if layout.unsized:
+        extract = _unsized(extract)
     if layout.stops:
         return _stopped(extract, layout.stops)
     return _sited(extract) if layout.url_site else extract
@@ -109,9 +111,9 @@ def _json(layout: Layout) -> Extract:
         if request is None and (uri := _first(found, uris)) is not None:
             request = _request(_first(found, methods) or b"", uri)
         time, status, sent = _first(found, times), _first(found, statuses), _first(found, sizes)
-        if time is None or request is None or status is None or sent is None:
+        if time is None or request is None or status is None:
             return None
-        return _first(found, vhosts) or b"", time, request, status, sent
+        return _first(found, vhosts) or b"", time, request, status, sent or b""
 
     return extract
 
@@ -129,7 +131,7 @@ def _w3c(layout: Layout) -> Extract:
     def extract(line: bytes) -> Texts | None:
         nonlocal count, pick
         if line.startswith(b"#"):
-            if line[:8].lower() == b"#fields:":
+            if is_directive(line):
                 count, pick = _columns(line, layout)
             return HEADING
         tabs = b"\t" in line
@@ -147,7 +149,7 @@ def _w3c(layout: Layout) -> Extract:
 def _columns(directive: bytes, layout: Layout) -> tuple[int, Callable[[list[bytes]], tuple[bytes, ...]]]:
     """How many columns there are, -1 when they do not say enough, and what picks the fields from their texts."""
     places = columns(directive, layout.keys)
-    enough = all(field in places for field in ("date", "time", "uri", "status", "bytes"))
+    enough = all(field in places for field in ("date", "time", "uri", "status"))
     # A column that is not there is the empty text behind the last one.
     pick = itemgetter(*(places.get(field, -1) for field in _PARTED))
     return len(names(directive)) if enough else -1, pick
@@ -168,6 +170,19 @@ def _cells(line: bytes, separator: bytes) -> list[bytes]:
             return [*cells, text[: len(text) - len(mark)]] if text.endswith(mark) else []
         cells.append(line[at:end])
         at = end + len(mark + separator)
+
+
+def _unsized(extract: Extract) -> Extract:
+    """The same, with one byte for each full answer, whatever a line says of its own."""
+
+    def unsized(line: bytes) -> Texts | None:
+        texts = extract(line)
+        if texts is None or texts is HEADING:
+            return texts
+        vhost, time, request, status, _ = texts
+        return vhost, time, request, status, b"1" if status == b"200" and not request.startswith(b"HEAD ") else b"0"
+
+    return unsized
 
 
 def _stopped(extract: Extract, stops: bytes) -> Extract:

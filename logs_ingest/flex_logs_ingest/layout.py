@@ -18,6 +18,7 @@ from flex.errors import BadInput
 
 Field = Literal["vhost", "time", "request", "status", "bytes", "method", "uri", "date"]
 FIELDS: tuple[Field, ...] = get_args(Field)
+HEADING_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +32,29 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Lines of one of three kinds.
+    """Lines of one of four kinds.
 
     - fields: `start` and then one op after the other. The literal of the last op may be missing at the end of a line,
       unless it closes a quotation.
     - json: objects; `keys` are the spellings of each field, the preferred one first. `a.b` is the member b of a.
     - w3c: columns that the log's own `#Fields:` lines name; `keys` as for json, `start` is the one in force before the
       log's first. A date and a time of day in UTC make the time.
+    - records: binary ones, which records.py writes as lines of these fields.
 
     With `url_site` the site is the host of the URL that was asked for. A virtual host's name ends at the first of the
     bytes `stops`. `shape` is what lines look like that another layout fits as well; only the search for a log's format
-    asks for it.
+    asks for it. Where no line says how many bytes were sent, the layout is `unsized`: each full answer counts as one
+    byte, for documents.py to multiply.
     """
 
-    kind: Literal["fields", "json", "w3c"]
+    kind: Literal["fields", "json", "w3c", "records"]
     start: bytes = b""
     ops: tuple[Op, ...] = ()
     keys: tuple[tuple[Field, tuple[bytes, ...]], ...] = ()
     url_site: bool = False
     stops: bytes = b""
     shape: re.Pattern[bytes] | None = None
+    unsized: bool = False
 
     @property
     def fields(self) -> frozenset[Field]:
@@ -63,9 +67,9 @@ class Layout:
             return tuple(columns(self.start, self.keys))
         return tuple(name for name, _ in self.keys)
 
-    def check(self, source: str) -> Layout:
-        """The same layout, or BadInput when a line of it would not say what must be known."""
-        missing = [name for name in ("time", "status", "bytes") if name not in self.fields]
+    def check(self, source: str, *needed: Field) -> Layout:
+        """The same layout, or BadInput when a line of it would not say what must be known, or is needed beside that."""
+        missing = [name for name in ("time", "status", *needed) if name not in self.fields]
         if not self.fields & {"request", "uri"}:
             missing.append("request")
         if missing:
@@ -78,21 +82,26 @@ class Layout:
 
 def from_keys(keys: Mapping[Field, Sequence[str]]) -> Layout:
     """The layout of lines that are JSON objects; of several keys that a line has for a field, the first one counts."""
-    return Layout("json", keys=_spelled(keys)).check(f"the JSON keys {dict(keys)}")
+    return Layout("json", keys=_spelled(keys)).check(f"the JSON keys {dict(keys)}", "bytes")
 
 
 def from_columns(keys: Mapping[Field, Sequence[str]]) -> Layout:
     """The layout of lines whose columns the log itself names; of several that it has for a field, the first counts."""
-    return Layout("w3c", keys=_spelled(keys)).check(f"the columns {dict(keys)}")
+    return Layout("w3c", keys=_spelled(keys)).check(f"the columns {dict(keys)}", "bytes")
 
 
 def _spelled(keys: Mapping[Field, Sequence[str]]) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
     return tuple((name, tuple(key.encode() for key in keys[name])) for name in FIELDS if keys.get(name))
 
 
+def is_directive(line: bytes) -> bool:
+    """Whether the line names the columns of those that follow."""
+    return line[:8].lower() == b"#fields:"
+
+
 def names(directive: bytes) -> list[bytes]:
-    """The columns that a `#Fields:` line names, in lower case."""
-    return [name for name in directive[8:].replace(b"\t", b" ").lower().split(b" ") if name]
+    """The columns that a `#Fields:` line names, in lower case. What stands behind its first 4 KiB is not looked at."""
+    return [name for name in directive[8:HEADING_LIMIT].replace(b"\t", b" ").lower().split(b" ") if name]
 
 
 def columns(directive: bytes, keys: Sequence[tuple[Field, Sequence[bytes]]]) -> dict[Field, int]:
@@ -108,5 +117,5 @@ def unusable(source: str, why: str) -> BadInput:
         why,
         kept="nothing was read",
         advice="log at least the time (%t, $time_local), the request (%r, $request), the status (%>s, $status) and the "
-        "bytes sent (%O or %b, $bytes_sent)",
+        "bytes sent (%O or %b, $bytes_sent); a document_root can stand for the bytes",
     )

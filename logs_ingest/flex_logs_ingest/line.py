@@ -42,7 +42,7 @@ def number(text: bytes) -> int | None:
 def seconds(text: bytes) -> int | None:
     """Seconds since 1970 of `10/Oct/2000:13:55:36 -0700`, `2000-10-10T13:55:36-07:00` or `971211336.000`.
 
-    `10/Oct/2000:13:55:36.123` names no zone and is taken as UTC.
+    Apache's and ISO times may have a fraction of a second. One that names no zone is taken as UTC.
     """
     text = unescaped(text)
     if text[2:3] == b"/":
@@ -54,8 +54,7 @@ def seconds(text: bytes) -> int | None:
 
 def _clf(text: bytes) -> int | None:
     month = _MONTHS.get(text[3:6])
-    if text[20:21] == b"." and text[21:].isdigit():
-        # HAProxy's times have milliseconds and no zone.
+    if len(text) == 20 or (text[20:21] == b"." and text[21:].isdigit()):
         text = text[:20] + b" +0000"
     if len(text) != 26 or month is None or text[6:7] != b"/" or text[11:12] != b":" or text[20:21] != b" ":
         return None
@@ -63,12 +62,12 @@ def _clf(text: bytes) -> int | None:
 
 
 def _iso(text: bytes) -> int | None:
-    if len(text) < 20 or text[7:8] != b"-" or text[10:11] not in (b"T", b" ") or not text[5:7].isdigit():
+    if len(text) < 19 or text[7:8] != b"-" or text[10:11] not in (b"T", b" ") or not text[5:7].isdigit():
         return None
     zone = text[19:]
     if zone[:1] in (b".", b","):
         zone = zone[1:].lstrip(b"0123456789")
-    return _instant(text[:4], int(text[5:7]), text[8:10], text[11:19], zone)
+    return _instant(text[:4], int(text[5:7]), text[8:10], text[11:19], zone or b"Z")
 
 
 def _epoch(text: bytes) -> int | None:

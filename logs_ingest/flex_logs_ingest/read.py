@@ -19,7 +19,7 @@ from flex.domain import BadLine, Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
-from flex_logs_ingest.formats import detect, layout_of, with_columns
+from flex_logs_ingest.formats import detect, layout_of, record_size, with_columns
 from flex_logs_ingest.scan import CLASSES, Counts, Scanner, new_scanner
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import CHUNK, Log, Source, Unusable, paths, shown
@@ -198,6 +198,7 @@ class _Reading:
         self._path = shown(log.path)
         self._head = b""
         self._format = ""
+        self._record_size = 0
         self._counted: list[Segment] = []
 
     def report(self) -> FileReport:
@@ -210,8 +211,9 @@ class _Reading:
         begin = start(self._log, self._head, self._reader.streams, self._reader.heads)
         if begin.copy:
             return self._report("copy", begin.copy)
+        self._record_size = record_size(self._reader.source.format, look)
         first = self._log.read(CHUNK) if self._log.seek(begin.offset) else b""
-        if b"\n" not in first and len(first) < CHUNK:
+        if self._holds_nothing_whole(first):
             self._reader.finish(self._log, begin.stream)
             return self._report("nothing new")
         rule = self._reader.source.site.of_file(self._log.path)
@@ -224,8 +226,13 @@ class _Reading:
             return self._report("unknown format", str(error))
         return self._report(self._count(begin, first, scanner, rule))
 
+    def _holds_nothing_whole(self, first: bytes) -> bool:
+        if self._record_size:
+            return len(first) < self._record_size
+        return b"\n" not in first and len(first) < CHUNK
+
     def _count(self, begin: Start, first: bytes, scanner: Scanner, rule: SiteRule) -> Outcome:
-        mark = Mark(begin, self._head)
+        mark = Mark(begin, self._head, self._record_size)
         for chunk in chain([first], self._log.chunks()):
             scanner.feed(chunk)
             mark.feed(chunk)
@@ -234,7 +241,7 @@ class _Reading:
                 if stopped := self._record(begin, mark, scanner.finish()):
                     return stopped
                 begin, rest = mark.start(self._stream(mark)), mark.open
-                scanner, mark = self._new_scanner(rule, begin), Mark(begin, self._head)
+                scanner, mark = self._new_scanner(rule, begin), Mark(begin, self._head, self._record_size)
                 scanner.feed(rest)
                 mark.feed(rest)
         return self._record(begin, mark, scanner.finish()) or self._finished(mark)

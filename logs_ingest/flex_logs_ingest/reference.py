@@ -9,17 +9,18 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TypedDict, TypeVar
+from typing import Protocol, TypedDict, TypeVar
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
 from flex_logs_ingest.extract import HEADING, extractor
-from flex_logs_ingest.layout import Layout
+from flex_logs_ingest.layout import HEADING_LIMIT, Layout, is_directive
 from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds
 from flex_logs_ingest.malformed import NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG, Bad, Malformed
-from flex_logs_ingest.sites import SiteRule, site_name
+from flex_logs_ingest.sites import UNKNOWN, SiteRule
+from flex_logs_ingest.strangers import Strangers
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -27,6 +28,10 @@ Ints = npt.NDArray[np.int64]
 
 LINE_LIMIT = 2**20
 _REMEMBERED = 50_000
+# Longer names are understood anew each time, so that what is remembered stays small.
+_LONG = 1024
+# A name that a visitor invents becomes no site of its own where there are as many already.
+_SITES = 50_000
 # `:55:36` of a time in the style of Apache, in seconds. Most times differ from one already read in nothing else.
 _CLOCK = {b":%02d:%02d" % divmod(second, 60): second for second in range(3600)}
 
@@ -39,6 +44,8 @@ class Columns(TypedDict):
     Row i's target is text[offsets[i] : offsets[i + 1]]. `sites` is sorted; `site` and `hour_site` number its entries.
     The sample is in the order of the log, `sample_row` numbers the rows. `lines` counts by class, in the order counted,
     other status, no request, malformed. `reasons` and `bad` are as malformed.py counts and samples them.
+    `strangers` are names that stand for no site with their requests, see strangers.py. `heading` is the line that names
+    the columns of what follows.
     """
 
     sites: list[str]
@@ -61,9 +68,21 @@ class Columns(TypedDict):
     lines: list[int]
     reasons: list[int]
     bad: list[Bad]
+    strangers: list[tuple[bytes, int]]
+    heading: bytes
     first_time: int
     last_time: int
     pending: int
+
+
+class Loop(Protocol):
+    """What the two engines have in common; `rows` is how many rows are held, which is what memory grows with."""
+
+    @property
+    def rows(self) -> int: ...
+    def feed(self, chunk: bytes) -> None: ...
+    def take_bad(self) -> list[Bad]: ...
+    def finish(self, complete: bool = False) -> Columns: ...
 
 
 # Of a target on one day: requests, bytes, size, last, number, level.
@@ -89,7 +108,10 @@ class ReferenceScan:
     def __init__(self, layout: Layout, rule: SiteRule, sample_limit: int, keep_bad: bool = False) -> None:
         self._extract = extractor(layout)
         self._fixed = rule.fixed
-        self._aliases = rule.spelled_aliases
+        self._site_of = rule.naming()
+        self._directory = rule.directory
+        self._strangers = Strangers()
+        self._heading = layout.start if layout.kind == "w3c" else b""
         self._limit = sample_limit
         self._targets: dict[tuple[int, str], dict[bytes, Row]] = {}
         self._hours: dict[str, Hours] = {}
@@ -148,6 +170,7 @@ class ReferenceScan:
     def _scan(self, lines: list[bytes]) -> None:
         """Count whole lines; the first of them begins at `_start`."""
         extract, hour_starts, places, level = self._extract, self._hour_starts, self._places, self._level
+        directory, strange = self._directory, self._strangers.add
         sample_time, sample_row = self._sample_time.append, self._sample_row.append
         first, last = self._first, self._last
         counted = other_status = no_request = 0
@@ -164,6 +187,7 @@ class ReferenceScan:
             if size is None or time is None or status not in STATUSES:
                 if texts is HEADING:
                     no_request += 1
+                    self._headed(line.rstrip(b"\r"))
                 else:
                     wrong = NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME
                     self._malformed(lines, i, wrong)
@@ -175,11 +199,15 @@ class ReferenceScan:
                 no_request += 1
                 continue
             method, target = found
+            if directory:
+                vhost = target[: target.find(b"/", 1) + 1] or b"/"
             day = time // 86400
             place = places.get((day, vhost))
             if place is None:
                 place = self._place(day, vhost)
             site, hours, targets = place
+            if site == UNKNOWN:
+                strange(vhost)
             hour = hours.get(time // 3600)
             if hour is None:
                 hour = hours[time // 3600] = [0, 0]
@@ -216,13 +244,17 @@ class ReferenceScan:
             _remember(self._hour_starts, when[:14] + when[20:], time - clock)
         return time
 
+    def _headed(self, line: bytes) -> None:
+        if is_directive(line):
+            self._heading = line[:HEADING_LIMIT]
+
     def _place(self, day: int, vhost: bytes) -> Place:
-        site = self._fixed
-        if site is None:
-            name = site_name(vhost)
-            site = self._aliases.get(name, name)
+        site = self._site_of(vhost) if self._fixed is None else self._fixed
+        if site not in self._hours and len(self._hours) >= _SITES:
+            site = UNKNOWN
         place = site, self._hours.setdefault(site, {}), self._targets.setdefault((day, site), {})
-        _remember(self._places, (day, vhost), place)
+        if len(vhost) <= _LONG:
+            _remember(self._places, (day, vhost), place)
         return place
 
     def _new_row(self, site: str, target: bytes) -> Row:
@@ -276,6 +308,8 @@ class ReferenceScan:
             lines=self._lines,
             reasons=self._bad.counts,
             bad=self._bad.samples,
+            strangers=self._strangers.found(),
+            heading=self._heading,
             first_time=min(self._first, self._last),
             last_time=self._last,
             pending=self._pending,

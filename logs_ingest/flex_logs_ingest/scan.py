@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -27,7 +26,8 @@ from flex.tables import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import printable
 from flex_logs_ingest.malformed import REASONS, Bad
-from flex_logs_ingest.reference import Columns, Ints, ReferenceScan
+from flex_logs_ingest.records import RecordScan
+from flex_logs_ingest.reference import Columns, Ints, Loop, ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 
 CLASSES = ("counted", "other_status", "no_request", "malformed")
@@ -55,16 +55,6 @@ class Counts:
     first_time: int
     last_time: int
     pending: int
-
-
-class Loop(Protocol):
-    """What the two engines have in common; `rows` is how many rows are held, which is what memory grows with."""
-
-    @property
-    def rows(self) -> int: ...
-    def feed(self, chunk: bytes) -> None: ...
-    def take_bad(self) -> list[Bad]: ...
-    def finish(self, complete: bool = False) -> Columns: ...
 
 
 class Scanner:
@@ -108,7 +98,8 @@ def new_scanner(
             kept="nothing was read",
             advice="name the site of this log in the settings, or log the virtual host (%v)",
         )
-    return Scanner(_loop(layout, rule, sample_limit, keep_bad), first_byte)
+    lines: Loop = _loop(layout, rule, sample_limit, keep_bad)
+    return Scanner(RecordScan(lines) if layout.kind == "records" else lines, first_byte)
 
 
 def _counts(found: Columns, first_byte: int) -> Counts:

@@ -39,13 +39,14 @@ class Start:
 
 
 class Mark:
-    """The end of the last whole line so far, and what is needed to find that place again.
+    """The end of the last whole line so far, or of the last whole `record`, and what finds that place again.
 
     `open` is the end of what was fed behind it, up to 4 KiB, and `open_size` how much that is in all.
     """
 
-    def __init__(self, start: Start, head: bytes) -> None:
+    def __init__(self, start: Start, head: bytes, record: int = 0) -> None:
         self.offset = start.offset
+        self._record = record
         self._head = head[: min(start.offset, HEAD)]
         self._tail = start.tail
         self.open = b""
@@ -53,13 +54,19 @@ class Mark:
 
     def feed(self, chunk: bytes) -> None:
         self._head += chunk[: HEAD - len(self._head)]
-        end = chunk.rfind(b"\n") + 1
-        if end:
+        end = self._end(chunk)
+        if end > 0:
             self.offset += self.open_size + end
             self._tail = _last(self._tail, self.open, chunk[:end])
             self.open, self.open_size = b"", 0
         self.open = _last(self.open, chunk[end:])
         self.open_size += len(chunk) - end
+
+    def _end(self, chunk: bytes) -> int:
+        """Where the last line ends in it, 0 when none does."""
+        if not self._record:
+            return chunk.rfind(b"\n") + 1
+        return max(len(chunk) - (self.open_size + len(chunk)) % self._record, 0)
 
     def start(self, stream: Stream) -> Start:
         """To go on behind the last whole line; the stream is that of this mark."""

@@ -1,50 +1,82 @@
 //! The scan loop as a class of Python: flex_logs_ingest/reference.py defines it, flex-core computes it.
 
-use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
 use flex_core::malformed::Bad;
-use flex_core::scan::{Columns, Sites};
+use flex_core::scan::Columns;
+use flex_core::sites::{Rule, UNKNOWN};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+/// `failed` is what the rule for sites raised, if it ever did.
 #[pyclass(module = "flex_native")]
-pub struct Scan(flex_core::scan::Scan);
+pub struct Scan {
+    scan: flex_core::scan::Scan,
+    failed: Failed,
+}
+
+type Failed = Arc<Mutex<Option<PyErr>>>;
 
 #[pymethods]
 impl Scan {
     #[new]
     #[pyo3(signature = (layout, rule, sample_limit, keep_bad = false))]
     fn new(layout: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>, sample_limit: usize, keep_bad: bool) -> PyResult<Scan> {
-        Ok(Scan(flex_core::scan::Scan::new(layout_of(layout)?, sites_of(rule)?, sample_limit, keep_bad)))
+        let failed = Failed::default();
+        let rule = rule_of(rule, failed.clone())?;
+        Ok(Scan { scan: flex_core::scan::Scan::new(layout_of(layout)?, rule, sample_limit, keep_bad), failed })
     }
 
     #[getter]
     fn rows(&self) -> usize {
-        self.0.rows()
+        self.scan.rows()
     }
 
-    fn feed(&mut self, py: Python<'_>, chunk: &[u8]) {
-        py.detach(|| self.0.feed(chunk));
+    fn feed(&mut self, py: Python<'_>, chunk: &[u8]) -> PyResult<()> {
+        py.detach(|| self.scan.feed(chunk));
+        self.check()
     }
 
     fn take_bad<'py>(&mut self, py: Python<'py>) -> Vec<(u64, usize, Bound<'py, PyBytes>)> {
-        bad_lines(py, &self.0.take_bad())
+        bad_lines(py, &self.scan.take_bad())
     }
 
     #[pyo3(signature = (complete = false))]
     fn finish<'py>(&mut self, py: Python<'py>, complete: bool) -> PyResult<Bound<'py, PyDict>> {
-        let columns = py.detach(|| self.0.finish(complete));
+        let columns = py.detach(|| self.scan.finish(complete));
+        self.check()?;
         into_python(py, columns)
     }
 }
 
-/// From the value of that name in flex_logs_ingest/sites.py.
-fn sites_of(rule: &Bound<'_, PyAny>) -> PyResult<Sites> {
-    let aliases: HashMap<String, String> = rule.getattr("spelled_aliases")?.extract()?;
-    Ok(Sites { fixed: rule.getattr("fixed")?.extract()?, aliases: aliases.into_iter().collect() })
+impl Scan {
+    fn check(&self) -> PyResult<()> {
+        match self.failed.lock().ok().and_then(|mut failed| failed.take()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// From a SiteRule of flex_logs_ingest/sites.py. It is asked once for each name, as long as names are remembered.
+fn rule_of(rule: &Bound<'_, PyAny>, failed: Failed) -> PyResult<Rule> {
+    let (fixed, directory) = (rule.getattr("fixed")?.extract()?, rule.getattr("directory")?.extract()?);
+    let naming: Py<PyAny> = rule.call_method0("naming")?.unbind();
+    let ask = move |name: &[u8]| -> PyResult<String> {
+        Python::attach(|py| naming.call1(py, (PyBytes::new(py, name),))?.extract(py))
+    };
+    let naming = move |name: &[u8]| {
+        ask(name).unwrap_or_else(|error| {
+            if let Ok(mut failed) = failed.lock() {
+                *failed = Some(error);
+            }
+            UNKNOWN.to_owned()
+        })
+    };
+    Ok(Rule { fixed, directory, naming: Box::new(naming) })
 }
 
 /// From the value of that name in flex_logs_ingest/layout.py.
@@ -55,7 +87,8 @@ fn layout_of(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
         "w3c" => Kind::w3c(&start, spelled(layout)?),
         _ => Kind::fields(start, ops(layout)?),
     };
-    Ok(Layout::new(kind, layout.getattr("url_site")?.extract()?, layout.getattr("stops")?.extract()?))
+    let (url_site, unsized_) = (layout.getattr("url_site")?.extract()?, layout.getattr("unsized")?.extract::<bool>()?);
+    Ok(Layout::new(kind, url_site, layout.getattr("stops")?.extract()?, !unsized_))
 }
 
 fn spelled(layout: &Bound<'_, PyAny>) -> PyResult<Spelled> {
@@ -84,6 +117,8 @@ fn number(field: &str) -> PyResult<usize> {
 fn into_python(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     let ints = |values: Vec<i64>| PyArray1::from_vec(py, values);
+    let strangers: Vec<(Bound<'_, PyBytes>, u64)> =
+        columns.strangers.iter().map(|(name, requests)| (PyBytes::new(py, name), *requests)).collect();
     found.set_item("sites", columns.sites)?;
     found.set_item("day", ints(columns.day))?;
     found.set_item("site", ints(columns.site))?;
@@ -104,6 +139,8 @@ fn into_python(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> 
     found.set_item("lines", columns.lines.to_vec())?;
     found.set_item("reasons", columns.reasons.to_vec())?;
     found.set_item("bad", bad_lines(py, &columns.bad))?;
+    found.set_item("strangers", strangers)?;
+    found.set_item("heading", PyBytes::new(py, &columns.heading))?;
     found.set_item("first_time", columns.first_time)?;
     found.set_item("last_time", columns.last_time)?;
     found.set_item("pending", columns.pending)?;

@@ -71,13 +71,14 @@ def test_a_quotation_mark_that_nginx_escaped_ends_no_field() -> None:
 @pytest.mark.parametrize(
     ("directive", "why"),
     [
-        ("$remote_addr $status", "does not give time, bytes, request"),
+        ("$remote_addr $status", "does not give time, request"),
+        ("$time_local|$request|$status", "does not give bytes"),
         ("[$time_local] $request $status$bytes_sent", "nothing between them"),
     ],
 )
 def test_an_nginx_directive_that_does_not_say_enough_is_refused(directive: str, why: str) -> None:
     with pytest.raises(BadInput) as refused:
-        from_nginx(directive)
+        layout_of(directive)
     assert why in refused.value.answer
 
 

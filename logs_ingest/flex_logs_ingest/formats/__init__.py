@@ -18,6 +18,7 @@ from flex_logs_ingest.formats import (
     haproxy,
     haproxy_host,
     icecast,
+    netnea,
     nginx_json,
     squid,
     traefik_clf,
@@ -25,9 +26,11 @@ from flex_logs_ingest.formats import (
     vhost_combined,
     vhost_common,
     w3c,
+    worldcup98,
 )
-from flex_logs_ingest.layout import Layout, columns, names
+from flex_logs_ingest.layout import Layout, columns, is_directive, names, unusable
 from flex_logs_ingest.line import STATUSES, number, printable, seconds
+from flex_logs_ingest.records import SIZE, is_records
 from flex_logs_ingest.server_conf import from_file
 
 # Formats stand before those that their lines would fit as well, so those that name the site before those that do not.
@@ -38,6 +41,7 @@ FORMATS: dict[str, Layout] = {
     "caddy_json": caddy_json.LAYOUT,
     "traefik_json": traefik_json.LAYOUT,
     "traefik_clf": traefik_clf.LAYOUT,
+    "netnea": netnea.LAYOUT,
     "haproxy_host": haproxy_host.LAYOUT,
     "haproxy": haproxy.LAYOUT,
     "squid": squid.LAYOUT,
@@ -49,19 +53,29 @@ FORMATS: dict[str, Layout] = {
     "common": common.LAYOUT,
     "icecast": icecast.LAYOUT,
     "combined": combined.LAYOUT,
+    "worldcup98": worldcup98.LAYOUT,
 }
 
 HEAD_LINES = 1000
 
 
-def layout_of(format_: str) -> Layout:
-    """The layout of a format, which is one of
+def layout_of(format_: str, *, unsized: bool = False) -> Layout:
+    """The layout of a format; it may be `unsized` where sizes are known from elsewhere. The format is one of
 
     - a name, `combined`; one whose columns the log names may be followed by those in force before the log says so,
       `w3c date time cs-method ...`,
     - the server's own directive, `%h %l %u %t ...` or `$remote_addr - ...`,
     - the file that holds the directive and its name there, `/etc/nginx/nginx.conf:main`.
     """
+    layout = _layout_of(format_)
+    if "bytes" in layout.fields:
+        return layout
+    if not unsized:
+        raise _columns_missing(layout.start, unsized) or unusable(format_, "it does not give bytes")
+    return replace(layout, unsized=True)
+
+
+def _layout_of(format_: str) -> Layout:
     name, _, named = format_.partition(" ")
     if name in FORMATS and (not named or FORMATS[name].kind == "w3c"):
         return (
@@ -79,20 +93,27 @@ def layout_of(format_: str) -> Layout:
     )
 
 
-def detect(head: bytes) -> str:
+def detect(head: bytes, *, unsized: bool = False) -> str:
     """The name of the format that the first lines of a log are in, and the columns where the log names them.
 
     The first of the register that fits at least half as many lines as the one that fits most, for every line that names
-    its site fits a format that does not. Raises NoData when there are no lines, BadInput when not one in ten fits.
+    its site fits a format that does not. Raises NoData when there are no lines, BadInput when not one in ten fits, or
+    when no line gives its bytes and they are not known from elsewhere, which is `unsized`.
     """
+    if is_records(head):
+        return "worldcup98"
     lines = _lines(head)
     records = [line for line in lines if not line.startswith(b"#")]
     if not records:
         raise NoData("the format of a log", "it is empty", kept="nothing was read", advice="wait for the first request")
-    fits = {name: _fitting(layout, lines) for name, layout in FORMATS.items()}
+    fits = {
+        name: _fitting(replace(layout, unsized=unsized and layout.kind == "w3c"), lines)
+        for name, layout in FORMATS.items()
+        if layout.kind != "records"
+    }
     most = max(fits.values())
     if most * 10 < len(records):
-        raise _columns_missing(_directive(lines)) or _nothing_fits(records)
+        raise _columns_missing(_directive(lines), unsized) or _nothing_fits(records)
     return with_columns(next(name for name, count in fits.items() if count * 2 >= most), head)
 
 
@@ -103,8 +124,14 @@ def with_columns(format_: str, head: bytes) -> str:
     return " ".join([format_, *map(printable, names(_directive(_lines(head))))])
 
 
+def record_size(format_: str, head: bytes) -> int:
+    """How many bytes each record of a log has, 0 where a record is a line."""
+    binary = is_records(head) if format_ == "auto" else format_ in FORMATS and FORMATS[format_].kind == "records"
+    return SIZE if binary else 0
+
+
 def _directive(lines: list[bytes]) -> bytes:
-    return next((line for line in reversed(lines) if line[:8].lower() == b"#fields:"), b"")
+    return next((line for line in reversed(lines) if is_directive(line)), b"")
 
 
 def _lines(head: bytes) -> list[bytes]:
@@ -149,15 +176,18 @@ _SETTINGS = {
 }
 
 
-def _columns_missing(directive: bytes) -> BadInput | None:
+def _columns_missing(directive: bytes, unsized: bool) -> BadInput | None:
     """Why lines with the columns of this `#Fields:` line cannot be used; None when the columns are not the reason."""
     there = columns(directive, FORMATS["w3c"].keys) if directive else {}
-    missing = [setting for field, setting in _SETTINGS.items() if field not in there]
+    missing = [
+        setting for field, setting in _SETTINGS.items() if field not in there and not (unsized and field == "bytes")
+    ]
     if not directive or not missing:
         return None
     return BadInput(
         "the format of a log",
         f"its #Fields line does not name {', '.join(missing)}",
         kept="nothing was read",
-        advice=f"in IIS Manager, Logging, Select Fields, turn on {', '.join(missing)}; other servers have the like",
+        advice=f"in IIS Manager, Logging, Select Fields, turn on {', '.join(missing)}; other servers have the like"
+        + "; or give the document_root of the source, whose files have the sizes" * (missing == [_SETTINGS["bytes"]]),
     )

@@ -8,10 +8,13 @@ from dataclasses import replace
 from flex_logs_ingest.directive import from_nginx
 
 # Captured headers, if there are any, stand before the request. A frontend that speaks TLS has a tilde behind its name.
+# Combined lines with more behind them have a time, a status and bytes too, but not these between them.
+TIMERS = rb" [-+\d]+(/[-+\d]+){4} (\d{3}|-1) \+?\d+ "
+
 LAYOUT = replace(
     from_nginx(
         "$syslog_and_client [$time_local] $host $server $timers $status $bytes_sent "
         '$request_cookie $response_cookie $termination $connections $queues "$request"'
     ),
     stops=b"~",
-)
+).shaped(TIMERS)

@@ -8,12 +8,12 @@ from flex_logs_ingest.layout import Field, Layout, from_keys
 
 _KEYS: Mapping[Field, tuple[str, ...]] = {
     "vhost": ("vhost", "host", "http_host", "server_name"),
-    "time": ("time_iso8601", "time", "timestamp", "time_local", "msec", "@timestamp"),
+    "time": ("time_iso8601", "time", "timestamp", "time_local", "msec", "@timestamp", "date"),
     "request": ("request",),
     "method": ("method", "request_method"),
-    "uri": ("uri", "request_uri"),
+    "uri": ("uri", "request_uri", "path"),
     "status": ("status",),
-    "bytes": ("bytes_sent", "body_bytes_sent", "bytes"),
+    "bytes": ("bytes_sent", "body_bytes_sent", "bytes", "length"),
 }
 LAYOUT = from_keys(_KEYS)
 

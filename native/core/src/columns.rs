@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memmem};
 
-use crate::cut::{BYTES, DATE, FIELDS, Joined, METHOD, REQUEST, STATUS, TIME, Texts, URI, join};
+use crate::cut::{DATE, FIELDS, Joined, METHOD, REQUEST, STATUS, TIME, Texts, URI, join};
 
 /// The field of each column; empty while they do not say enough.
 pub struct Columns(Vec<Option<usize>>);
@@ -20,7 +20,7 @@ impl Columns {
                 fields[place] = Some(*slot);
             }
         }
-        let enough = [DATE, TIME, URI, STATUS, BYTES].iter().all(|slot| fields.contains(&Some(*slot)));
+        let enough = [DATE, TIME, URI, STATUS].iter().all(|slot| fields.contains(&Some(*slot)));
         Columns(if enough { fields } else { Vec::new() })
     }
 

@@ -18,6 +18,8 @@ pub const URI: usize = 6;
 pub const DATE: usize = 7;
 pub const FIELDS: [&str; 8] = ["vhost", "time", "request", "status", "bytes", "method", "uri", "date"];
 
+const HEADING_LIMIT: usize = 4096;
+
 pub type Texts<'a> = [&'a [u8]; FIELDS.len()];
 
 /// Room for a request and a time that a line has in parts.
@@ -35,13 +37,15 @@ pub struct Layout {
     kind: Kind,
     url_site: bool,
     stops: Vec<u8>,
+    // The opposite of `unsized` there, a word that Rust keeps for itself.
+    sized: bool,
 }
 
 /// Made by the functions of the same names.
 pub enum Kind {
     Fields { start: Vec<u8>, ops: Vec<Op>, whole: bool },
     Json { keys: Vec<Vec<u8>>, fields: Vec<(usize, Vec<usize>)> },
-    W3c { keys: Spelled, columns: Columns },
+    W3c { keys: Spelled, columns: Columns, heading: Vec<u8> },
 }
 
 pub struct Op {
@@ -51,16 +55,25 @@ pub struct Op {
 }
 
 impl Layout {
-    pub fn new(kind: Kind, url_site: bool, stops: Vec<u8>) -> Layout {
-        Layout { kind, url_site, stops }
+    pub fn new(kind: Kind, url_site: bool, stops: Vec<u8>, sized: bool) -> Layout {
+        Layout { kind, url_site, stops, sized }
+    }
+
+    /// The line that names the columns of what follows.
+    pub fn heading(&self) -> &[u8] {
+        match &self.kind {
+            Kind::W3c { heading, .. } => heading,
+            _ => b"",
+        }
     }
 
     /// Whether the line is no record but says how to read those that follow.
     pub fn is_heading(&mut self, line: &[u8]) -> bool {
         match &mut self.kind {
-            Kind::W3c { keys, columns } if line.first() == Some(&b'#') => {
+            Kind::W3c { keys, columns, heading } if line.first() == Some(&b'#') => {
                 if line.get(..8).is_some_and(|lead| lead.eq_ignore_ascii_case(b"#fields:")) {
-                    *columns = Columns::named(line, keys);
+                    *heading = line[..line.len().min(HEADING_LIMIT)].to_vec();
+                    *columns = Columns::named(heading, keys);
                 }
                 true
             }
@@ -81,6 +94,10 @@ impl Layout {
             Kind::Json { keys, fields } => cut_json(line, keys, fields, &mut joined.request)?,
             Kind::W3c { columns, .. } => columns.cut(line, joined)?,
         };
+        if !self.sized {
+            let full = texts[STATUS] == b"200" && !texts[REQUEST].starts_with(b"HEAD ");
+            texts[BYTES] = if full { b"1" } else { b"0" };
+        }
         if !self.stops.is_empty() {
             let end = texts[VHOST].iter().position(|byte| self.stops.contains(byte));
             texts[VHOST] = &texts[VHOST][..end.unwrap_or(texts[VHOST].len())];
@@ -118,7 +135,7 @@ impl Kind {
     /// From the `#Fields:` line in force before the log's first, and the spellings of each field.
     pub fn w3c(start: &[u8], keys: Spelled) -> Kind {
         let columns = Columns::named(start, &keys);
-        Kind::W3c { keys, columns }
+        Kind::W3c { keys, columns, heading: start.to_vec() }
     }
 }
 

@@ -9,3 +9,5 @@ pub mod line;
 pub mod malformed;
 mod members;
 pub mod scan;
+pub mod sites;
+mod strangers;

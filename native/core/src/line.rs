@@ -7,8 +7,6 @@ use memchr::{memchr, memchr3, memrchr};
 pub const LAST_TIME: i64 = 253_402_300_799;
 const TARGET_LIMIT: usize = 8192;
 const LARGEST: i64 = 1 << 44;
-const SITE_LIMIT: usize = 255;
-pub const UNKNOWN: &str = "(unknown)";
 
 /// A byte count; `-` is 0 and what no answer can have is the largest.
 pub fn number(text: &[u8]) -> Option<i64> {
@@ -45,6 +43,7 @@ pub fn seconds(text: &[u8]) -> Option<i64> {
 
 fn clf(text: &[u8]) -> Option<i64> {
     let (text, zone) = match text.get(20..) {
+        Some([]) => (text, &b"+0000"[..]),
         Some([b'.', digits @ ..]) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
             (&text[..20], &b"+0000"[..])
         }
@@ -73,14 +72,15 @@ fn clf(text: &[u8]) -> Option<i64> {
 }
 
 fn iso(text: &[u8]) -> Option<i64> {
-    if text.len() < 20 || text[7] != b'-' || !matches!(text[10], b'T' | b' ') {
+    if text.len() < 19 || text[7] != b'-' || !matches!(text[10], b'T' | b' ') {
         return None;
     }
     let mut zone = &text[19..];
-    if matches!(zone[0], b'.' | b',') {
+    if matches!(zone.first(), Some(b'.' | b',')) {
         let end = zone[1..].iter().position(|byte| !byte.is_ascii_digit());
         zone = &zone[end.map_or(zone.len(), |end| end + 1)..];
     }
+    let zone = if zone.is_empty() { b"Z" } else { zone };
     instant(&text[..4], digits(&text[5..7])?, &text[8..10], &text[11..19], zone)
 }
 
@@ -350,34 +350,4 @@ fn collapsed(path: &[u8]) -> Vec<u8> {
         plain.push(b'/');
     }
     plain
-}
-
-/// The site a virtual host's name stands for.
-pub fn site_name(vhost: &[u8]) -> String {
-    let vhost = unescaped(vhost);
-    let name = strip_end(&without_port(&vhost), b'.').to_ascii_lowercase();
-    if matches!(name.as_slice(), b"" | b"-" | b"_") || name.len() > SITE_LIMIT {
-        return UNKNOWN.to_owned();
-    }
-    let mut site = Vec::with_capacity(name.len());
-    for byte in &name {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' | b'.' | b':' | b'_' | b'*' | b'[' | b']' | b'-' => site.push(*byte),
-            _ => push_percent(*byte, &mut site),
-        }
-    }
-    String::from_utf8_lossy(&site).into_owned()
-}
-
-fn without_port(vhost: &[u8]) -> Cow<'_, [u8]> {
-    if vhost.starts_with(b"[") {
-        let end = memchr(b']', vhost).unwrap_or(vhost.len());
-        let mut name = vhost[..end].to_vec();
-        name.push(b']');
-        return Cow::Owned(name);
-    }
-    match memchr(b':', vhost) {
-        Some(at) if memchr(b':', &vhost[at + 1..]).is_none() => Cow::Borrowed(&vhost[..at]),
-        _ => Cow::Borrowed(vhost),
-    }
 }

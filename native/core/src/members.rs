@@ -1,6 +1,6 @@
 //! The wanted members of a log line that is a JSON object: see flex_logs_ingest/members.py, which defines it.
 
-use crate::cut::{BYTES, FIELDS, METHOD, REQUEST, STATUS, TIME, Texts, URI, closing, join};
+use crate::cut::{FIELDS, METHOD, REQUEST, STATUS, TIME, Texts, URI, closing, join};
 
 pub fn cut_json<'a>(
     line: &'a [u8],
@@ -17,7 +17,7 @@ pub fn cut_json<'a>(
     if let (None, Some(uri)) = (texts[REQUEST], texts[URI]) {
         texts[REQUEST] = Some(join(texts[METHOD].unwrap_or_default(), uri, joined));
     }
-    if [TIME, REQUEST, STATUS, BYTES].iter().any(|slot| texts[*slot].is_none()) {
+    if [TIME, REQUEST, STATUS].iter().any(|slot| texts[*slot].is_none()) {
         return None;
     }
     Some(texts.map(Option::unwrap_or_default))

@@ -5,24 +5,15 @@ use memchr::{memchr, memrchr};
 use std::hash::BuildHasher;
 
 use crate::cut::{BYTES, Joined, Layout, REQUEST, STATUS, TIME, VHOST};
-use crate::line::{asked, is_status, number, seconds, site_name, strip_end, strip_start, unescaped};
+use crate::line::{asked, is_status, number, seconds, strip_end, strip_start, unescaped};
 use crate::malformed::{Bad, Malformed, NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG};
+use crate::sites::{Rule, Sites};
 
 const LINE_LIMIT: usize = 1 << 20;
-/// Any client can send any name, so names already understood are remembered only up to this many.
-const REMEMBERED: usize = 50_000;
-
 const COUNTED: usize = 0;
 const OTHER_STATUS: usize = 1;
 const NO_REQUEST: usize = 2;
 const MALFORMED: usize = 3;
-
-/// Which site a line belongs to: always `fixed`, else what its virtual host says.
-#[derive(Default)]
-pub struct Sites {
-    pub fixed: Option<String>,
-    pub aliases: HashMap<String, String>,
-}
 
 /// What one log counted: see `Columns` of flex_logs_ingest/reference.py.
 pub struct Columns {
@@ -46,6 +37,8 @@ pub struct Columns {
     pub lines: [u64; 4],
     pub reasons: [u64; 5],
     pub bad: Vec<Bad>,
+    pub strangers: Vec<(Vec<u8>, u64)>,
+    pub heading: Vec<u8>,
     pub first_time: i64,
     pub last_time: i64,
     pub pending: u64,
@@ -77,16 +70,12 @@ struct Sampled {
 
 pub struct Scan {
     layout: Layout,
-    fixed: Option<String>,
-    aliases: HashMap<String, String>,
+    sites: Sites,
     limit: usize,
     hasher: DefaultHashBuilder,
     rows: Vec<Row>,
     index: HashTable<usize>,
     text: Vec<u8>,
-    sites: Vec<String>,
-    site_numbers: HashMap<String, usize>,
-    vhosts: HashMap<Vec<u8>, usize>,
     hours: HashMap<(usize, i64), Hour>,
     sample: Vec<Sampled>,
     level: u32,
@@ -102,19 +91,15 @@ pub struct Scan {
 }
 
 impl Scan {
-    pub fn new(layout: Layout, sites: Sites, sample_limit: usize, keep_bad: bool) -> Scan {
+    pub fn new(layout: Layout, rule: Rule, sample_limit: usize, keep_bad: bool) -> Scan {
         Scan {
             layout,
-            fixed: sites.fixed,
-            aliases: sites.aliases,
+            sites: Sites::new(rule),
             limit: sample_limit,
             hasher: DefaultHashBuilder::default(),
             rows: Vec::new(),
             index: HashTable::new(),
             text: Vec::new(),
-            sites: Vec::new(),
-            site_numbers: HashMap::new(),
-            vhosts: HashMap::new(),
             hours: HashMap::new(),
             sample: Vec::new(),
             level: 0,
@@ -214,7 +199,7 @@ impl Scan {
         let Some(asked) = asked(&request) else {
             return Ok(NO_REQUEST);
         };
-        let site = self.site(texts[VHOST]);
+        let site = self.sites.of(texts[VHOST], &asked.target);
         let hour = self.hours.entry((site, time / 3600)).or_default();
         hour.requests += 1;
         hour.bytes = hour.bytes.saturating_add(sent);
@@ -235,29 +220,6 @@ impl Scan {
         Ok(COUNTED)
     }
 
-    fn site(&mut self, vhost: &[u8]) -> usize {
-        if let Some(fixed) = &self.fixed {
-            if self.sites.is_empty() {
-                self.sites.push(fixed.clone());
-            }
-            return 0;
-        }
-        if let Some(site) = self.vhosts.get(vhost) {
-            return *site;
-        }
-        let name = site_name(vhost);
-        let name = self.aliases.get(&name).cloned().unwrap_or(name);
-        let site = *self.site_numbers.entry_ref(&name).or_insert(self.sites.len());
-        if site == self.sites.len() {
-            self.sites.push(name);
-        }
-        if self.vhosts.len() >= REMEMBERED {
-            self.vhosts.clear();
-        }
-        self.vhosts.insert(vhost.to_vec(), site);
-        site
-    }
-
     fn row(&mut self, day: i64, site: usize, target: &[u8]) -> usize {
         let hash = self.hasher.hash_one((day, site, target));
         let (rows, text) = (&self.rows, &self.text);
@@ -269,7 +231,7 @@ impl Scan {
             return *number;
         }
         let (number, start) = (self.rows.len(), self.text.len());
-        let level = level_of(&self.sites[site], target);
+        let level = level_of(&self.sites.names[site], target);
         self.text.extend_from_slice(target);
         let end = self.text.len();
         self.rows.push(Row { hash, day, site, start, end, requests: 0, bytes: 0, size: 0, last: 0, level });
@@ -290,8 +252,8 @@ impl Scan {
     }
 
     fn columns(&mut self) -> Columns {
-        let mut site_order: Vec<usize> = (0..self.sites.len()).collect();
-        site_order.sort_unstable_by_key(|site| &self.sites[*site]);
+        let mut site_order: Vec<usize> = (0..self.sites.names.len()).collect();
+        site_order.sort_unstable_by_key(|site| &self.sites.names[*site]);
         let site_rank = ranks(&site_order);
         let mut rows: Vec<usize> = (0..self.rows.len()).collect();
         rows.sort_unstable_by_key(|row| (self.rows[*row].day, site_rank[self.rows[*row].site], self.target(*row)));
@@ -322,10 +284,12 @@ impl Scan {
             lines: self.lines,
             reasons: self.bad.counts,
             bad: std::mem::take(&mut self.bad.samples),
+            strangers: self.sites.strangers.found(),
+            heading: self.layout.heading().to_vec(),
             first_time: self.first.min(self.last),
             last_time: self.last,
             pending: self.pending,
-            sites: site_order.iter().map(|site| self.sites[*site].clone()).collect(),
+            sites: site_order.iter().map(|site| self.sites.names[*site].clone()).collect(),
         }
     }
 

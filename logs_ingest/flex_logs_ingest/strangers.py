@@ -1,0 +1,32 @@
+"""Names that visitors sent and that stand for no site: which of them are asked for most, in little memory.
+
+In go names one by one, out come those seen often and how often at least: a summary after Misra and Gries. Whatever
+comes, at most 2,000 names are held, of at most 255 bytes, and every name that made more than one request in a thousand
+is among them. The native scan does the same, step by step.
+"""
+
+from __future__ import annotations
+
+KEPT = 1000
+WIDTH = 255
+
+
+class Strangers:
+    def __init__(self) -> None:
+        self._requests: dict[bytes, int] = {}
+
+    def add(self, name: bytes) -> None:
+        key = name[:WIDTH]
+        self._requests[key] = self._requests.get(key, 0) + 1
+        if len(self._requests) > 2 * KEPT:
+            self._requests = _heaviest(self._requests)
+
+    def found(self) -> list[tuple[bytes, int]]:
+        """In order of their names."""
+        return sorted(self._requests.items())
+
+
+def _heaviest(requests: dict[bytes, int]) -> dict[bytes, int]:
+    """Those with more than the thousand-and-first has, less what it has: what is taken was seen with so many others."""
+    least = sorted(requests.values(), reverse=True)[KEPT]
+    return {name: number - least for name, number in requests.items() if number > least}
