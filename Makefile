@@ -9,7 +9,7 @@ SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh
 LOCK := $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
-.PHONY: help demo test torture lint types imports wheel native bench lock clean
+.PHONY: help demo test torture fuzz lint types imports wheel native bench lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
@@ -25,6 +25,10 @@ test: ## every test, with real servers; says what was skipped and why (ARGS="-k 
 torture: ## the slow tests: kills, faults, large inputs
 	$(SETUP) dev native servers spark
 	@$(BIN)/pytest -m torture $(ARGS)
+
+fuzz: ## bytes nobody expects, for every log format or FORMAT=..., SECONDS=600 for each; takes cargo-fuzz
+	$(SETUP) dev native
+	@nice $(BIN)/python native/fuzz/run.py $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS) $(FORMAT)
 
 lint: ## ruff, the formatter's opinion, shell syntax
 	$(SETUP) dev

@@ -181,7 +181,7 @@ step_spark() {
 # --- The native loops -----------------------------------------------------------------------------------------
 
 native_sources() {
-    find native -name target -prune -o -type f ! -name Cargo.lock ! -name '*.pyc' -print0 | sort -z
+    find native '(' -name target -o -name fuzz ')' -prune -o -type f ! -name Cargo.lock ! -name '*.pyc' -print0 | sort -z
 }
 
 build_native() {

@@ -16,6 +16,7 @@ const NO_REQUEST: usize = 2;
 const MALFORMED: usize = 3;
 
 /// What one log counted: see `Columns` of flex_logs_ingest/reference.py.
+#[derive(Debug, PartialEq)]
 pub struct Columns {
     pub sites: Vec<String>,
     pub day: Vec<i64>,

@@ -1,0 +1,51 @@
+//! The layout under test, from a text of one fact a line: a word, then values in hexadecimal.
+//!
+//!     kind fields
+//!     start 22
+//!     op time 20 q
+
+use std::sync::OnceLock;
+
+use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
+
+/// A new one for each scan: the columns of a W3C log change while it is read.
+pub fn wanted() -> Layout {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    parsed(TEXT.get_or_init(|| {
+        let path = std::env::var("FLEX_LAYOUT").expect("FLEX_LAYOUT names a layout, see run.py");
+        std::fs::read_to_string(path).expect("the layout can be read")
+    }))
+}
+
+fn parsed(text: &str) -> Layout {
+    let (mut kind, mut start, mut stops, mut url_site, mut sized) = ("", Vec::new(), Vec::new(), false, true);
+    let (mut ops, mut keys) = (Vec::new(), Spelled::new());
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["kind", name] => kind = name,
+            ["start", value] => start = unhex(value),
+            ["stops", value] => stops = unhex(value),
+            ["url_site"] => url_site = true,
+            ["unsized"] => sized = false,
+            ["op", field, literal, quoted] => {
+                ops.push(Op { slot: slot(field), literal: unhex(literal), quoted: *quoted == "quoted" });
+            }
+            ["key", field, spellings @ ..] => {
+                keys.push((slot(field).expect("a field"), spellings.iter().map(|text| unhex(text)).collect()));
+            }
+            _ => panic!("no layout says {line}"),
+        }
+    }
+    let kind = match kind {
+        "json" => Kind::json(keys),
+        "w3c" => Kind::w3c(&start, keys),
+        _ => Kind::fields(start, ops),
+    };
+    Layout::new(kind, url_site, stops, sized)
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.trim_start_matches('=').as_bytes();
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
