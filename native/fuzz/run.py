@@ -16,13 +16,16 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 
 from flex import engine
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.layout import Layout
-from flex_logs_ingest.reference import ReferenceScan
+from flex_logs_ingest.records import RecordScan
+from flex_logs_ingest.reference import Loop, ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,12 +57,21 @@ def prepare(name: str) -> None:
     for part in ("corpus", "seeds", "found"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     (folder / "layout").write_text(described(layout))
-    sample = (ROOT / f"tests/data/logs/{name}.log").read_bytes()
+    sample = lines_of(layout, (ROOT / f"tests/data/logs/{name}.log").read_bytes())
     for number, seed in enumerate([sample, *sample.splitlines(keepends=True)]):
         (folder / "seeds" / str(number)).write_bytes(b"\x07\x7f" + seed)
     keys = [key for _, keys in layout.keys for key in keys]
     words = {*WORDS, *(op.literal for op in layout.ops), *keys, *(b'"%s":' % key for key in keys)}
     (folder / "words").write_text("".join(f'"{_spelled(word)}"\n' for word in sorted(words)))
+
+
+def lines_of(layout: Layout, log: bytes) -> bytes:
+    """What the scan is fed: records are written as lines first."""
+    if layout.kind != "records":
+        return log
+    lines: list[bytes] = []
+    RecordScan(cast("Loop", SimpleNamespace(feed=lines.append))).feed(log)
+    return b"".join(lines)
 
 
 def _spelled(word: bytes) -> str:
