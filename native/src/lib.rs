@@ -1,9 +1,10 @@
 //! The hot loops of FLEX. Each has a reference in Python that defines what it computes; this is the same, faster.
 //!
-//! Nothing here reads, writes or decides; whatever the input, nothing here panics.
+//! Nothing here decides, and only the merge reads and writes files; whatever the input, nothing here panics.
 
 mod improve;
 mod lru;
+mod merge;
 mod scan;
 
 use pyo3::prelude::*;
@@ -14,6 +15,8 @@ mod flex_native {
     use super::improve::improve;
     #[pymodule_export]
     use super::lru::lru;
+    #[pymodule_export]
+    use super::merge::merge;
     #[pymodule_export]
     use super::scan::Scan;
 

@@ -1,6 +1,6 @@
 //! The hot loops of FLEX that need no Python. Each has a reference in Python that defines what it computes.
 //!
-//! In go bytes and plain values, out come plain values: flex-native hands them to Python, and whoever wants to measure
+//! In go bytes and plain values, out come plain values; only the merge goes from file to file. flex-native hands them to Python, and whoever wants to measure
 //! or to fuzz a loop calls it directly. Whatever the input, nothing here panics.
 
 mod columns;
@@ -8,6 +8,10 @@ pub mod cut;
 pub mod line;
 pub mod malformed;
 mod members;
+pub mod merge;
+mod pages;
+pub mod run;
 pub mod scan;
 pub mod sites;
 mod strangers;
+mod table;
