@@ -1,7 +1,8 @@
 """What a site asks of a node: from file counts to access rate and working set.
 
 In go FILES and HOURS of one period, out come PROFILES, and SPREADS for the sites that may need more than one node.
-Nothing is known here about nodes, and nothing is decided.
+Both come in pieces where they are larger than memory; how they are cut makes no difference. Nothing is known here about
+nodes, and nothing is decided.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from flex.tables import PROFILES, SPREADS
+from flex.tables import FILES, HOURS, PROFILES, SPREADS
 
 
 def profiles(files: pd.DataFrame, hours: pd.DataFrame) -> pd.DataFrame:
@@ -19,27 +20,31 @@ def profiles(files: pd.DataFrame, hours: pd.DataFrame) -> pd.DataFrame:
 
     A target of unknown size (0: never sent whole) adds nothing to the working set.
     """
-    by_site = files.assign(one_timer=files["requests"] == 1).groupby("site")
-    answers = hours.groupby("site")
-    columns = {
-        "access_bytes": answers["bytes"].sum(),
-        "working_set": by_site["size"].sum(),
-        "requests": answers["requests"].sum(),
-        "targets": by_site.size(),
-        "one_timers": by_site["one_timer"].sum(),
-        "busy_hour_bytes": answers["bytes"].max(),
-    }
-    sites = pd.Index(sorted({*files["site"], *hours["site"]}), name="site", dtype="str")
-    # Holes are filled column by column: a column that ever had one would count in floats, which end at 2**53.
-    filled = {name: column.reindex(sites, fill_value=0) for name, column in columns.items()}
-    return PROFILES.make(pd.DataFrame(filled).reset_index())
+    return _joined(_needs(files), _answers(hours))
+
+
+def profiles_of(files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The same of tables in pieces, in which no target and no hour of a site is twice. Of FILES no column but site,
+    requests and size is looked at.
+    """
+    needs = pd.concat([_needs(FILES.empty()), *map(_needs, files)]).groupby(level="site").sum()
+    answers = pd.concat([_answers(HOURS.empty()), *map(_answers, hours)]).groupby(level="site")
+    together = {"access_bytes": "sum", "requests": "sum", "busy_hour_bytes": "max"}
+    return _joined(needs, answers.agg(together))
 
 
 def spreads(files: pd.DataFrame, sites: Iterable[str], most: int) -> pd.DataFrame:
     """SPREADS of these sites on 2 to `most` nodes, as far as they have targets."""
-    chosen = files[files["site"].isin(sorted(sites))]
-    names, site = np.unique(chosen["site"].to_numpy(dtype=object), return_inverse=True)
-    size, requests = chosen["size"].to_numpy(), chosen["requests"].to_numpy(dtype=np.float64)
+    return spreads_of([files], sites, most)
+
+
+def spreads_of(files: Iterable[pd.DataFrame], sites: Iterable[str], most: int) -> pd.DataFrame:
+    """The same of a table in pieces, of which site, requests and size are looked at."""
+    wanted = sorted(sites)
+    found = [_by_requests(piece[piece["site"].isin(wanted)]) for piece in (FILES.empty(), *files)]
+    alike = pd.concat(found).groupby(level=["site", "requests"]).sum().reset_index()
+    names, site = np.unique(alike["site"].to_numpy(dtype=object), return_inverse=True)
+    size, requests = alike["size"].to_numpy(), alike["requests"].to_numpy(dtype=np.float64)
     whole = np.zeros(len(names), dtype=np.int64)
     np.add.at(whole, site, size)
     tables = [SPREADS.empty()]
@@ -49,3 +54,38 @@ def spreads(files: pd.DataFrame, sites: Iterable[str], most: int) -> pd.DataFram
         spared = np.bincount(site, size * (1 - 1 / k) ** requests, minlength=len(names))
         tables.append(pd.DataFrame({"site": names, "replicas": k, "working_set": whole - spared.astype(np.int64)}))
     return SPREADS.make(pd.concat(tables, ignore_index=True).astype(dict(SPREADS.columns)))
+
+
+def _needs(files: pd.DataFrame) -> pd.DataFrame:
+    """By site: what it has to keep in memory."""
+    by_site = files.assign(one_timer=files["requests"] == 1).groupby("site")
+    columns = {
+        "working_set": by_site["size"].sum(),
+        "targets": by_site.size(),
+        "one_timers": by_site["one_timer"].sum(),
+    }
+    return pd.DataFrame(columns).astype("int64")
+
+
+def _answers(hours: pd.DataFrame) -> pd.DataFrame:
+    """By site: what it sent."""
+    by_site = hours.groupby("site")
+    columns = {
+        "access_bytes": by_site["bytes"].sum(),
+        "requests": by_site["requests"].sum(),
+        "busy_hour_bytes": by_site["bytes"].max(),
+    }
+    return pd.DataFrame(columns).astype("int64")
+
+
+def _joined(needs: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+    sites = pd.Index(sorted({*needs.index, *answers.index}), name="site", dtype="str")
+    # Holes are filled column by column: a column that ever had one would count in floats, which end at 2**53.
+    columns = [*needs.items(), *answers.items()]
+    filled = {name: column.reindex(sites, fill_value=0) for name, column in columns}
+    return PROFILES.make(pd.DataFrame(filled).reset_index())
+
+
+def _by_requests(files: pd.DataFrame) -> pd.DataFrame:
+    """Sizes by site and number of requests: targets that are asked for equally often fare alike."""
+    return files.groupby(["site", "requests"])[["size"]].sum()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.profile import profiles, spreads
+from flex.profile import profiles, profiles_of, spreads, spreads_of
 from flex.tables import FILES, HOURS
 
 SITES = st.sampled_from(["a.example", "b.example", "c.example"])
@@ -122,3 +124,22 @@ def test_the_working_set_shrinks_with_more_nodes_but_never_below_its_share(of_fi
         sizes = [whole, *rows["working_set"].tolist()]
         assert sizes == sorted(sizes, reverse=True)
         assert all(k * size >= whole for k, size in enumerate(sizes, start=1))
+
+
+CUTS = st.lists(st.integers(0, 25), max_size=4)
+
+
+def cut(table: pd.DataFrame, at: list[int]) -> list[pd.DataFrame]:
+    ends = [0, *sorted(at), len(table)]
+    return [table[begin:end].reset_index(drop=True) for begin, end in pairwise(ends)]
+
+
+@settings(max_examples=40)
+@given(FILE_TABLES, HOUR_TABLES, CUTS, CUTS)
+def test_tables_in_pieces_say_the_same_however_they_are_cut(
+    of_files: pd.DataFrame, of_hours: pd.DataFrame, cut_files: list[int], cut_hours: list[int]
+) -> None:
+    files, hours = cut(of_files, cut_files), cut(of_hours, cut_hours)
+    pd.testing.assert_frame_equal(profiles_of(files, hours), profiles(of_files, of_hours))
+    some = {"a.example", "c.example"}
+    pd.testing.assert_frame_equal(spreads_of(files, some, 5), spreads(of_files, some, 5))

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import pandas as pd
@@ -23,6 +24,7 @@ from flex_api import applying, hosted, words
 from flex_api.leases import beat, lease
 from flex_api.wiring import World, sources
 from flex_logs_ingest import merge, read
+from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import FileReport
 
 # Of fewer lines, those that one scanner left are a large share.
@@ -30,6 +32,9 @@ ENOUGH_LINES = 100
 
 # Working sets on k replicas are kept for sites that ask for more than this share of a node.
 LARGE = 0.3
+
+# What profiles need of the file table.
+SIZES = ("site", "requests", "size")
 
 T = TypeVar("T")
 
@@ -131,9 +136,9 @@ def learn(world: World) -> Period:
     _refuse_old_logs(world, period)
     _refuse_damaged_logs(world, period)
     directory = settings.ingest.directory
-    files = merge.files_of(world.store, directory, period)
-    hours = merge.hours_of(world.store, directory, period)
-    if not len(hours):
+    files = file_table(world.store, directory, period, partial(world.progress, "counts", f"counts of {period}"))
+    every = profile.profiles_of(files.pieces(SIZES), merge.hours_by_day(world.store, directory, period))
+    if not len(every):
         raise NoData(
             f"profiles of {period}",
             "no line of that period was read",
@@ -141,11 +146,11 @@ def learn(world: World) -> Period:
             advice="see that the logs arrive and that the clock is right; `flex ingest` shows every file",
         )
     listed = settings.ingest.sites_file and hosted.listed(settings.ingest.sites_file)
-    profiles, strangers = hosted.only(profile.profiles(files, hours), listed or None)
+    profiles, strangers = hosted.only(every, listed or None)
     if strangers:
         world.say(f"{words.count(strangers, 'name')} in the logs are no sites of ours and were left out.")
     large = _large_sites(world, profiles)
-    spreads = profile.spreads(files, large, most=max(len(world.nodes), 2))
+    spreads = profile.spreads_of(files.pieces(SIZES, large), large, most=max(len(world.nodes), 2))
     world.store.put_profiles(period, profiles, spreads)
     return period
 

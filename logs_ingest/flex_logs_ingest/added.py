@@ -1,7 +1,7 @@
 """The merge of sorted runs, written plainly: what the native loop has to say too.
 
 In go runs as `Run.given` has them and a path, out comes a Parquet file of FILES there, the same rows whichever engine
-made it. Of each run a few thousand rows are in memory. Nothing is made safe here against a kill: that is for the caller.
+made it. Of each run a few thousand rows are in memory. Nothing is made safe here against a kill.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 
 # Path, row groups, the one day wanted or None, whether only sizes are.
 Given = tuple[str, Sequence[int], int | None, bool]
-Texts = pa.ChunkedArray | pa.Scalar
 
 KEYS = ["site", "target"]
 COUNTS = ["requests", "bytes", "size", "last"]
@@ -164,7 +163,7 @@ def _up_to(rows: pa.Table, bound: tuple[str, str]) -> int:
     return len(rows) - int(pc.sum(greater).as_py())
 
 
-def _less(keys: Sequence[Texts], others: Sequence[Texts]) -> pa.ChunkedArray:
+def _less(keys: Sequence[pa.ChunkedArray | pa.Scalar], others: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     """Row for row."""
     (site, target), (other_site, other_target) = keys, others
     return pc.or_(pc.less(site, other_site), pc.and_(pc.equal(site, other_site), pc.less(target, other_target)))

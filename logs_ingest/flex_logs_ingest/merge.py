@@ -1,4 +1,4 @@
-"""What all readings together counted in a period: file table, hours, sample, and how complete they are.
+"""What all readings together counted in a period besides its file table: hours, sample, how complete they are.
 
 In go the store's Segments, the directory of their counts and a Period, out come tables in canonical order. A line
 belongs to the day of its timestamp, whenever it was read. The result depends on the lines alone, not on how they were
@@ -22,11 +22,9 @@ from flex.ports import Segments
 from flex.replay import Ints, Sample
 from flex.tables import FILES, HOURS, Schema
 from flex_logs_ingest import partials
+from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import LAST_DAY, SAMPLES, added_lines
 from flex_logs_ingest.sources import Source
-
-# How many days before a period are asked for the size of what the period saw only as 304 or in parts.
-SIZES_FROM = 30
 
 # Partial tables are added up when this many rows wait, or as many as there are already.
 _WAITING = 4_000_000
@@ -34,21 +32,21 @@ _WAITING = 4_000_000
 # A target's level is how many zero bits a hash of 32 begins with; none has the last of these.
 _LEVELS = 34
 
-_FILES = {"requests": "sum", "bytes": "sum", "size": "max", "last": "max"}
 _HOURS = {"requests": "sum", "bytes": "sum"}
-
-
-def files_of(segments: Segments, directory: Path, period: Period) -> pd.DataFrame:
-    """FILES: what was accessed in the period. A size that the period never showed is the one known before."""
-    return _files(segments, directory, period, None)
 
 
 def hours_of(segments: Segments, directory: Path, period: Period) -> pd.DataFrame:
     """HOURS of the period: all answers, errors too."""
-    days = (period.first_day, period.last_day)
-    found = segments.segments(*days)
-    merged = _added(["site", "hour"], _HOURS, (partials.hours(directory, s.id, *days) for s in found))
-    return _frame(merged, HOURS)
+    days = hours_by_day(segments, directory, period)
+    return HOURS.make(pd.concat([HOURS.empty(), *days], ignore_index=True))
+
+
+def hours_by_day(segments: Segments, directory: Path, period: Period) -> Iterator[pd.DataFrame]:
+    """HOURS of each day of the period, one day in memory at a time."""
+    for day in range(period.first_day, period.last_day + 1):
+        found = segments.segments(day, day)
+        merged = _added(["site", "hour"], _HOURS, (partials.hours(directory, s.id, day, day) for s in found))
+        yield _frame(merged, HOURS)
 
 
 def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -> Sample:
@@ -60,7 +58,7 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     level = _common_level(found, directory, period, limit)
     read = [_accesses(segment, directory, period, level) for segment in found]
     names = pd.concat([_NO_NAMES, *(accesses.names for accesses in read)], ignore_index=True)
-    targets = _sized(_files(segments, directory, period, names.drop_duplicates()))
+    targets = _sized(file_table(segments, directory, period).rows_of(names))
     time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
     target = _numbers(names, targets)[_in_all_names(read)]
     order = np.argsort(time, kind="stable")
@@ -106,23 +104,6 @@ def _coverage(source: Source, known: Sequence[Segment], period: Period) -> Cover
     )
 
 
-def _files(segments: Segments, directory: Path, period: Period, only: pd.DataFrame | None) -> pd.DataFrame:
-    """The file table, or its rows of these sites and targets."""
-    columns = ["site", "target", *_FILES]
-    days = (period.first_day, period.last_day)
-    merged = _added(["site", "target"], _FILES, _tables(segments, directory, days, columns, only))
-    return _with_known_sizes(_frame(merged, FILES), segments, directory, period)
-
-
-def _tables(
-    segments: Segments, directory: Path, days: tuple[int, int], columns: Sequence[str], only: pd.DataFrame | None
-) -> Iterator[pa.Table]:
-    wanted = None if only is None else partials.wide(pa.Table.from_pandas(only, preserve_index=False))
-    for segment in segments.segments(*days):
-        table = partials.files(directory, segment.id, *days, columns)
-        yield table if wanted is None else table.join(wanted, ["site", "target"], join_type="left semi")
-
-
 def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:
     """All tables as one, with one row a key. None when there are none."""
     total: pa.Table | None = None
@@ -151,20 +132,6 @@ def _sums(keys: list[str], sums: Mapping[str, str], tables: Sequence[pa.Table]) 
 
 def _frame(table: pa.Table | None, schema: Schema) -> pd.DataFrame:
     return schema.empty() if table is None else schema.make(table.to_pandas())
-
-
-def _with_known_sizes(files: pd.DataFrame, segments: Segments, directory: Path, period: Period) -> pd.DataFrame:
-    """Targets that had no full answer in the period take the size they had in the days before it."""
-    unknown = files.loc[files["size"] == 0, ["site", "target"]]
-    days = (max(period.first_day - SIZES_FROM, 0), period.first_day - 1)
-    if not len(unknown):
-        return files
-    earlier = _tables(segments, directory, days, ["site", "target", "size"], unknown)
-    known = _added(["site", "target"], {"size": "max"}, earlier)
-    if known is None:
-        return files
-    before = files[["site", "target"]].merge(known.to_pandas().astype(dict(_NO_NAMES.dtypes)), how="left")["size"]
-    return FILES.check(files.assign(size=files["size"].where(files["size"] > 0, before.fillna(0).astype("int64"))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,11 +25,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flex.errors import Busy, NoData, NotWritten
+from flex.errors import Busy, NotWritten
+from flex_logs_ingest.runs import Run, damage
 from flex_logs_ingest.scan import Counts
 
 _LEVEL = b"flex.level"
-_OURS = re.compile(r"(?P<id>[0-9a-f]{40})\.(files|hours|sample)\.parquet(?P<unfinished>\.part)?")
+_NO_NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())]).empty_table()
+_OURS = re.compile(
+    r"(?P<id>[0-9a-f]{40})\.(files|hours|sample)\.parquet(?P<unfinished>\.part)?"
+    r"|[0-9a-f]{40}\.(files|merged)\.parquet(\.\d+)?(?P<unmerged>\.part)"
+)
+
+
+_UNREAD = "the log being read counts as unread; what was counted before it stands"
 
 
 @contextmanager
@@ -39,7 +47,7 @@ def held(directory: Path) -> Iterator[None]:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / "lock").open("ab")
     except OSError as error:
-        raise _not_written(directory, error) from error
+        raise not_written(directory, error) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,9 +68,9 @@ def write(directory: Path, segment: str, counts: Counts) -> None:
         _write(directory / f"{segment}.files.parquet", _table(counts.partial))
         _write(directory / f"{segment}.hours.parquet", _table(counts.hours))
         _write(directory / f"{segment}.sample.parquet", sample)
-        _sync(directory)
+        sync(directory)
     except OSError as error:
-        raise _not_written(directory, error) from error
+        raise not_written(directory, error) from error
 
 
 def clear(directory: Path, known: Collection[str]) -> None:
@@ -71,22 +79,42 @@ def clear(directory: Path, known: Collection[str]) -> None:
     # that was killed; what the latter left goes with a later run.
     for path in sorted(directory.iterdir()):
         ours = _OURS.fullmatch(path.name)
-        if ours and (ours["unfinished"] or (known and ours["id"] not in known)):
+        if ours and (ours["unfinished"] or ours["unmerged"] or (known and ours["id"] not in known)):
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
-                raise _not_written(directory, error) from error
+                raise not_written(directory, error) from error
 
 
-def files(directory: Path, segment: str, first_day: int, last_day: int, columns: Sequence[str]) -> pa.Table:
-    """Those columns of the PARTIAL rows of these days. Raises NoData when the file is gone or damaged."""
-    days = (pc.field("day") >= first_day) & (pc.field("day") <= last_day)
-    return wide(_read(directory / f"{segment}.files.parquet", columns, days))
+def runs(directory: Path, segment: str, first_day: int, last_day: int, *, before: bool) -> list[Run]:
+    """The PARTIAL rows of these days, a run for each of them. Raises NoData when the file is gone or damaged."""
+    path = directory / f"{segment}.files.parquet"
+    groups: dict[int, list[int]] = {}
+    with damage(path):
+        footer = pq.read_metadata(path)
+        for group in filter(lambda group: footer.row_group(group).num_rows, range(footer.num_row_groups)):
+            days = footer.row_group(group).column(0).statistics
+            if days is None or not days.has_min_max:
+                raise ValueError("it does not say which days it is of")
+            for day in range(max(days.min, first_day), min(days.max, last_day) + 1):
+                groups.setdefault(day, []).append(group)
+        rows = {day: sum(footer.row_group(group).num_rows for group in found) for day, found in groups.items()}
+    return [Run(path, tuple(found), rows[day], day, before) for day, found in sorted(groups.items())]
 
 
 def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
-    """Site and target of the PARTIAL rows of these numbers."""
-    return wide(_read(directory / f"{segment}.files.parquet", ["site", "target"])).take(numbers)
+    """Site and target of the PARTIAL rows of these numbers, which are in order."""
+    path = directory / f"{segment}.files.parquet"
+    found, begin = [_NO_NAMES], 0
+    with damage(path), pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            end = begin + file.metadata.row_group(group).num_rows
+            here = numbers.filter(pc.and_(pc.greater_equal(numbers, begin), pc.less(numbers, end)))
+            if len(here):
+                names = file.read_row_group(group, ["site", "target"])
+                found.append(names.cast(_NO_NAMES.schema).take(pc.subtract(here, begin)))
+            begin = end
+    return pa.concat_tables(found)
 
 
 def hours(directory: Path, segment: str, first_day: int, last_day: int) -> pa.Table:
@@ -102,10 +130,8 @@ def sample(directory: Path, segment: str, first_day: int, last_day: int, columns
 
 def sample_level(directory: Path, segment: str) -> int:
     path = directory / f"{segment}.sample.parquet"
-    try:
-        return int(pq.read_schema(path).metadata[_LEVEL])
-    except (OSError, pa.ArrowInvalid, KeyError, TypeError) as error:
-        raise _gone(path, error) from error
+    with damage(path):
+        return int((pq.read_schema(path).metadata or {})[_LEVEL])
 
 
 def _table(frame: pd.DataFrame) -> pa.Table:
@@ -129,7 +155,7 @@ def _write(path: Path, table: pa.Table) -> None:
     unfinished.replace(path)
 
 
-def _sync(directory: Path) -> None:
+def sync(directory: Path) -> None:
     """A rename is on disk only when the directory is."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
@@ -139,25 +165,14 @@ def _sync(directory: Path) -> None:
 
 
 def _read(path: Path, columns: Sequence[str] | None, where: pc.Expression | None = None) -> pa.Table:
-    try:
+    with damage(path):
         return pq.read_table(path, columns=columns and list(columns), filters=where, partitioning=None)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise _gone(path, error) from error
 
 
-def _not_written(directory: Path, error: OSError) -> NotWritten:
+def not_written(directory: Path, error: OSError, kept: str = _UNREAD) -> NotWritten:
     return NotWritten(
         f"writing counts to {directory}",
         error.strerror or str(error),
-        kept="the log being read counts as unread; what was counted before it stands",
+        kept=kept,
         advice="make room or rights there, then run again: nothing is lost and nothing is counted twice",
-    )
-
-
-def _gone(path: Path, error: Exception) -> NoData:
-    return NoData(
-        f"the counts in {path}",
-        f"they are gone or damaged: {error}",
-        kept="nothing was changed",
-        advice="restore the file from a backup, or set ingest.directory to where the counts are",
     )

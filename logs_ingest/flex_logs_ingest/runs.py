@@ -1,8 +1,8 @@
 """Sorted runs of counts, added up into one file with only some of the rows of each in memory.
 
-In go any number of runs, out comes a Parquet file with the rows of all, one for each site and target, in that order: the
-columns of FILES, in row groups of at most 65,536 rows. It makes no difference to the rows how they were spread over the
-runs. More runs than may be open at once are added up in several passes. What the counts are of is not known here.
+In go any number of runs, out comes a Parquet file with the rows of all, one for each site and target, in that order:
+the columns of FILES, in row groups of at most 65,536 rows. It makes no difference to the rows how they were spread over
+the runs. More runs than may be open at once are added up in several passes. What the counts are of is not known here.
 """
 
 from __future__ import annotations

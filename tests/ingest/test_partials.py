@@ -21,6 +21,7 @@ from flex.domain import Period
 from flex.errors import Busy, NoData, NotWritten
 from flex.store import MemoryStore
 from flex_logs_ingest import merge, partials
+from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import FileReport, ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
@@ -117,7 +118,7 @@ def within(accesses: Sequence[Sequence[Access]], when: Period) -> list[Access]:
 def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> None:
     accesses = within(logs, period())
     with counted(logs) as (store, directory):
-        files = merge.files_of(store, directory, period())
+        files = file_table(store, directory, period()).whole()
         hours = merge.hours_of(store, directory, period())
     assert rows(hours) == hours_by_hand(accesses)
     by_hand = files_by_hand(accesses)
@@ -132,7 +133,7 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
 def test_the_sample_has_every_access_to_the_targets_it_has(logs: list[list[Access]], kept: int, limit: int) -> None:
     with counted(logs, sample_limit=kept) as (store, directory):
         sample = merge.sample_of(store, directory, period(), limit)
-        files = merge.files_of(store, directory, period())
+        files = file_table(store, directory, period()).whole()
     assert len(sample.time) <= limit
     assert (np.diff(sample.time) >= 0).all()
     # Seconds are distinct, so an access is known by its time.
@@ -179,7 +180,7 @@ def test_late_lines_go_to_the_day_they_belong_to(
     (logs / "late.log").write_bytes(line("/a", NOON + 1) + line("/a", NOON + DAY))
     read()
     for first, requests in ((-1, []), (0, [2]), (1, [1]), (2, [])):
-        assert merge.files_of(store, counts, period(1, first))["requests"].tolist() == requests
+        assert file_table(store, counts, period(1, first)).whole()["requests"].tolist() == requests
 
 
 def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
@@ -189,14 +190,14 @@ def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
     during = line("/kept", NOON, 0, 304) + line("/corrected", NOON, 300) + line("/never", NOON, 50, 206)
     (logs / "access.log").write_bytes(before + during)
     read()
-    files = merge.files_of(store, counts, period(1))
+    files = file_table(store, counts, period(1)).whole()
     assert dict(zip(files["target"], files["size"], strict=True)) == {"/kept": 700, "/corrected": 300, "/never": 0}
     sample = merge.sample_of(store, counts, period(1), 100)
     assert sample.size.tolist() == [300, 700, 50]
 
 
 def test_nothing_counted_merges_to_empty_tables(store: MemoryStore, counts: Path) -> None:
-    assert merge.files_of(store, counts, period()).empty
+    assert file_table(store, counts, period()).whole().empty
     assert merge.hours_of(store, counts, period()).empty
     sample = merge.sample_of(store, counts, period(), 100)
     assert (sample.sites, len(sample.time), sample.rate) == ((), 0, 1.0)
@@ -298,7 +299,7 @@ def test_a_full_disk_counts_nothing_and_loses_nothing(
     assert "unread" in caught.value.kept
     assert store.segments(0, 10**6) == ()
     read()
-    assert merge.files_of(store, counts, period())["requests"].sum() == 2_000
+    assert file_table(store, counts, period()).whole()["requests"].sum() == 2_000
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"damaged")])
@@ -309,7 +310,7 @@ def test_counts_that_are_gone_or_damaged_are_never_taken_for_none(
     read()
     for path in counts.glob("*.parquet"):
         damage(path)
-    for merged in (merge.files_of, merge.hours_of):
+    for merged in (file_table, merge.hours_of):
         with pytest.raises(NoData, match="gone or damaged"):
             merged(store, counts, period())
     with pytest.raises(NoData, match="gone or damaged"):

@@ -9,6 +9,7 @@ pub mod line;
 pub mod malformed;
 mod members;
 pub mod merge;
+mod packed;
 mod pages;
 pub mod run;
 pub mod scan;

@@ -8,7 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use parquet::basic::Type;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use crate::pages::{Column, Ints, Read, Texts, Values, in_words};
+use crate::packed::{Read, in_words};
+use crate::pages::{Column, Ints, Texts, Values};
 
 /// How many rows of a run are decoded at once.
 const BATCH: usize = 2048;
