@@ -16,6 +16,7 @@ from flex.errors import BadInput, NoData, NotWritten
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
 from flex_logs_ingest import cluster, expressions, merge, remote
+from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import FileReport, ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source, Unusable
@@ -69,7 +70,7 @@ def test_counts_made_there_are_those_made_here(
         name: (r.outcome, r.lines) for name, r in here.items()
     }
     files, hours = tables(to)
-    pd.testing.assert_frame_equal(files, merge.files_of(store, counts, PERIOD))
+    pd.testing.assert_frame_equal(files, file_table(store, counts, PERIOD).whole())
     pd.testing.assert_frame_equal(hours, merge.hours_of(store, counts, PERIOD))
     assert {entry.segment.id for entry in cluster.entries(str(to))} == {s.id for s in store.segments(0, 10**6)}
 

@@ -19,7 +19,8 @@ from bench.ingest import synthetic
 from flex.domain import Period
 from flex.store import MemoryStore
 from flex.tables import FILES
-from flex_logs_ingest import cluster, expressions, merge
+from flex_logs_ingest import cluster, expressions
+from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
@@ -69,7 +70,7 @@ def test_spark_counts_and_merges_as_this_machine_does(
     job("merge", "--first", "2026-11-20", "--days", "1", "--of", there, "--to", tables)
     ingest([source], store, counts)
     local = expressions.files(expressions.on_duckdb(cluster.counts(str(there), "files")), PERIOD)
-    files = merge.files_of(store, counts, PERIOD)
+    files = file_table(store, counts, PERIOD).whole()
     assert len(files) > 5_000
     pd.testing.assert_frame_equal(expressions.table(local, FILES), files)
     pd.testing.assert_frame_equal(FILES.make(pq.read_table(tables / "files").to_pandas()), files)
