@@ -42,6 +42,7 @@ from flex.errors import FlexError, NoData
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
 from flex_logs_ingest import cluster, expressions, merge
+from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.read import LAST_DAY, ingest
 from flex_logs_ingest.sites import SiteRule
@@ -160,7 +161,7 @@ def _here(sources: Sequence[Source], counts: Path) -> tuple[int, Totals]:
         with suppress(NoData):
             ingest([source], store, counts)
     lines = sum(number for segment in store.segments(0, LAST_DAY) for _, number in segment.lines)
-    return lines, _totals(merge.files_of(store, counts, ALWAYS), merge.hours_of(store, counts, ALWAYS))
+    return lines, _totals(file_table(store, counts, ALWAYS).whole(), merge.hours_of(store, counts, ALWAYS))
 
 
 def _by_reference(folder: Path) -> Totals:

@@ -37,16 +37,19 @@ _HOURS = {"requests": "sum", "bytes": "sum"}
 
 def hours_of(segments: Segments, directory: Path, period: Period) -> pd.DataFrame:
     """HOURS of the period: all answers, errors too."""
-    days = hours_by_day(segments, directory, period)
-    return HOURS.make(pd.concat([HOURS.empty(), *days], ignore_index=True))
+    return _hours(segments, directory, (period.first_day, period.last_day))
 
 
 def hours_by_day(segments: Segments, directory: Path, period: Period) -> Iterator[pd.DataFrame]:
     """HOURS of each day of the period, one day in memory at a time."""
     for day in range(period.first_day, period.last_day + 1):
-        found = segments.segments(day, day)
-        merged = _added(["site", "hour"], _HOURS, (partials.hours(directory, s.id, day, day) for s in found))
-        yield _frame(merged, HOURS)
+        yield _hours(segments, directory, (day, day))
+
+
+def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.DataFrame:
+    found = segments.segments(*days)
+    merged = _added(["site", "hour"], _HOURS, (partials.hours(directory, s.id, *days) for s in found))
+    return _frame(merged, HOURS)
 
 
 def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -> Sample:

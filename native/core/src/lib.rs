@@ -1,7 +1,7 @@
 //! The hot loops of FLEX that need no Python. Each has a reference in Python that defines what it computes.
 //!
-//! In go bytes and plain values, out come plain values; only the merge goes from file to file. flex-native hands them to Python, and whoever wants to measure
-//! or to fuzz a loop calls it directly. Whatever the input, nothing here panics.
+//! In go bytes and plain values, out come plain values; only the merge goes from file to file. flex-native hands them to
+//! Python, and whoever wants to measure or to fuzz a loop calls it directly. Whatever the input, nothing here panics.
 
 mod columns;
 pub mod cut;
