@@ -6,25 +6,29 @@ carry_out() does exactly what a proposal says, or refuses; never something like 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pandas as pd
 
-from flex import explain, plan, predict, problem, records, score
+from flex import explain, plan, predict, problem, reach, records, remarks, score, wishes
 from flex.decide import decide
 from flex.domain import Cycle, Forecast, Limits, Move, Node, Period, Pin, Plan, Proven, Verdict
-from flex.errors import DnsError, Held, Infeasible, PartlyApplied, StoreError, Unverified
+from flex.errors import BadInput, DnsError, Held, Infeasible, PartlyApplied, StoreError, Unverified
 from flex.ports import Cycles, DnsTarget, Solver
 from flex.problem import Budget, Ints, Problem
+from flex.reach import Reach
 from flex.replay import Sample
 from flex.tables import PLACEMENT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
-    """What a proposal is made from. `base` is the cycle in force and `placement` where it put every site."""
+    """What a proposal is made from. `base` is the cycle in force and `placement` where it put every site.
+
+    `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was left out, and why.
+    """
 
     period: Period
     profiles: pd.DataFrame
@@ -34,6 +38,17 @@ class Facts:
     pins: tuple[Pin, ...]
     base: str
     placement: pd.DataFrame
+    fixed: frozenset[str] = frozenset()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def sites(self) -> list[str]:
+        return sorted(set(self.profiles["site"]) | set(self.placement["site"]))
+
+    @property
+    def placed(self) -> frozenset[str]:
+        """The sites that have a node and may be given another: none before the first partition."""
+        return frozenset(self.placement["site"]) - self.fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +85,12 @@ def propose(
 
     Raises Infeasible, naming them, when wishes cannot all be met.
     """
-    states = _read(facts, rules, target)
-    facts = replace(facts, placement=_adopted(facts, rules, states))
+    found = _seen(facts, rules, target)
+    facts = _within(found, _started(found, facts, rules))
     asked = build(facts, rules)
     rows, quality = decide(asked, solver, rules.budget, trigger=rules.trigger, margin=rules.margin)
     fresh = scratch(asked, rules.budget).rows
-    return draft(asked, rows, quality, fresh, facts, rules, states, now)
+    return draft(asked, rows, quality, fresh, facts, rules, found, now)
 
 
 def build(facts: Facts, rules: Rules) -> Problem:
@@ -87,33 +102,28 @@ def build(facts: Facts, rules: Rules) -> Problem:
         facts.placement,
         tolerance=rules.tolerance,
         replicate_above=rules.replicate_above,
+        fixed=facts.fixed,
     )
 
 
-def with_pins(facts: Facts, pins: tuple[Pin, ...]) -> Facts:
-    """The same facts with other pins: to see what a wish would do before it is made."""
-    return replace(facts, pins=pins)
+def refuse_impossible(facts: Facts, rules: Rules, pin: Pin) -> None:
+    """Raises Unknown or Infeasible where a wish cannot be kept from the start; what others wished is no obstacle."""
+    others = [other for other in facts.pins if other.site != pin.site]
+    build(replace(facts, pins=(*wishes.possible(others, set(facts.sites), facts.nodes).pins, pin)), rules)
 
 
 def go_back(
     facts: Facts, rules: Rules, earlier: pd.DataFrame, *, scratch: Solver, target: DnsTarget, now: datetime
 ) -> Proposal:
     """An ordinary proposal whose placement is an earlier one. Sites that are newer than it stay where they are."""
+    found = _seen(facts, rules, target)
+    facts = _within(found, facts)
     asked = build(facts, rules)
-    newer = facts.placement[~facts.placement["site"].isin(list(earlier["site"]))]
-    rows = problem.rows_of(asked, PLACEMENT.make(pd.concat([earlier, newer], ignore_index=True)))
-    closed = sorted({asked.nodes[n] for n in rows[:, 1] if not asked.open[n]})
-    if closed:
-        raise Infeasible(
-            "going back to the earlier placement",
-            f"it uses {', '.join(closed)}, which takes no sites now",
-            kept="the placement in force stays",
-            advice=f"undrain {closed[0]} first, or go back to another one (`flex plan list`)",
-        )
+    back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
+    newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
+    rows = _on_active_nodes(PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked)
     quality = Proven("rollback", bound=0, proven=False, note="an earlier placement, as it was")
-    return draft(
-        asked, rows, quality, scratch(asked, rules.budget).rows, facts, rules, _read(facts, rules, target), now
-    )
+    return draft(asked, rows, quality, scratch(asked, rules.budget).rows, facts, rules, found, now)
 
 
 def draft(
@@ -123,14 +133,13 @@ def draft(
     fresh: Ints,
     facts: Facts,
     rules: Rules,
-    states: Mapping[str, records.ZoneState],
+    found: Reach,
     now: datetime,
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     placement = problem.placement_of(asked, rows)
-    plans, outside = _plans(placement, facts, rules, states)
-    moves = _moves(asked, rows)
-    drifted = _drifted(facts, rules, states)
+    plans, moves = _plans(placement, facts, rules, found), _moves(asked, rows)
+    forecasts, drifted = _forecasts(asked, placement, fresh, facts), _drifted(facts, rules, found)
     digest = plan.digest(plans, placement)
     cycle = Cycle(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -142,12 +151,17 @@ def draft(
         moves=moves,
         scratch_moves=len(score.moved(asked, fresh)),
         sites=len(asked.sites),
-        before=score.balance(asked, asked.old) if len(asked.old) else None,
+        before=score.balance(asked, asked.old) if facts.placed else None,
         after=score.balance(asked, rows),
-        forecasts=_forecasts(asked, placement, fresh, facts),
+        forecasts=forecasts,
         plans=plans,
         breaches=plan.breaches(moves, len(asked.sites), rules.limits, new=_new(moves, facts), drifted=len(drifted)),
-        notes=_notes(quality, outside, plans, drifted),
+        notes=(
+            *filter(None, [quality.note]),
+            *facts.remarks,
+            *remarks.of_drift(drifted),
+            *remarks.of_forecasts(forecasts, [asked.nodes[node] for node in sorted(asked.gone)]),
+        ),
     )
     return Proposal(cycle, placement)
 
@@ -198,8 +212,11 @@ def _settle(cycle: Cycle, placement: pd.DataFrame, store: Cycles) -> None:
 def check(
     cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int, target: DnsTarget
 ) -> tuple[Verdict, ...]:
-    """What every name server says of the placement, zone by zone."""
-    wanted = records.records(placement, nodes, ttl)
+    """What every name server says of the placement, zone by zone.
+
+    What a site on a node that is in the settings no more should have for addresses is not known, and not asked for.
+    """
+    wanted = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
     zones = [one.zone for one in cycle.plans]
     return tuple(verdict for one in cycle.plans for verdict in target.verify(one.zone, _wanted_in(one, wanted, zones)))
 
@@ -231,38 +248,64 @@ def abandon(
     return ended
 
 
-def _read(facts: Facts, rules: Rules, target: DnsTarget) -> dict[str, records.ZoneState]:
-    sites = sorted(set(facts.profiles["site"]) | set(facts.placement["site"]))
-    of_zone, _ = records.split(sites, rules.zones)
-    return {zone: target.read(zone, [records.name_of(site) for site in of_zone[zone]]) for zone in rules.zones}
+def _seen(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
+    """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is nothing to plan."""
+    found = reach.look(target, facts.sites, facts.nodes, rules.zones, adopt=rules.adopt)
+    if facts.sites and len(found.beyond) == len(facts.sites):
+        first = next(remarks.of_reach(found, facts.profiles))
+        raise BadInput(
+            f"a plan for {len(facts.sites)} sites",
+            f"none of them is FLEX's to move; {first}",
+            kept="nothing was changed",
+            advice="check dns.zones and dns.owner; dns.adopt = true takes over names whose addresses are all your "
+            "nodes'; without dns.zones a plan is made on paper only",
+        )
+    return found
 
 
-def _adopted(facts: Facts, rules: Rules, states: Mapping[str, records.ZoneState]) -> pd.DataFrame:
-    """Before the first cycle, what DNS says is the placement to start from, if the operator lets us take it over."""
-    if facts.base or not rules.adopt or not states:
-        return facts.placement
-    found = pd.concat([state.records for state in states.values()], ignore_index=True)
-    return records.placement_from(found, list(facts.profiles["site"]), facts.nodes)
+def _started(found: Reach, facts: Facts, rules: Rules) -> Facts:
+    """Where no placement is in force, where DNS has the sites is the one to start from."""
+    if facts.base or not found.states:
+        return facts
+    start = reach.start(found, facts.sites, facts.nodes, adopt=rules.adopt)
+    return replace(facts, placement=start, remarks=tuple(remarks.of_start(set(start["site"]))))
 
 
-def _plans(
-    placement: pd.DataFrame, facts: Facts, rules: Rules, states: Mapping[str, records.ZoneState]
-) -> tuple[tuple[Plan, ...], list[str]]:
+def _within(found: Reach, facts: Facts) -> Facts:
+    """Sites beyond our reach stay where they are, or are left out where nobody can say where that is."""
+    movable = facts.placement[~facts.placement["site"].isin(list(found.beyond))]
+    known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(drop=True)
+    placement = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
+    within = replace(facts, profiles=known, placement=placement, fixed=frozenset(found.fixed["site"]))
+    kept = wishes.possible(facts.pins, set(within.sites) - within.fixed, facts.nodes)
+    said = (*facts.remarks, *remarks.of_reach(found, facts.profiles), *remarks.of_wishes(kept.suspended))
+    return replace(within, pins=kept.pins, remarks=said)
+
+
+def _on_active_nodes(placement: pd.DataFrame, asked: Problem) -> Ints:
+    """The rows of a placement that somebody wants as it is. Raises Infeasible where a node of it takes no sites."""
+    active = {node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open}
+    closed = sorted(set(placement["node"]) - active)
+    if closed:
+        raise Infeasible(
+            "going back to the earlier placement",
+            f"it uses {', '.join(closed)}, which takes no sites now",
+            kept="the placement in force stays",
+            advice=f"put {closed[0]} back into the settings, or into service with `flex nodes undrain`; "
+            "or go back to another one (`flex plan list`)",
+        )
+    return problem.rows_of(asked, placement)
+
+
+def _plans(placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach) -> tuple[Plan, ...]:
     wanted = records.records(placement, facts.nodes, rules.ttl)
-    of_zone, outside = records.split(sorted(set(placement["site"])), rules.zones)
+    of_zone, _ = records.split(sorted(set(placement["site"])), rules.zones)
     plans = []
     for zone, sites in of_zone.items():
-        names = [records.name_of(site) for site in sites]
-        in_zone = wanted[wanted["name"].isin(names)]
-        ours = _ours(states[zone], sites, facts.nodes) if rules.adopt else frozenset()
-        plans.append(plan.diff(zone, in_zone, states[zone], owner=rules.owner, ttl=rules.ttl, ours=ours))
-    return tuple(plans), outside
-
-
-def _ours(state: records.ZoneState, sites: Sequence[str], nodes: Sequence[Node]) -> frozenset[str]:
-    """The names that an operator lets us take over: those whose every address is a node's."""
-    found = records.placement_from(state.records, sites, nodes)
-    return frozenset(records.name_of(site) for site in found["site"])
+        in_zone = wanted[wanted["name"].isin([records.name_of(site) for site in sites])]
+        state, foreign = found.states[zone], found.foreign[zone]
+        plans.append(plan.diff(zone, in_zone, state, owner=rules.owner, ttl=rules.ttl, left_alone=foreign))
+    return tuple(plans)
 
 
 def _moves(asked: Problem, rows: Ints) -> tuple[Move, ...]:
@@ -279,44 +322,32 @@ def _moves(asked: Problem, rows: Ints) -> tuple[Move, ...]:
 
 
 def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Facts) -> tuple[Forecast, ...]:
-    """What a miniature replay says of the placement, and of the three it should be compared with."""
+    """What a miniature replay says of the placement, and of the three it should be compared with.
+
+    All replay the same accesses: a site that is new is taken to have been before where the placement puts it. What was
+    on a node that is in the settings no more cannot be replayed.
+    """
     sample, nodes = facts.sample, facts.nodes
     compared = {"after": placement, "from scratch": problem.placement_of(asked, fresh)}
-    if len(asked.old):
-        compared["before"] = problem.placement_of(asked, asked.old)
+    if facts.placed and not asked.gone:
+        new = placement[~placement["site"].isin(list(facts.placement["site"]))]
+        compared["before"] = PLACEMENT.make(pd.concat([facts.placement, new], ignore_index=True))
     of_placements = (predict.forecast(sample, rows, nodes, policy=name) for name, rows in sorted(compared.items()))
-    return (*of_placements, predict.round_robin(sample, nodes))
+    return (*of_placements, predict.round_robin(sample, nodes, sites=asked.sites))
 
 
 def _new(moves: Sequence[Move], facts: Facts) -> int:
     """How many sites were never placed before; none of them is new before the first partition."""
-    known = set(facts.placement["site"])
-    return len({move.site for move in moves} - known) if known else 0
+    return len({move.site for move in moves} - facts.placed) if facts.placed else 0
 
 
-def _drifted(facts: Facts, rules: Rules, states: Mapping[str, records.ZoneState]) -> list[str]:
+def _drifted(facts: Facts, rules: Rules, found: Reach) -> list[str]:
     """The names that somebody else changed since the placement in force was applied."""
     if not facts.base:
         return []
-    in_force = records.records(facts.placement, facts.nodes, rules.ttl)
-    return [name for _, state in sorted(states.items()) for name in plan.drifted(state, in_force)]
-
-
-def _notes(quality: Proven, outside: Sequence[str], plans: Sequence[Plan], drifted: Sequence[str]) -> tuple[str, ...]:
-    notes = [quality.note] if quality.note else []
-    if outside:
-        notes.append(f"in no zone of the settings, so DNS does not follow: {_some(outside)}")
-    if drifted:
-        notes.append(f"changed in DNS by somebody else, or a node has other addresses now: {_some(drifted)}")
-    foreign = [name for one in plans for name in one.foreign]
-    if foreign:
-        notes.append(f"not ours, so left alone: {_some(foreign)}")
-    return tuple(notes)
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    known = records.on_known_nodes(facts.placement, facts.nodes)
+    in_force = records.records(known, facts.nodes, rules.ttl)
+    return [name for _, state in sorted(found.states.items()) for name in plan.drifted(state, in_force)]
 
 
 def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:

@@ -55,7 +55,7 @@ def _text(problem: Problem, away: Floats, site: int, source: int | None, target:
     if source is None:
         return "one more replica" + _many(problem, site)
     if not problem.open[source]:
-        return f"{problem.nodes[source]} is out of service"
+        return f"{problem.nodes[source]} is {'in the settings no more' if source in problem.gone else 'out of service'}"
     return _over(problem, away, source) or _under(problem, away, target) or _exchange(problem, source, target)
 
 

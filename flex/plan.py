@@ -7,7 +7,7 @@ Nothing here talks to a name server, and no name is ever removed: a silent site 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import pandas as pd
 
@@ -18,31 +18,29 @@ from flex.records import Sets, ZoneState, by_name
 ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
 
 
-def diff(
-    zone: str, wanted: pd.DataFrame, state: ZoneState, *, owner: str, ttl: int, ours: frozenset[str] = frozenset()
-) -> Plan:
-    """The changes that make the zone say what is wanted, in canonical order.
+def foreign(state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozenset()) -> dict[str, str]:
+    """Those of the names that are not ours to change, with the reason.
 
-    A name whose addresses carry no marker of ours belongs to somebody else and is left alone, unless `ours` has it:
-    addresses that an operator lets FLEX take over.
+    A name whose addresses carry no marker of ours belongs to somebody else, unless `ours` has it: addresses that an
+    operator lets FLEX take over.
     """
+    addressed = set(state.records["name"]) - state.owned - ours
+    without = {name: "holds addresses without our marker" for name in names if name in addressed}
+    return without | {name: state.blocked[name] for name in names if name in state.blocked}
+
+
+def diff(
+    zone: str, wanted: pd.DataFrame, state: ZoneState, *, owner: str, ttl: int, left_alone: Mapping[str, str]
+) -> Plan:
+    """The changes that make the zone say what is wanted, in canonical order; names left alone have a reason."""
     want, have = by_name(wanted), by_name(state.records)
     changes: list[Change] = []
-    foreign = []
-    for name in sorted({name for name, _ in want}):
-        if name in state.blocked:
-            foreign.append(f"{name} ({state.blocked[name]})")
-        elif _is_foreign(name, have, state, ours):
-            foreign.append(f"{name} (holds addresses without our marker)")
-        else:
-            changes.extend(_of_name(name, want, have))
-            if name not in state.owned:
-                changes.append(_marker(name, zone, owner, ttl))
-    return Plan(zone, tuple(changes), tuple(foreign), owned=len(state.owned))
-
-
-def _is_foreign(name: str, have: Sets, state: ZoneState, ours: frozenset[str]) -> bool:
-    return name not in state.owned and name not in ours and any((name, kind) in have for kind in ADDRESSES)
+    for name in sorted({name for name, _ in want} - set(left_alone)):
+        changes.extend(_of_name(name, want, have))
+        if name not in state.owned:
+            changes.append(_marker(name, zone, owner, ttl))
+    reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
+    return Plan(zone, tuple(changes), reasons, owned=len(state.owned))
 
 
 def _of_name(name: str, want: Sets, have: Sets) -> Iterator[Change]:

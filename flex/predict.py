@@ -7,7 +7,7 @@ back. Replaying itself is in replay.py; choosing the sample is the ingest's busi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,10 +58,17 @@ def forecast(sample: Sample, placement: pd.DataFrame, nodes: Sequence[Node], *, 
     return _replayed(sample, node, nodes, policy)
 
 
-def round_robin(sample: Sample, nodes: Sequence[Node]) -> Forecast:
-    """The load of each node when every access goes to the next active one: the paper's ideal round robin."""
+def round_robin(sample: Sample, nodes: Sequence[Node], *, sites: Collection[str] | None = None) -> Forecast:
+    """The load of each node when every access goes to the next active one: the paper's ideal round robin.
+
+    To be compared with a placement's, it must leave out what that leaves out: only accesses to `sites` are served.
+    """
     active = np.flatnonzero([node.state == "active" for node in nodes])
-    return _replayed(sample, in_turn(len(sample.target), active), nodes, ROUND_ROBIN)
+    known = np.ones(len(sample.sites), dtype=np.bool_) if sites is None else pd.Index(sample.sites).isin(list(sites))
+    served = np.flatnonzero(known[sample.site[sample.target]])
+    node = np.full(len(sample.target), NOWHERE, dtype=np.int64)
+    node[served] = in_turn(len(served), active)
+    return _replayed(sample, node, nodes, ROUND_ROBIN)
 
 
 def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:

@@ -9,7 +9,7 @@ where nodes are equal and in proportion to capacity where they are not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,8 @@ class Problem:
     """Index everything by position: sites and nodes are sorted by name.
 
     `load[s, d]` is what one replica of site s asks of its node; every replica asks the same.
-    `old` holds the (site, node) rows in force, sorted; rows on nodes that are gone are left out.
+    `old` holds the (site, node) rows in force, sorted. A node that is in the settings no more and still has rows is
+    closed, and among `gone`.
     A site must be on every node of `pinned[s]`, and on exactly `replicas[s]` open nodes in all.
     Node n is balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
     """
@@ -48,6 +49,7 @@ class Problem:
     old: Ints
     pinned: Mapping[int, frozenset[int]]
     tolerance: float
+    gone: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,11 @@ def build(
     *,
     tolerance: float,
     replicate_above: float,
+    fixed: Set[str] = frozenset(),
 ) -> Problem:
     """A site in the placement but not in the profiles is silent, not gone: it stays, with no load.
+
+    `fixed` sites stay on the open nodes where the placement has them, as if pinned there, and on no other.
 
     Raises Unknown for a pin on a node or site nobody knows, Infeasible when no node is open
     or a pin asks for more nodes than there are.
@@ -92,12 +97,16 @@ def build(
         raise _bad_number("tolerance", tolerance, "a share between 0 and 1, such as 0.05")
     if not 0 < replicate_above <= 1:
         raise _bad_number("replicate_above", replicate_above, "a share of a node between 0 and 1, such as 0.6")
-    ordered = sorted(nodes, key=lambda node: node.name)
+    gone = gone_nodes(placement, nodes)
+    ordered = sorted((*nodes, *(Node(name, (), 0, state="down") for name in gone)), key=lambda node: node.name)
     names = tuple(node.name for node in ordered)
     is_open = np.array([node.state == "active" for node in ordered], dtype=np.bool_)
     sites = tuple(sorted(set(profiles["site"]) | set(placement["site"])))
-    pinned, least = _wishes(pins, sites, names, is_open)
-    demand, replicas = _demand(profiles, spreads, sites, least, _weights(ordered), replicate_above)
+    old = _positions(placement, sites, names)
+    stays = _rows_of_sites(old, sites, fixed)
+    pinned, least = _wishes(pins, sites, {name: n for n, name in enumerate(names) if name not in gone}, is_open)
+    pinned |= stays
+    demand, replicas = _demand(profiles, spreads, sites, (least, stays), _weights(ordered), replicate_above)
     share = _weights(ordered) * 100.0
     total = (demand * replicas[:, None]).sum(axis=0)
     load = np.divide(demand * 100.0 * is_open.sum(), total, out=np.zeros_like(demand), where=total > 0)
@@ -110,10 +119,16 @@ def build(
         replicas=replicas,
         load=load,
         cold=demand[:, 1].astype(np.int64),
-        old=_positions(placement, sites, names),
+        old=old,
         pinned=pinned,
         tolerance=tolerance,
+        gone=frozenset(map(names.index, gone)),
     )
+
+
+def gone_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> tuple[str, ...]:
+    """The nodes that the placement is on and the settings name no more: something must move off them."""
+    return tuple(sorted(set(placement["node"]) - {node.name for node in nodes}))
 
 
 def placement_of(problem: Problem, rows: Ints) -> pd.DataFrame:
@@ -145,12 +160,19 @@ def _weights(nodes: Sequence[Node]) -> Floats:
     return weights
 
 
+def _rows_of_sites(rows: Ints, sites: tuple[str, ...], wanted: Set[str]) -> dict[int, frozenset[int]]:
+    """The nodes of each of the wanted sites."""
+    nodes: dict[int, set[int]] = {position: set() for position, site in enumerate(sites) if site in wanted}
+    for site, node in rows[np.isin(rows[:, 0], list(nodes))].tolist():
+        nodes[site].add(node)
+    return {site: frozenset(held) for site, held in nodes.items()}
+
+
 def _wishes(
-    pins: Sequence[Pin], sites: tuple[str, ...], nodes: tuple[str, ...], is_open: Bools
+    pins: Sequence[Pin], sites: tuple[str, ...], node_at: Mapping[str, int], is_open: Bools
 ) -> tuple[dict[int, frozenset[int]], Ints]:
     """Where each pinned site must be, and the least number of replicas of every site."""
     site_at = {site: position for position, site in enumerate(sites)}
-    node_at = {node: position for position, node in enumerate(nodes)}
     pinned: dict[int, frozenset[int]] = {}
     least = np.ones(len(sites), dtype=np.int64)
     for pin in pins:
@@ -200,24 +222,26 @@ def _demand(
     profiles: pd.DataFrame,
     spreads: pd.DataFrame,
     sites: tuple[str, ...],
-    least: Ints,
+    asked: tuple[Ints, Mapping[int, frozenset[int]]],
     weights: Floats,
     replicate_above: float,
 ) -> tuple[Floats, Ints]:
     """What one replica of each site asks, in bytes, and how many replicas that takes.
 
-    The number is the smallest with which the site stays under `replicate_above` of a mean node in every dimension.
+    The number is the smallest, from the least asked for, with which the site stays under `replicate_above` of a mean
+    node in every dimension; a site that stays where it is has as many as it has.
     A working set that stays too large on any number of nodes does not add replicas beyond what its access rate needs.
     """
     whole = profiles.set_index("site")[["access_bytes", "working_set"]].reindex(list(sites), fill_value=0)
     demand: Floats = whole.to_numpy(dtype=np.float64, copy=True)
+    least, stays = asked
     replicas = least.copy()
     open_nodes = int(np.count_nonzero(weights))
     ceiling = replicate_above * demand.sum(axis=0) / open_nodes
     by_site = dict(iter(spreads.groupby("site", sort=False)))
-    for position in np.flatnonzero((demand > ceiling).any(axis=1) | (least > 1)):
+    for position in sorted({*np.flatnonzero((demand > ceiling).any(axis=1) | (least > 1)).tolist(), *stays}):
         options = _options(demand[position], by_site.get(sites[position]), open_nodes)
-        k = _fewest(options, ceiling, int(least[position]), open_nodes)
+        k = len(stays.get(position, ())) or _fewest(options, ceiling, int(least[position]), open_nodes)
         replicas[position] = k
         demand[position] = options[k]
     return demand, replicas

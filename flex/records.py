@@ -37,8 +37,8 @@ def name_of(site: str) -> str:
 
 
 def zone_of(name: str, zones: Sequence[str]) -> str | None:
-    """The closest of the zones that the name lies in; the zone's own apex is not a site's name."""
-    inside = [zone for zone in zones if name.endswith("." + zone)]
+    """The closest of the zones that the name lies in; a zone's own name may be a site's, too."""
+    inside = [zone for zone in zones if name == zone or name.endswith("." + zone)]
     return max(inside, key=len, default=None)
 
 
@@ -66,6 +66,12 @@ def records(placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.Data
             }
         )
     )
+
+
+def on_known_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
+    """The rows of sites that are only on these nodes: of another one, nobody knows the addresses."""
+    strange = placement["site"][~placement["node"].isin([node.name for node in nodes])]
+    return placement[~placement["site"].isin(list(strange))].reset_index(drop=True)
 
 
 def placement_from(found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ In goes a Problem; out come numbers that no placement within the band can stay u
 - Leaving. A node over its band must lose rows until it fits. Taking the largest first needs the fewest. Each loss is
   one move of its site, unless the site gives up rows anyway (its count shrank, or a pin pushes one out): rows of
   such sites are taken to vanish for nothing, and their sites count with their wishes alone.
-- Entering. A node under its band must gain rows, at best the largest that are not on it, and each gain is a move.
+- Entering. A node under its band must gain rows, at best the largest that may come to it, and each gain is a move.
 
 A move that leaves one node may be the one that enters another, so the larger of the two counts holds, not their sum.
 """
@@ -50,9 +50,15 @@ def entering(problem: Problem) -> Ints:
         missing = problem.share[node] * (1 - problem.tolerance) - problem.load[sites].sum(axis=0)
         slack = _slack(problem, node, len(sites))
         if (missing[carries] > slack).any():
-            others = np.delete(problem.load, sites, axis=0)
-            least[node] = _cover(others, np.where(carries, missing, 0.0), slack)
+            others = np.setdiff1d(_free_to_come(problem, node), sites)
+            least[node] = _cover(problem.load[others], np.where(carries, missing, 0.0), slack)
     return least
+
+
+def _free_to_come(problem: Problem, node: int) -> Ints:
+    """The sites that may be on a node: all but those whose every replica is pinned to others."""
+    fixed = [s for s, nodes in problem.pinned.items() if node not in nodes and len(nodes) >= problem.replicas[s]]
+    return np.setdiff1d(np.arange(len(problem.sites)), fixed)
 
 
 def tight(problem: Problem) -> Bools:

@@ -10,26 +10,44 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.problem import Budget, Ints, Problem, Solution
-from flex_solver.answer import answer
+from flex import score
+from flex.problem import Bools, Budget, Ints, Problem, Solution
+from flex_solver.answer import answer, worst
 from flex_solver.start import repair
 
 
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
     nothing = problem.old[:0]
     rows = repair(replace(problem, old=nothing), np.arange(len(problem.sites)), nothing)
-    renamed = np.stack([rows[:, 0], _names(problem, rows)[rows[:, 1]]], axis=1)
-    return answer(problem, renamed, "scratch")
+    return answer(problem, _renamed(problem, rows), "scratch")
 
 
-def _names(problem: Problem, rows: Ints) -> Ints:
+def _renamed(problem: Problem, rows: Ints) -> Ints:
+    """The rows with other nodes' names, where pins and balance allow it: sites with pins keep their nodes.
+
+    With those left behind, nodes that hold some are no longer the same under another name. Where that costs the
+    balance, only nodes that nothing is pinned to are renamed.
+    """
+    free = rows[~np.isin(rows[:, 0], list(problem.pinned))]
+    stays = rows[np.isin(rows[:, 0], list(problem.pinned))]
+    of_all = np.concatenate([stays, _with_names(free, _names(problem, free, problem.open))])
+    bare = problem.open.copy()
+    bare[sorted({node for nodes in problem.pinned.values() for node in nodes})] = False
+    of_bare = _with_names(rows, _names(problem, rows, bare))
+    good_enough = max(problem.tolerance + score.ROUNDING, worst(problem, of_bare))
+    return of_all if worst(problem, of_all) <= good_enough else of_bare
+
+
+def _with_names(rows: Ints, names: Ints) -> Ints:
+    return np.stack([rows[:, 0], names[rows[:, 1]]], axis=1)
+
+
+def _names(problem: Problem, rows: Ints, free: Bools) -> Ints:
     """For each node of the new partition, the node of the old one that it resembles most.
 
-    Only nodes with the same share can stand for each other, and one that a site is pinned to stands for itself.
+    Only `free` nodes are renamed, and only nodes with the same share can stand for each other.
     """
     names, taken = np.arange(len(problem.nodes)), set()
-    free = problem.open.copy()
-    free[sorted({node for nodes in problem.pinned.values() for node in nodes})] = False
     exchangeable = free[:, None] & free[None, :] & (problem.share[:, None] == problem.share[None, :])
     pairs = np.argwhere(exchangeable)
     best_first = np.argsort(-_alike(problem, rows)[exchangeable], kind="stable")

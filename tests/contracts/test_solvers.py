@@ -114,6 +114,25 @@ def test_every_wish_is_kept(solver: Solver, problem: Problem) -> None:
 
 @every_solver
 @settings(max_examples=20)
+@given(problem=clusters(), data=st.data())
+def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
+    solver: Solver, problem: Problem, data: st.DataObject
+) -> None:
+    rows = problem.old.tolist()
+    held = {site: frozenset(node for s, node in rows if s == site) for site, _ in rows}
+    able = sorted(site for site, nodes in held.items() if problem.open[list(nodes)].all())
+    fixed = data.draw(st.sets(st.sampled_from(able)) if able else st.just(set()))
+    replicas = problem.replicas.copy()
+    for site in fixed:
+        replicas[site] = len(held[site])
+    asked = replace(problem, replicas=replicas, pinned={**problem.pinned, **{site: held[site] for site in fixed}})
+    found = solver(asked, BRIEF)
+    assert all(frozenset(found.rows[found.rows[:, 0] == site, 1].tolist()) == held[site] for site in fixed)
+    assert not fixed & set(score.moved(asked, found.rows)[:, 0].tolist())
+
+
+@every_solver
+@settings(max_examples=20)
 @given(problem=clusters())
 def test_rows_come_in_order_and_the_same_each_time(solver: Solver, problem: Problem) -> None:
     first, again = solver(problem, BRIEF), solver(problem, BRIEF)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import plan
-from flex.domain import Limits, Move
+from flex.domain import Limits, Move, Plan
 from flex.records import ZoneState, by_name, split
 from flex.tables import PLACEMENT, RECORDS
 
@@ -28,6 +28,11 @@ def state(sets: Mapping[str, frozenset[str]], owned: frozenset[str] | None = Non
     return ZoneState(ZONE, 1, table(sets), frozenset(sets) if owned is None else owned, blocked)
 
 
+def diff(wanted: pd.DataFrame, found: ZoneState, ours: frozenset[str] = frozenset()) -> Plan:
+    left_alone = plan.foreign(found, list(wanted["name"]), ours=ours)
+    return plan.diff(ZONE, wanted, found, owner="me", ttl=60, left_alone=left_alone)
+
+
 def text(want: Mapping[str, str], have: Mapping[str, str], owned: str | None = None) -> str:
     """Names without their zone: {"a": "192.0.2.1"}."""
 
@@ -35,7 +40,7 @@ def text(want: Mapping[str, str], have: Mapping[str, str], owned: str | None = N
         return {f"{name}.{ZONE}": frozenset(values.split()) for name, values in names.items()}
 
     marked = None if owned is None else frozenset(f"{name}.{ZONE}" for name in owned.split())
-    return plan.text(plan.diff(ZONE, table(sets(want)), state(sets(have), marked), owner="me", ttl=60))
+    return plan.text(diff(table(sets(want)), state(sets(have), marked)))
 
 
 def test_a_moved_site_changes_its_address() -> None:
@@ -51,32 +56,21 @@ def test_a_new_site_gets_its_address_and_our_marker() -> None:
 
 
 def test_a_name_that_is_not_ours_is_left_alone_and_named() -> None:
-    made = plan.diff(
-        ZONE,
-        table({f"a.{ZONE}": frozenset({"192.0.2.2"})}),
-        state({f"a.{ZONE}": frozenset({"198.51.100.7"})}, owned=frozenset()),
-        owner="me",
-        ttl=60,
-    )
+    theirs = state({f"a.{ZONE}": frozenset({"198.51.100.7"})}, owned=frozenset())
+    made = diff(table({f"a.{ZONE}": frozenset({"192.0.2.2"})}), theirs)
     assert made.changes == ()
     assert made.foreign == (f"a.{ZONE} (holds addresses without our marker)",)
 
 
 def test_a_name_we_may_take_over_is_taken_with_its_marker() -> None:
-    made = plan.diff(
-        ZONE,
-        table({f"a.{ZONE}": frozenset({"192.0.2.2"})}),
-        state({f"a.{ZONE}": frozenset({"192.0.2.1"})}, owned=frozenset()),
-        owner="me",
-        ttl=60,
-        ours=frozenset({f"a.{ZONE}"}),
-    )
+    found = state({f"a.{ZONE}": frozenset({"192.0.2.1"})}, owned=frozenset())
+    made = diff(table({f"a.{ZONE}": frozenset({"192.0.2.2"})}), found, ours=frozenset({f"a.{ZONE}"}))
     assert [change.type for change in made.changes] == ["A", "TXT"]
 
 
 def test_a_name_that_cannot_hold_addresses_says_why() -> None:
     blocked = ZoneState(ZONE, 1, RECORDS.empty(), frozenset(), {f"a.{ZONE}": "is a CNAME"})
-    made = plan.diff(ZONE, table({f"a.{ZONE}": frozenset({"192.0.2.2"})}), blocked, owner="me", ttl=60)
+    made = diff(table({f"a.{ZONE}": frozenset({"192.0.2.2"})}), blocked)
     assert made.foreign == (f"a.{ZONE} (is a CNAME)",)
 
 
@@ -88,12 +82,12 @@ def test_a_wrong_ttl_is_a_change() -> None:
     name = f"a.{ZONE}"
     wanted = table({name: frozenset({"192.0.2.1"})}, ttl=60)
     found = ZoneState(ZONE, 1, table({name: frozenset({"192.0.2.1"})}, ttl=300), frozenset({name}), {})
-    assert len(plan.diff(ZONE, wanted, found, owner="me", ttl=60).changes) == 1
+    assert len(diff(wanted, found).changes) == 1
 
 
 @given(want=zones, have=zones)
 def test_applying_a_diff_gives_what_is_wanted(want: dict[str, frozenset[str]], have: dict[str, frozenset[str]]) -> None:
-    made = plan.diff(ZONE, table(want), state(have), owner="me", ttl=60)
+    made = diff(table(want), state(have))
     result = dict(by_name(table(have)))
     for change in made.changes:
         if change.type == "TXT":
@@ -108,7 +102,7 @@ def test_applying_a_diff_gives_what_is_wanted(want: dict[str, frozenset[str]], h
 
 @given(zone=zones)
 def test_a_zone_that_says_so_already_needs_nothing(zone: dict[str, frozenset[str]]) -> None:
-    assert plan.diff(ZONE, table(zone), state(zone), owner="me", ttl=60).changes == ()
+    assert diff(table(zone), state(zone)).changes == ()
 
 
 @given(rows=st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["n1", "n2"])), unique=True), data=st.data())
@@ -166,10 +160,10 @@ def test_the_share_is_not_looked_at_for_a_handful_of_sites() -> None:
     assert plan.breaches([move("a")], 2, Limits(share_from=10)) == ()
 
 
-def test_sites_outside_every_zone_are_told_apart() -> None:
+def test_sites_outside_every_zone_are_told_apart_and_one_at_its_apex_is_inside() -> None:
     inside, outside = split(["a.hosting.example", "b.example.org", "hosting.example"], [ZONE])
-    assert inside == {ZONE: ["a.hosting.example"]}
-    assert outside == ["b.example.org", "hosting.example"]
+    assert inside == {ZONE: ["a.hosting.example", "hosting.example"]}
+    assert outside == ["b.example.org"]
 
 
 def test_a_site_belongs_to_the_closest_zone() -> None:

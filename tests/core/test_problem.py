@@ -93,6 +93,25 @@ def test_an_impossible_pin_is_refused_and_named(problem: Make, pin: Pin, error: 
         problem({"a": (1, 1)}, {}, pins=[pin])
 
 
+def test_a_fixed_site_is_on_its_nodes_and_on_no_more_however_large_it_is(
+    profiles: Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame],
+    placement: Callable[[Mapping[str, str]], pd.DataFrame],
+    nodes: Callable[[int], tuple[Node, ...]],
+) -> None:
+    asked = problems.build(
+        profiles({"a": (900, 90), "b": (100, 10)}),
+        SPREADS.empty(),
+        nodes(4),
+        [],
+        placement({"a": "n1 n3", "b": "n2"}),
+        tolerance=0.1,
+        replicate_above=0.5,
+        fixed={"a"},
+    )
+    assert asked.pinned == {0: frozenset({0, 2})}
+    assert asked.replicas.tolist() == [2, 1]
+
+
 def test_a_pin_on_a_draining_node_names_the_node(problem: Make, nodes: Callable[[int], tuple[Node, ...]]) -> None:
     first, second = nodes(2)
     with pytest.raises(Infeasible, match="n1 is not active"):
@@ -110,8 +129,20 @@ def test_a_tolerance_that_means_nothing_is_refused(problem: Make, tolerance: flo
         problem({"a": (1, 1)}, {}, tolerance=tolerance)
 
 
-def test_rows_on_a_node_that_is_gone_are_left_out(problem: Make) -> None:
-    assert problem({"a": (1, 1)}, {"a": "n1 gone"}).old.tolist() == [[0, 0]]
+def test_a_node_that_is_in_the_settings_no_more_is_closed_and_keeps_its_rows(problem: Make) -> None:
+    asked = problem({"a": (1, 1)}, {"a": "n1 m1"})
+    assert asked.nodes == ("m1", "n1", "n2")
+    assert (asked.open.tolist(), asked.gone, asked.share.tolist()) == (
+        [False, True, True],
+        frozenset({0}),
+        [0.0, 100.0, 100.0],
+    )
+    assert asked.old.tolist() == [[0, 0], [0, 1]]
+
+
+def test_a_pin_on_a_node_that_is_in_the_settings_no_more_cannot_be_made(problem: Make) -> None:
+    with pytest.raises(Unknown, match="the settings know n1, n2"):
+        problem({"a": (1, 1)}, {"a": "m1"}, pins=[Pin("a", ("m1",))])
 
 
 def test_nothing_to_serve_asks_for_nothing(problem: Make) -> None:

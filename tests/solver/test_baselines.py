@@ -29,6 +29,17 @@ def test_a_partition_from_scratch_names_its_nodes_after_the_old_ones(drifted: Ca
     assert scratch.place(in_force, Budget()).rows.tolist() == turned.tolist()
 
 
+def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(drifted: Callable[..., Problem]) -> None:
+    problem = drifted(100, 4, 1)
+    rows = scratch.place(problem, Budget()).rows
+    in_force = replace(problem, old=in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1)))
+    lightest = np.argsort(problem.load.max(axis=1))[:8]
+    pinned = {int(site): frozenset({node % 4}) for node, site in enumerate(lightest)}
+    answered = scratch.place(replace(in_force, pinned=pinned), Budget()).rows
+    assert len(score.moved(in_force, answered)) <= 10
+    assert not score.violations(replace(problem, pinned=pinned), answered)
+
+
 def test_sites_go_round_from_node_to_node(cluster: Cluster) -> None:
     problem = cluster(
         dict.fromkeys("abcde", (10, 10)), {}, nodes=4, closed=["n1"], replicas={"b": 2}, pins={"d": ["n3"]}

@@ -58,3 +58,10 @@ def test_new_sites_missing_replicas_and_unheld_pins_are_wishes(cluster: Cluster)
 def test_surplus_replicas_vanish_for_nothing(cluster: Cluster) -> None:
     problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]})
     assert bound.least_moves(problem) == 0
+
+
+def test_what_is_pinned_elsewhere_is_not_counted_as_what_may_come(cluster: Cluster) -> None:
+    loads = {"a": (100, 100), "b": (40, 40), "c": (40, 40), "d": (20, 20)}
+    in_force = dict.fromkeys(loads, ["n0"])
+    assert bound.entering(cluster(loads, in_force)).tolist() == [0, 1]
+    assert bound.entering(cluster(loads, in_force, pins={"a": ["n0"]})).tolist() == [0, 3]

@@ -113,9 +113,7 @@ def _refuse_impossible(here: World, pin: Pin) -> None:
             kept="nothing was changed",
             advice="give --nodes, --min-replicas or both",
         )
-    facts = nightly.facts(here)
-    others = tuple(other for other in facts.pins if other.site != pin.site)
-    cycles.build(cycles.with_pins(facts, (*others, pin)), here.rules)
+    cycles.refuse_impossible(nightly.facts(here), here.rules, pin)
 
 
 def _until(given: str) -> datetime | None:

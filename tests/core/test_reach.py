@@ -1,0 +1,285 @@
+"""What FLEX cannot move is not moved on paper: not in the partition, not in its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flex import cycle as cycles
+from flex.cycle import Facts, Rules
+from flex.domain import Cycle, Limits, Node, Period, Pin
+from flex.errors import BadInput, Infeasible
+from flex.problem import Budget
+from flex.replay import Sample
+from flex.store import MemoryStore
+from flex.tables import PLACEMENT, SPREADS
+from flex_dns.memory import MemoryTarget
+from flex_solver import SOLVERS
+
+NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
+ZONE = "hosting.example."
+RULES = Rules(
+    tolerance=0.2,
+    trigger=0.3,
+    margin=0.01,
+    replicate_above=1.0,
+    limits=Limits(),
+    zones=(ZONE,),
+    owner="me",
+    ttl=60,
+    adopt=False,
+    budget=Budget(steps=4_000),
+)
+
+Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
+Placement = Callable[[Mapping[str, str]], pd.DataFrame]
+
+
+class Cluster:
+    """Eight sites of equal weight on three nodes, each accessed once, with a name server and a store in memory."""
+
+    def __init__(self, profiles: Profiles, nodes: tuple[Node, ...]) -> None:
+        self.sites = [f"{letter}.hosting.example" for letter in "abcdefgh"]
+        each = np.arange(len(self.sites), dtype=np.int64)
+        self.facts = Facts(
+            period=Period.days_before(NOW, 1),
+            profiles=profiles(dict.fromkeys(self.sites, (100, 100))),
+            spreads=SPREADS.empty(),
+            sample=Sample(tuple(self.sites), each, each + 1, each, each, 1.0),
+            nodes=nodes,
+            pins=(),
+            base="",
+            placement=PLACEMENT.empty(),
+        )
+        self.target, self.store, self.rules = MemoryTarget([ZONE], "me"), MemoryStore(), RULES
+        self.hour = 0
+
+    def propose(self) -> cycles.Proposal:
+        base, placement = self.store.placement()
+        self.hour += 1
+        made = cycles.propose(
+            replace(self.facts, base=base, placement=placement),
+            self.rules,
+            solver=SOLVERS["local"],
+            scratch=SOLVERS["scratch"],
+            target=self.target,
+            now=NOW.replace(hour=self.hour),
+        )
+        self.store.propose(made.cycle, made.placement)
+        return made
+
+    def night(self) -> Cycle:
+        made = self.propose()
+        facts, rules = self.facts, self.rules
+        return cycles.carry_out(
+            made.cycle,
+            made.placement,
+            nodes=facts.nodes,
+            ttl=rules.ttl,
+            target=self.target,
+            store=self.store,
+            now=NOW.replace(hour=self.hour),
+        )
+
+    def is_on(self, site: str) -> list[str]:
+        _, placement = self.store.placement()
+        return placement.loc[placement["site"] == site, "node"].tolist()
+
+
+@pytest.fixture
+def cluster(profiles: Profiles, nodes: Callable[[int], tuple[Node, ...]]) -> Cluster:
+    return Cluster(profiles, nodes(3))
+
+
+def said(cycle: Cycle, word: str) -> str:
+    return next(note for note in cycle.notes if word in note)
+
+
+def test_a_site_of_somebody_else_stays_where_dns_says_and_its_load_counts_there(cluster: Cluster) -> None:
+    first, *others = cluster.sites
+    cluster.target.edit(ZONE, f"{first}.", "A", 60, ["192.0.2.3"])
+    done = cluster.night()
+    assert cluster.is_on(first) == ["n3"]
+    assert first not in {move.site for move in done.moves}
+    assert [(load.node, load.sites) for load in done.after.nodes if load.node == "n3"][0][1] <= 3
+    assert "(1 of 8 sites, 12.5% of the bytes sent)" in said(done, "left alone")
+    assert not done.verdicts[0].wrong
+
+
+def test_a_site_whose_place_nobody_knows_is_left_out_and_said(cluster: Cluster) -> None:
+    first, second, *others = cluster.sites
+    cluster.target.edit(ZONE, f"{first}.", "A", 60, ["203.0.113.9"])
+    cluster.target.edit(ZONE, f"{second}.", "CNAME", 60, ["elsewhere.example."])
+    done = cluster.night()
+    assert cluster.is_on(first) == cluster.is_on(second) == []
+    assert done.sites == 6
+    note = said(done, "left out of the partition")
+    assert "(2 of 8 sites, 25.0% of the bytes sent)" in note
+    assert f"{second} (has a CNAME to elsewhere.example.)" in note
+    assert len(done.plans[0].foreign) == 2
+
+
+def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_on_paper_where_there_are_none(
+    cluster: Cluster, profiles: Profiles
+) -> None:
+    cluster.facts = replace(
+        cluster.facts, profiles=profiles({"shop.example.org": (50, 50), **dict.fromkeys(cluster.sites, (100, 100))})
+    )
+    made = cluster.propose()
+    assert "shop.example.org (in no zone of the settings)" in said(made.cycle, "left out")
+    assert "shop.example.org" not in set(made.placement["site"])
+    cluster.rules = replace(RULES, zones=())
+    made = cluster.propose()
+    assert "shop.example.org" in set(made.placement["site"])
+    assert made.cycle.notes == ()
+
+
+def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(cluster: Cluster) -> None:
+    cluster.night()
+    before = {site: cluster.is_on(site) for site in cluster.sites}
+    other = MemoryTarget([ZONE], "somebody-else")
+    for site, (node,) in before.items():
+        other.edit(ZONE, f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
+        other.edit(ZONE, f"{site.split('.')[0]}._flex.{ZONE}", "TXT", 60, ["flex owner=me"])
+    cluster.target = other
+    with pytest.raises(BadInput, match="none of them is FLEX's to move") as caught:
+        cluster.propose()
+    assert "dns.owner" in caught.value.advice
+    assert {site: cluster.is_on(site) for site in cluster.sites} == before
+
+
+def test_a_site_of_somebody_else_on_a_drained_node_is_left_out_for_it_cannot_leave(cluster: Cluster) -> None:
+    first, second = cluster.sites[:2]
+    cluster.target.edit(ZONE, f"{first}.", "A", 60, ["192.0.2.1"])
+    cluster.target.edit(ZONE, f"{second}.", "A", 60, ["192.0.2.2"])
+    one, *others = cluster.facts.nodes
+    cluster.facts = replace(cluster.facts, nodes=(replace(one, state="draining"), *others))
+    made = cluster.propose()
+    assert first not in set(made.placement["site"])
+    assert second in set(made.placement["site"])
+
+
+def test_a_pin_on_a_site_that_cannot_be_moved_is_suspended_and_said(cluster: Cluster) -> None:
+    first = cluster.sites[0]
+    cluster.target.edit(ZONE, f"{first}.", "A", 60, ["192.0.2.3"])
+    cluster.facts = replace(cluster.facts, pins=(Pin(first, ("n1",)),))
+    done = cluster.night()
+    assert cluster.is_on(first) == ["n3"]
+    assert first in said(done, "pins that cannot be kept")
+
+
+def test_the_first_partition_is_the_first_though_some_sites_are_not_ours(cluster: Cluster) -> None:
+    cluster.target.edit(ZONE, f"{cluster.sites[0]}.", "A", 60, ["192.0.2.3"])
+    cluster.rules = replace(RULES, limits=Limits(new_sites=0))
+    made = cluster.propose().cycle
+    assert (made.before, made.breaches) == (None, ())
+
+
+def test_a_cluster_that_lost_its_database_starts_from_its_own_markers(cluster: Cluster) -> None:
+    cluster.night()
+    before = {site: cluster.is_on(site) for site in cluster.sites}
+    cluster.store = MemoryStore()
+    again = cluster.night()
+    assert again.moves == ()
+    assert {site: cluster.is_on(site) for site in cluster.sites} == before
+    assert "8 sites start from where DNS has them" in said(again, "no partition was in force")
+
+
+def test_draining_a_node_that_a_pin_names_moves_its_sites_all_the_same(cluster: Cluster) -> None:
+    cluster.facts = replace(cluster.facts, pins=(Pin(cluster.sites[0], ("n1",)), Pin(cluster.sites[1], ("n2", "n3"))))
+    cluster.night()
+    one, two, three = cluster.facts.nodes
+    cluster.facts = replace(cluster.facts, nodes=(one, replace(two, state="draining"), three))
+    done = cluster.night()
+    assert cluster.is_on(cluster.sites[1]) == ["n3"]
+    assert cluster.is_on(cluster.sites[0]) == ["n1"]
+    assert f"{cluster.sites[1]} (n2 is draining; n3 still holds)" in said(done, "pins that cannot be kept")
+
+
+def test_an_impossible_wish_of_one_site_is_no_obstacle_to_another(cluster: Cluster) -> None:
+    first, second = cluster.sites[:2]
+    facts = replace(cluster.facts, pins=(Pin(first, ("n9",)), Pin("gone.hosting.example", ("n1",))))
+    cycles.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
+    with pytest.raises(Infeasible, match="5 replicas"):
+        cycles.refuse_impossible(facts, RULES, Pin(second, min_replicas=5))
+
+
+def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_count(cluster: Cluster) -> None:
+    cluster.night()
+    left = [site for site in cluster.sites if cluster.is_on(site) == ["n1"]]
+    cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
+    cluster.rules = replace(RULES, limits=Limits(moved_sites=1))
+    made = cluster.propose().cycle
+    off = [move for move in made.moves if move.site in left]
+    assert [move.site for move in off] == left
+    assert {(move.source, move.reason) for move in off} == {("n1", "n1 is in the settings no more")}
+    assert "safety.max_moved_sites" in {breach.rule for breach in made.breaches}
+    assert [(load.node, load.fair, load.sites) for load in made.after.nodes][0] == ("n1", 0.0, 0)
+
+
+def test_a_partition_on_a_node_that_is_in_the_settings_no_more_is_not_predicted(cluster: Cluster) -> None:
+    cluster.night()
+    cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
+    made = cluster.propose().cycle
+    assert {forecast.policy for forecast in made.forecasts} == {"after", "from scratch", "round robin"}
+    assert "n1" in said(made, "not predicted")
+
+
+def test_renaming_every_node_is_not_a_first_partition(cluster: Cluster) -> None:
+    cluster.night()
+    cluster.facts = replace(
+        cluster.facts, nodes=tuple(replace(node, name=f"web{node.name}") for node in cluster.facts.nodes)
+    )
+    made = cluster.propose().cycle
+    assert made.before is not None
+    assert {move.source for move in made.moves} == {"n1", "n2", "n3"}
+    assert made.breaches == ()
+    cluster.rules = replace(RULES, limits=Limits(moved_sites=7))
+    assert [breach.actual for breach in cluster.propose().cycle.breaches] == [8.0]
+
+
+def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(cluster: Cluster) -> None:
+    cluster.facts = replace(cluster.facts, pins=(Pin(cluster.sites[0], ("n1", "n2")),))
+    done = cluster.night()
+    _, placement = cluster.store.placement()
+    known = sum("n1" not in cluster.is_on(site) for site in cluster.sites)
+    (verdict,) = cycles.check(done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target)
+    # Of each name A and AAAA.
+    assert (verdict.checked, verdict.agrees) == (2 * known, True)
+
+
+def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(cluster: Cluster) -> None:
+    first = cluster.night()
+    cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
+    cluster.night()
+    base, placement = cluster.store.placement()
+    with pytest.raises(Infeasible, match="it uses n1"):
+        cycles.go_back(
+            replace(cluster.facts, base=base, placement=placement),
+            RULES,
+            cluster.store.placement_of(first.id),
+            scratch=SOLVERS["scratch"],
+            target=cluster.target,
+            now=NOW,
+        )
+
+
+def test_every_forecast_of_a_plan_replays_the_same_accesses(cluster: Cluster, profiles: Profiles) -> None:
+    cluster.night()
+    strangers = ("bot.example.net", "new.hosting.example")
+    sites = (*cluster.sites, *strangers)
+    each = np.arange(len(sites), dtype=np.int64)
+    loads = dict.fromkeys([*cluster.sites, "new.hosting.example"], (100, 100))
+    sample = Sample(sites, each, each + 1, np.repeat(each, 3), np.repeat(each, 3), 1.0)
+    cluster.facts = replace(cluster.facts, profiles=profiles(loads), sample=sample)
+    made = cluster.propose().cycle
+    assert {sum(node.requests for node in forecast.nodes) for forecast in made.forecasts} == {27}
+    assert {(forecast.policy, forecast.left_out) for forecast in made.forecasts} == {
+        (policy, 3) for policy in ("before", "after", "from scratch", "round robin")
+    }
+    assert "10% of the accesses" in said(made, "predicted without")

@@ -1,0 +1,66 @@
+"""Wishes that cannot be kept for a while are suspended, and stop nobody else's plans."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flex import problem as problems
+from flex.domain import Node, NodeState, Pin
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.wishes import possible
+
+NODES = (Node("n1", ("192.0.2.1",), 1), Node("n2", ("192.0.2.2",), 1, state="draining"), Node("n3", ("192.0.2.3",), 1))
+SITES = {"a", "b", "c"}
+
+
+def test_a_pin_that_can_be_kept_is_kept_as_it_is() -> None:
+    pins = (Pin("a", ("n1", "n3")), Pin("b", min_replicas=2))
+    kept = possible(pins, SITES, NODES)
+    assert (kept.pins, kept.suspended) == (pins, ())
+
+
+def test_of_a_pin_on_a_drained_node_the_other_nodes_still_hold() -> None:
+    kept = possible([Pin("a", ("n2", "n3"))], SITES, NODES)
+    assert kept.pins == (Pin("a", ("n3",)),)
+    assert kept.suspended == ("a (n2 is draining; n3 still holds)",)
+
+
+def test_a_pin_of_which_no_node_is_left_leaves_the_site_free() -> None:
+    kept = possible([Pin("a", ("n2", "n9"))], SITES, NODES)
+    assert kept.pins == ()
+    assert kept.suspended == ("a (n2 is draining, n9 is in the settings no more)",)
+
+
+def test_more_replicas_than_active_nodes_are_as_many_as_there_are_nodes() -> None:
+    kept = possible([Pin("a", min_replicas=3)], SITES, NODES)
+    assert kept.pins == (Pin("a", min_replicas=2),)
+    assert kept.suspended == ("a (3 replicas on 2 active nodes)",)
+
+
+def test_a_pin_on_a_site_that_is_not_there_waits_for_it() -> None:
+    kept = possible([Pin("gone", ("n1",)), Pin("a", ("n1",))], SITES, NODES)
+    assert kept.pins == (Pin("a", ("n1",)),)
+    assert kept.suspended == ("gone (no site that can be placed)",)
+
+
+names = st.sampled_from(["n1", "n2", "n3", "n9"])
+pins = st.builds(
+    Pin, st.sampled_from(["a", "b", "gone"]), st.lists(names, unique=True, max_size=3).map(tuple), st.integers(1, 5)
+)
+states = st.lists(st.sampled_from(get_args(NodeState)), min_size=3, max_size=3)
+
+
+@given(wished=st.lists(pins, unique_by=lambda pin: pin.site), states=states)
+def test_what_is_possible_never_stops_a_plan(wished: list[Pin], states: list[NodeState]) -> None:
+    cluster = [Node("n0", (), 1), *(Node(f"n{n}", (), 1, state=state) for n, state in enumerate(states, start=1))]
+    kept = possible(wished, SITES, cluster)
+    profiles = PROFILES.from_columns(
+        {name: sorted(SITES) if name == "site" else [1] * len(SITES) for name in PROFILES.columns}
+    )
+    asked = problems.build(
+        profiles, SPREADS.empty(), cluster, kept.pins, PLACEMENT.empty(), tolerance=0.1, replicate_above=1.0
+    )
+    assert all(asked.open[node] for nodes in asked.pinned.values() for node in nodes)
