@@ -97,7 +97,15 @@ def verify(world: World) -> tuple[str, tuple[Verdict, ...]]:
             advice="`flex plan`, then `flex apply`",
         )
     cycle = world.store.cycle(base)
-    return base, cycles.check(cycle, placement, world.nodes, world.settings.dns.ttl, world.target)
+    verdicts = cycles.check(cycle, placement, world.nodes, world.settings.dns.ttl, world.target)
+    if not any(verdict.checked or verdict.error for verdict in verdicts):
+        raise NoData(
+            f"verifying the partition of {base}",
+            "no record set of it is ours, so nothing was checked",
+            kept="nothing was changed",
+            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
+        )
+    return base, verdicts
 
 
 def carry_out(world: World, cycle: Cycle) -> Cycle:

@@ -200,8 +200,9 @@ def _movement(plan: PlanOutput) -> str:
 
 def state(plan: PlanOutput) -> str:
     """What became of the plan, in a few words."""
-    agreeing = sum(1 for each in plan.verdicts if each.agrees)
-    asked = words.count(len(plan.verdicts), "server")
+    telling = [each for each in plan.verdicts if each.checked or not each.agrees]
+    agreeing = sum(1 for each in telling if each.agrees)
+    asked = words.count(len(telling), "server")
     match plan.state:
         case "proposed":
             return "Proposed: nothing in DNS has changed"
@@ -211,9 +212,9 @@ def state(plan: PlanOutput) -> str:
             return "Discarded: it will not be applied"
         case "failed":
             return "Failed"
-        case _ if not plan.verdicts:
+        case _ if not telling:
             return "Applied"
-        case _ if agreeing == len(plan.verdicts):
+        case _ if agreeing == len(telling):
             return f"Applied and verified on {asked}"
         case _:
             return f"Applied; {agreeing} of {asked} agree"

@@ -17,9 +17,10 @@ import pandas as pd
 
 from flex import cycle as cycles
 from flex import profile
-from flex.cycle import Facts, Proposal
+from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run, Stage
 from flex.errors import FlexError, NoData
+from flex.given import Facts
 from flex_api import applying, hosted, words
 from flex_api.leases import beat, lease
 from flex_api.wiring import World, sources

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from flex import plan as plans
+from flex import problem
 from flex.domain import BadLine, Balance, Breach, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
+from flex_api import words
 from flex_api.schemas import (
     BadLineRow,
     BalanceOutput,
@@ -192,8 +194,15 @@ def _site(row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dic
 COUNTS = ("access_bytes", "working_set", "requests", "targets", "one_timers", "busy_hour_bytes")
 
 
-def nodes_output(nodes: Sequence[Node], placement: pd.DataFrame, cycle: Cycle | None) -> NodesOutput:
+def nodes_output(
+    nodes: Sequence[Node], placement: pd.DataFrame, cycle: Cycle | None, notes: Sequence[str] = ()
+) -> NodesOutput:
+    """The nodes of the settings; of others that sites are still on there is a note."""
     sites = placement["node"].value_counts().to_dict()
+    gone = [
+        f"{node} is in the settings no more; {words.count(int(sites[node]), 'site')} move off it with the next plan"
+        for node in problem.gone_nodes(placement, nodes)
+    ]
     loads = {load.node: load for load in cycle.after.nodes} if cycle else {}
     return NodesOutput(
         items=[
@@ -208,7 +217,8 @@ def nodes_output(nodes: Sequence[Node], placement: pd.DataFrame, cycle: Cycle | 
                 working_set_units=loads[node.name].working_set if node.name in loads else None,
             )
             for node in nodes
-        ]
+        ],
+        notes=[*gone, *notes],
     )
 
 

@@ -73,6 +73,7 @@ class NodeRow(Part):
 
 class NodesOutput(Output):
     items: list[NodeRow]
+    notes: list[str] = []
 
 
 class BadLineRow(Part):

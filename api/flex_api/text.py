@@ -166,6 +166,8 @@ def nodes(console: Console, output: NodesOutput) -> None:
         ram, capacity = words.size(row.ram_bytes), f"{row.capacity_ratio:g}"
         table.add_row(row.node, row.state, ", ".join(row.addresses), ram, capacity, str(row.sites), *units)
     console.print(table)
+    for note in output.notes:
+        console.print(f"  note: {note}", markup=False)
 
 
 def ingest(console: Console, output: IngestOutput) -> None:
@@ -191,7 +193,8 @@ def lines(by_class: dict[str, int]) -> str:
 
 def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
     for row in rows:
-        state = "agrees" if row.agrees else row.error or f"{len(row.wrong)} lines differ"
+        agreed = "agrees" if row.checked else "nothing to check"
+        state = agreed if row.agrees else row.error or f"{len(row.wrong)} lines differ"
         serial = f", serial {row.serial}" if row.serial is not None else ""
         console.print(f"{row.server}: {state} ({words.count(row.checked, 'record set')} checked{serial})", markup=False)
         for line in row.wrong:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from flex.cycle import Rules
 from flex.domain import Node
 from flex.errors import BadSetting
+from flex.given import Rules
 from flex.ports import DnsTarget, Solver, Store
 from flex.problem import Budget
 from flex.store import open_store

@@ -24,3 +24,53 @@ def test_a_site_is_pinned_shown_and_freed_however_its_name_is_written(installati
     (shown,) = installation.flex("-o", "json", "sites", "show", f"{site.title()}.").json["items"]
     assert (shown["site"], shown["pinned_to"]) == (site, ["n2"])
     assert installation.flex("sites", "unpin", f"{site}.").code == 0
+
+
+def test_draining_a_node_says_which_pins_it_suspends_and_stops_no_plan(installation: Installation) -> None:
+    installation.night()
+    site = first_site(installation)
+    assert installation.flex("sites", "pin", site, "--nodes", "n2,n3").code == 0
+    said = installation.flex("-o", "json", "nodes", "drain", "n2")
+    assert said.json["notes"] == [f"a pin is suspended from the next plan on: {site} (n2 is draining; n3 still holds)"]
+    assert site in installation.flex("nodes", "drain", "n2", "--dry-run").out + said.out
+    other = installation.flex("-o", "json", "sites", "list").json["items"][1]["site"]
+    assert installation.flex("sites", "pin", other, "--nodes", "n1").code == 0
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of())
+    assert plan.code == 0
+    assert any("pins that cannot be kept now" in note and site in note for note in plan.json["notes"])
+
+
+def test_a_node_taken_out_of_the_settings_is_named_as_long_as_sites_are_on_it(installation: Installation) -> None:
+    installation.night()
+    text = installation.settings.read_text(encoding="utf-8")
+    renamed = text.replace('name = "n1"', 'name = "web1"').replace('node = "n1"', 'node = "web1"')
+    installation.settings.write_text(renamed, encoding="utf-8")
+    assert installation.flex("ingest").code == 0
+    (note,) = installation.flex("-o", "json", "nodes", "list").json["notes"]
+    assert note.startswith("n1 is in the settings no more; ")
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
+    assert {move["source"] for move in plan["moves"]} >= {"n1"}
+    assert plan["before"] is not None
+    assert installation.flex("report").code == 0
+
+
+def test_names_that_are_not_ours_any_more_stop_the_night_and_are_not_said_to_agree(installation: Installation) -> None:
+    installation.night()
+    serial = installation.serial()
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(text.replace('name = "test"', 'name = "other"'), encoding="utf-8")
+    said = installation.run()
+    assert said.code == 3
+    assert "none of them is FLEX's to move" in said.err
+    assert installation.serial() == serial
+
+
+def test_a_partition_of_which_nothing_is_in_dns_is_not_said_to_agree(installation: Installation) -> None:
+    text = installation.settings.read_text(encoding="utf-8")
+    zones = f'zones = ["{installation.zone}"]'
+    installation.settings.write_text(text.replace(zones, "zones = []"), encoding="utf-8")
+    assert installation.night().code == 0
+    said = installation.flex("verify")
+    assert said.code == 20
+    assert "nothing was checked" in said.err
+    assert "agrees" not in said.out + said.err

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from flex import cycle as cycles
-from flex.cycle import Facts, Proposal, Rules
+from flex.cycle import Proposal
 from flex.domain import Cycle, Limits, Node, Period, Pin, Plan, Verdict
 from flex.errors import Held, Infeasible, PartlyApplied, Refused, StoreError, Unverified
+from flex.given import Facts, Rules
 from flex.ports import DnsTarget, Solver
 from flex.problem import Budget, Problem, Solution, in_order
 from flex.records import ZoneState

@@ -62,6 +62,6 @@ def test_surplus_replicas_vanish_for_nothing(cluster: Cluster) -> None:
 
 def test_what_is_pinned_elsewhere_is_not_counted_as_what_may_come(cluster: Cluster) -> None:
     loads = {"a": (100, 100), "b": (40, 40), "c": (40, 40), "d": (20, 20)}
-    in_force = dict.fromkeys(loads, ["n0"])
+    in_force = {site: ["n0"] for site in loads}
     assert bound.entering(cluster(loads, in_force)).tolist() == [0, 1]
     assert bound.entering(cluster(loads, in_force, pins={"a": ["n0"]})).tolist() == [0, 3]

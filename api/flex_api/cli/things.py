@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from flex import cycle as cycles
+from flex import wishes
 from flex.domain import NodeState, Pin
 from flex.errors import BadInput
 from flex.problem import unknown_node, unknown_site
@@ -165,9 +168,9 @@ def nodes_list(ctx: typer.Context) -> None:
     found.show(output, lambda console: text.nodes(console, output))
 
 
-def _nodes(here: World) -> NodesOutput:
+def _nodes(here: World, notes: Sequence[str] = ()) -> NodesOutput:
     base, placement = here.store.placement()
-    return present.nodes_output(here.nodes, placement, here.store.cycle(base) if base else None)
+    return present.nodes_output(here.nodes, placement, here.store.cycle(base) if base else None, notes)
 
 
 @nodes_app.command("drain")
@@ -189,12 +192,21 @@ def _set_state(ctx: typer.Context, node: str, state: NodeState, reason: str, dry
         if node not in known:
             raise unknown_node(node, known)
         _refuse_last(here, node, state)
+        notes = _pins_stopped(here, node, state)
         if not dry_run:
             here.store.set_node_state(node, state)
-        output = _nodes(here)
+        output = _nodes(here, notes)
     found.show(output, lambda console: text.nodes(console, output))
     if reason:
         found.say(f"reason: {reason}")
+
+
+def _pins_stopped(here: World, node: str, state: NodeState) -> list[str]:
+    """What becomes of the pins that name the node, or that need as many nodes as there were."""
+    pins = [pin for pin in here.store.pins() if pin.holds(here.clock())]
+    after = [replace(one, state=state) if one.name == node else one for one in here.nodes]
+    before, then = (wishes.possible(pins, {pin.site for pin in pins}, nodes).suspended for nodes in (here.nodes, after))
+    return [f"a pin is suspended from the next plan on: {pin}" for pin in then if pin not in before]
 
 
 def _refuse_last(here: World, node: str, state: NodeState) -> None:

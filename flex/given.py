@@ -1,0 +1,103 @@
+"""What a proposal is made from, and how much of it is FLEX's to decide.
+
+In go the facts of a night, the operator's rules and a name server to read; out come the same facts without what FLEX
+cannot move, and with a remark on all that was left out. Nothing is planned here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from flex import reach, remarks, wishes
+from flex.domain import Limits, Node, Period, Pin
+from flex.errors import BadInput
+from flex.ports import DnsTarget
+from flex.problem import Budget
+from flex.reach import Reach
+from flex.replay import Sample
+from flex.tables import PLACEMENT
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What a proposal is made from. `base` is the cycle in force and `placement` where it put every site.
+
+    `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was left out, and why.
+    """
+
+    period: Period
+    profiles: pd.DataFrame
+    spreads: pd.DataFrame
+    sample: Sample
+    nodes: tuple[Node, ...]
+    pins: tuple[Pin, ...]
+    base: str
+    placement: pd.DataFrame
+    fixed: frozenset[str] = frozenset()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def sites(self) -> list[str]:
+        return sorted(set(self.profiles["site"]) | set(self.placement["site"]))
+
+    @property
+    def placed(self) -> frozenset[str]:
+        """The sites that have a node and may be given another: none before the first partition."""
+        return frozenset(self.placement["site"]) - self.fixed
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the operator decided: how balanced, how much movement, which zones, in whose name.
+
+    Nothing moves while the worst node stays within `trigger`; then the aim is `tolerance`, which is narrower,
+    so that the next day's drift does not call for the next move. A plan that betters the worst node by less than
+    `margin` is not worth its cold caches.
+    """
+
+    tolerance: float
+    trigger: float
+    margin: float
+    replicate_above: float
+    limits: Limits
+    zones: tuple[str, ...]
+    owner: str
+    ttl: int
+    adopt: bool
+    budget: Budget
+
+
+def seen(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
+    """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is nothing to plan."""
+    found = reach.look(target, facts.sites, facts.nodes, rules.zones, adopt=rules.adopt)
+    if facts.sites and len(found.beyond) == len(facts.sites):
+        first = next(remarks.of_reach(found, facts.profiles))
+        raise BadInput(
+            f"a plan for {len(facts.sites)} sites",
+            f"none of them is FLEX's to move; {first}",
+            kept="nothing was changed",
+            advice="check dns.zones and dns.owner; dns.adopt = true takes over names whose addresses are all your "
+            "nodes'; without dns.zones a plan is made on paper only",
+        )
+    return found
+
+
+def started(found: Reach, facts: Facts, rules: Rules) -> Facts:
+    """Where no placement is in force, where DNS has the sites is the one to start from."""
+    if facts.base or not found.states:
+        return facts
+    start = reach.start(found, facts.sites, facts.nodes, adopt=rules.adopt)
+    return replace(facts, placement=start, remarks=tuple(remarks.of_start(set(start["site"]))))
+
+
+def within(found: Reach, facts: Facts) -> Facts:
+    """Sites beyond our reach stay where they are, or are left out where nobody can say where that is."""
+    movable = facts.placement[~facts.placement["site"].isin(list(found.beyond))]
+    known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(drop=True)
+    placement = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
+    within = replace(facts, profiles=known, placement=placement, fixed=frozenset(found.fixed["site"]))
+    kept = wishes.possible(facts.pins, set(within.sites) - within.fixed, facts.nodes)
+    said = (*facts.remarks, *remarks.of_reach(found, facts.profiles), *remarks.of_wishes(kept.suspended))
+    return replace(within, pins=kept.pins, remarks=said)
