@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.marker import marker_name, marker_owner, marker_text
-from flex.plan import diff
+from flex.plan import diff, foreign
 from flex.tables import RECORDS
 from flex_dns.marker import site_name
 from flex_dns.memory import MemoryTarget
@@ -34,7 +34,7 @@ def test_applying_the_difference_gives_what_was_wanted(before: dict[str, set[str
     target = MemoryTarget([ZONE], OWNER)
     for wanted in (before, after, after):
         state = target.read(ZONE, list(wanted))
-        target.apply(diff(ZONE, records(wanted), state, owner=OWNER, ttl=60))
+        target.apply(diff(ZONE, records(wanted), state, owner=OWNER, ttl=60, left_alone=foreign(state, wanted)))
     state = target.read(ZONE, list(after))
     assert state.records.equals(records(after))
     assert state.owned == set(after)
@@ -48,7 +48,8 @@ def test_names_of_another_owner_never_change(theirs: dict[str, set[str]], ours: 
     for name, values in theirs.items():
         target.edit(ZONE, name, "A", 60, sorted(values))
         target.edit(ZONE, marker_name(name, ZONE), "TXT", 60, [marker_text("flex-us1")])
-    target.apply(diff(ZONE, records(ours), target.read(ZONE, list(ours)), owner=OWNER, ttl=60))
+    state = target.read(ZONE, list(ours))
+    target.apply(diff(ZONE, records(ours), state, owner=OWNER, ttl=60, left_alone=foreign(state, ours)))
     assert target.read(ZONE, list(theirs)).records.equals(records(theirs))
 
 

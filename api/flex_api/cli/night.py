@@ -204,6 +204,13 @@ def _wanted(here: World, plan_id: str) -> Cycle:
     return waiting[0]
 
 
+def _latest(here: World) -> Cycle:
+    latest = here.store.cycles(1)
+    if not latest:
+        raise NoData("the latest plan", "there is none", kept="nothing was changed", advice="make one with `flex plan`")
+    return latest[0]
+
+
 def rollback(
     ctx: typer.Context,
     to: Annotated[str, typer.Option(metavar="PLAN", help="the partition of this plan; none for the one before")] = "",
@@ -283,7 +290,7 @@ def report(
     """Write the report of a plan. One HTML file that opens anywhere."""
     found = context(ctx)
     with opened(found) as here:
-        path = reporting.write(here, _wanted(here, plan_id), to)
+        path = reporting.write(here, here.store.cycle(plan_id) if plan_id else _latest(here), to)
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path), markup=False))
 
 
