@@ -11,11 +11,11 @@ def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = ()) ->
     """The rights FLEX needs in a zone and no others: the first rule that fits decides.
 
     The zone's own name servers (`ns1` in it, when none are given) are denied by name: BIND would let them be
-    replaced. Limits such as A(3) are left out on purpose: BIND drops what is over them and reports success.
+    replaced. The zone's own name may be a site's: of it, too, only the addresses are granted, never its SOA, NS or MX.
+    Limits such as A(3) are left out on purpose: BIND drops what is over them and reports success.
     """
     kept = name_servers or (f"ns1.{zone}",)
     rules = [
-        f"deny {key_name} name {zone} ANY;",
         *(f"deny {key_name} name {name} ANY;" for name in kept),
         f"grant {key_name} subdomain {LABEL}.{zone} TXT;",
         f"grant {key_name} zonesub A AAAA;",
@@ -41,7 +41,8 @@ zone "{zone}" {{
   //   dnssec-policy default; inline-signing no;
   // FLEX reads the zone by transfer; without it FLEX asks for each of its names.
   allow-transfer {{ key {key_name}; }};   // beside those of your secondaries
-  // One deny line for every name server whose address is in this zone.
+  // One deny line for every name server whose address is in this zone. Where no site has the zone's own name,
+  // `deny {key_name} name {zone} ANY;` above the grants keeps that one out of reach, too.
 {policy}}};
 """
 

@@ -63,6 +63,7 @@ def _checks(server: Server, zone: str, clock: Clock) -> Iterator[Check]:
         name = f"flex-preflight-{secrets.token_hex(8)}.{zone}"
         yield _try("addresses", lambda: _may(session, server, zone, name, "A", "AAAA"))
         yield _try("markers", lambda: _may(session, server, zone, marker_name(name, zone), "TXT"))
+        yield _own_name(session, zone)
 
 
 def _try(name: str, check: Callable[[], str]) -> Check:
@@ -113,6 +114,21 @@ def _transfer(server: Server, zone: str, clock: Clock) -> Check:
         "warn",
         f"{dns.rcode.to_text(rcode)}: each name is asked for by itself, and names under a wildcard seem to be taken",
         f"allow-transfer {{ key {server.key.name}; }}; in the zone's clause",
+    )
+
+
+def _own_name(session: Session, zone: str) -> Check:
+    """The same for a site that is called as the zone is: addresses that no host can have are deleted."""
+    update = dns.update.UpdateMessage(zone)
+    for kind, nobodys in (("A", "255.255.255.255"), ("AAAA", "ff00::")):
+        update.delete(zone, kind, nobodys)
+    if session.ask(update, f"right to change A and AAAA of {zone}").rcode() == dns.rcode.NOERROR:
+        return Check("own name", "ok", f"a site may be called {zone.rstrip('.')}")
+    return Check(
+        "own name",
+        "warn",
+        f"no site can be called {zone.rstrip('.')}: the zone's own addresses may not be changed",
+        f"where there is such a site, take `deny ... name {zone} ANY;` out of the zone's update-policy",
     )
 
 

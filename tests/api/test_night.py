@@ -283,3 +283,13 @@ def counted_afresh(installation: Installation) -> int:
     assert installation.flex("ingest").code == 0
     installation.flex("plan", "--as-of", installation.as_of())
     return lines_counted(installation)
+
+
+def test_a_site_that_is_called_as_its_zone_is_in_dns_after_the_night(installation: Installation) -> None:
+    with (installation.folder / "sites").open("a", encoding="utf-8") as sites:
+        sites.write(installation.zone + "\n")
+    plan = installation.night().json["plan"]
+    (own,) = (move for move in plan["moves"] if move["site"] == installation.zone.rstrip("."))
+    assert installation.addresses(installation.zone) == [f"192.0.2.{own['target'][1]}"]
+    assert installation.ask(installation.zone, "NS").answer
+    assert installation.flex("verify").code == 0

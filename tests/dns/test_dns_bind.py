@@ -295,10 +295,17 @@ def test_a_zone_is_read_beside_a_wildcard(folder: Path, key: Key) -> None:
 
 def test_the_policy_grants_addresses_and_markers_and_nothing_else(named: PrivateNamed, zone: str) -> None:
     """The very lines that operators are given: BIND loaded them, and this is what they let our key do."""
-    allowed = [("www", "A", "192.0.2.1"), ("www", "AAAA", "2001:db8::1"), ("www._flex", "TXT", '"flex owner=x"')]
-    denied = [
+    allowed = [
+        ("www", "A", "192.0.2.1"),
+        ("www", "AAAA", "2001:db8::1"),
+        ("www._flex", "TXT", '"flex owner=x"'),
         ("@", "A", "192.0.2.1"),
+        ("@", "AAAA", "2001:db8::1"),
+        ("_flex", "TXT", '"flex owner=x"'),
+    ]
+    denied = [
         ("@", "NS", "ns.example.org."),
+        ("@", "MX", "10 example.org."),
         ("@", "TXT", '"flex"'),
         ("ns1", "A", "192.0.2.1"),
         ("ns1", "AAAA", "2001:db8::1"),
@@ -314,3 +321,14 @@ def test_the_policy_grants_addresses_and_markers_and_nothing_else(named: Private
             message.add(name, 60, kind, value)
             with Session(named.server) as session:
                 assert (name, kind, session.ask(message, "try").rcode()) == (name, kind, expected)
+
+
+def test_of_the_zones_own_name_nothing_but_addresses_can_be_taken_away(named: PrivateNamed, zone: str) -> None:
+    target = Rfc2136Target(named.server, OWNER)
+    target.apply(Plan(zone, placed(zone, zone, "192.0.2.1")))
+    for kind in ("SOA", "NS", "ANY"):
+        message = dns.update.UpdateMessage(zone)
+        message.delete(zone) if kind == "ANY" else message.delete(zone, kind)
+        with Session(named.server) as session:
+            assert (kind, session.ask(message, "try").rcode()) == (kind, dns.rcode.REFUSED)
+    assert target.read(zone, [zone]).records["value"].tolist() == ["192.0.2.1"]

@@ -56,6 +56,17 @@ def test_what_was_applied_is_read_back(target: DnsTarget, zone: str) -> None:
     assert state.blocked == {}
 
 
+def test_a_site_that_is_called_as_its_zone_is_placed_beside_what_a_zone_needs(target: DnsTarget, zone: str) -> None:
+    free = target.read(zone, [zone])
+    assert (free.records.empty, free.owned, free.blocked) == (True, frozenset(), {})
+    target.apply(Plan(zone, placed(zone, zone, "192.0.2.1")))
+    target.apply(Plan(zone, (moved(zone, "192.0.2.1", "192.0.2.2"),)))
+    state = target.read(zone, [zone, f"www.{zone}"])
+    assert state.records.to_numpy().tolist() == [[zone, "A", 60, "192.0.2.2"]]
+    assert state.owned == {zone}
+    assert all(verdict.agrees for verdict in target.verify(zone, records((zone, "A", 60, "192.0.2.2"))))
+
+
 def test_a_name_nobody_has_is_read_as_free(target: DnsTarget, zone: str) -> None:
     state = target.read(zone, [f"new.{zone}"])
     assert (len(state.records), state.owned, state.blocked) == (0, frozenset(), {})
