@@ -310,7 +310,8 @@ class Stream:
     """How far one log has been read, known by what it contains and not by its name.
 
     `head` is the hash of the first `head_size` bytes (at most 4 KiB, decompressed), `tail` the hash of the up to
-    4 KiB before `offset`. The path is where it was last seen: a hint for people, never an identity.
+    4 KiB before `offset`. The path is where it was last seen: a hint for people, never an identity. A log that names
+    its columns itself goes on by those in force at the offset, and they are in `format`; other logs have none here.
     """
 
     source: str
@@ -319,6 +320,7 @@ class Stream:
     offset: int
     tail: str
     path: str
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True)

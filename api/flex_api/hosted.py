@@ -1,7 +1,8 @@
 """Which of the names in the logs are sites of ours.
 
 A log may hold any name a visitor cared to send. With a list of the hosted sites, the list decides; a listed site that
-nobody visited is hosted all the same. Without one, every name that can be a host name counts.
+nobody visited is hosted all the same. Without one, every name that can be a host name counts, and every directory where
+the first directory of a path is its site.
 """
 
 from __future__ import annotations
@@ -13,12 +14,10 @@ import pandas as pd
 
 from flex.errors import BadSetting
 from flex.tables import PROFILES
+from flex_logs_ingest.sites import LABEL, ascii_name, spelled
 
-# No label begins or ends with anything but a letter or a digit: names such as _flex.example.org are never sites.
-LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-# The standard library spells names by IDNA 2003, where these become others or vanish; browsers keep them.
-_READ_IN_TWO_WAYS = frozenset("ßς\u200c\u200d")
-HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})+")
+# A host that DNS can name, or a directory.
+SITE = re.compile(rf"{LABEL}(?:\.{LABEL})+|/(?:[^/]+/)?")
 
 
 def listed(path: Path) -> tuple[str, ...]:
@@ -43,14 +42,10 @@ def site_name(written: str, where: str = "") -> str:
     """
     name = written.strip()
     if name.startswith("/"):
-        return name
+        return spelled(f"{name.rstrip('/')}/")
     name = name.lower().rstrip(".")
-    if name.isascii():
-        return name
     try:
-        if _READ_IN_TWO_WAYS.intersection(name):
-            raise UnicodeError("it has a letter that the two standards of such names spell differently")
-        return name.encode("idna").decode("ascii")
+        return ascii_name(name)
     except UnicodeError as error:
         raise BadSetting(
             f"the site {name!r}{where}",
@@ -64,7 +59,7 @@ def only(profiles: pd.DataFrame, sites: tuple[str, ...] | None) -> tuple[pd.Data
     """The PROFILES of hosted sites, and how many other names there were."""
     if sites is None:
         # Errors alone make no site: whoever sends requests for any name gets them.
-        ours = profiles["site"].str.fullmatch(HOST_NAME.pattern) & (profiles["targets"] > 0)
+        ours = profiles["site"].str.fullmatch(SITE.pattern) & (profiles["targets"] > 0)
         return profiles[ours].reset_index(drop=True), int((~ours).sum())
     ours = profiles["site"].isin(list(sites))
     silent = sorted(set(sites) - set(profiles["site"]))

@@ -85,6 +85,14 @@ class SourceSection(Section):
         "",
         description="for logs whose files are named for their site: '(?P<site>.+)[.]access[.]log.*', all of the name",
     )
+    site_by: Literal["log", "directory"] = Field(
+        "log", description="log: what a line says; directory: the first directory of the path, such as /shop/"
+    )
+    document_root: str = Field(
+        "",
+        description="where the sites' files are on this machine, '{site}' for the name of each: targets get their true "
+        "sizes, also in logs that name no bytes",
+    )
 
     @field_validator("format")
     @classmethod
@@ -107,8 +115,12 @@ class SourceSection(Section):
 
     @model_validator(mode="after")
     def _one_site(self) -> SourceSection:
-        if self.site and self.site_pattern:
-            raise ValueError("site and site_pattern both say which site it is: leave one of them out")
+        given = [name for name in ("site", "site_pattern") if getattr(self, name)]
+        given += ["site_by = 'directory'"] * (self.site_by == "directory")
+        if len(given) > 1:
+            raise ValueError(f"{given[0]} and {given[1]} both say which site it is: leave one of them out")
+        if self.site_by == "directory" and "{site}" in self.document_root:
+            raise ValueError("paths begin with the site's directory already: leave {site} out of document_root")
         return self
 
     @property
@@ -122,8 +134,13 @@ class Ingest(Section):
     aliases: dict[str, str] = Field(
         default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
     )
+    www: Literal["listed", "same", "apart"] = Field(
+        "listed",
+        description="whether www.a.example and a.example are one site. listed: when only one of them is in sites_file "
+        "or aliases; same: always; apart: never",
+    )
     sites_file: Path | None = Field(
-        None, description="the hosted sites, one a line; other names in the logs are no sites"
+        None, description="the hosted sites, one a line; what is asked of other names goes to the site (unknown)"
     )
     source: tuple[SourceSection, ...] = ()
 

@@ -112,7 +112,9 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
 
 
 def _anchored_source(source: SourceSection, folder: Path) -> SourceSection:
-    return source.model_copy(update={"glob": tuple(str(folder / glob) for glob in source.globs)})
+    globs = tuple(str(folder / glob) for glob in source.globs)
+    root = str(folder / source.document_root) if source.document_root else ""
+    return source.model_copy(update={"glob": globs, "document_root": root})
 
 
 def _anchored_url(url: str, folder: Path) -> str:

@@ -12,6 +12,7 @@ from flex.given import Rules
 from flex.ports import DnsTarget, Solver, Store
 from flex.problem import Budget
 from flex.store import open_store
+from flex_api import hosted
 from flex_api.settings import Settings
 from flex_dns.key import Key, read_key
 from flex_dns.rfc2136 import Rfc2136Target
@@ -144,14 +145,23 @@ def sources(settings: Settings) -> tuple[Source, ...]:
     """Logs go by their node, and by their site where it is set: a glob that is edited, or two that overlap, never make
     a line count twice, and logs of two sites that begin alike are still two.
     """
-    aliases = settings.ingest.aliases
+    ingest = settings.ingest
+    listed = frozenset(hosted.listed(ingest.sites_file)) if ingest.sites_file else None
     return tuple(
         Source(
             name=f"{source.node}:{source.site}" if source.site else source.node,
             globs=source.globs,
             node=source.node,
             format=source.format,
-            site=SiteRule(fixed=source.site or None, aliases=aliases, pattern=source.site_pattern),
+            site=SiteRule(
+                fixed=source.site or None,
+                aliases=ingest.aliases,
+                pattern=source.site_pattern,
+                directory=source.site_by == "directory",
+                listed=listed or None,
+                www=ingest.www,
+            ),
+            document_root=source.document_root,
         )
-        for source in settings.ingest.source
+        for source in ingest.source
     )

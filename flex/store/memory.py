@@ -179,5 +179,5 @@ class MemoryStore:
 
 
 def _content(stream: Stream) -> tuple[object, ...]:
-    """What a stream is known by: all of it but the path, where its file was last seen."""
-    return astuple(stream)[:-1]
+    """What a stream is known by: not where its file was last seen, nor by which columns it goes on."""
+    return astuple(stream)[:-2]

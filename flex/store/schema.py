@@ -89,6 +89,7 @@ streams = Table(
     Column("offset", BigInteger, primary_key=True, autoincrement=False),
     Column("tail", TEXT, primary_key=True),
     Column("path", TEXT, nullable=False),
+    Column("format", TEXT, nullable=False),
 )
 
 segments = Table(

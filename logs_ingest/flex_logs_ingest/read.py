@@ -19,7 +19,7 @@ from flex.domain import BadLine, Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
-from flex_logs_ingest.formats import detect, layout_of, record_size, with_columns
+from flex_logs_ingest.formats import detect, going_on, layout_of, record_size, with_columns
 from flex_logs_ingest.scan import CLASSES, Counts, Scanner, new_scanner
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import CHUNK, Log, Source, Unusable, paths, shown
@@ -134,8 +134,10 @@ class _Reader:
             return [FileReport(self.source.name, ", ".join(self.source.globs), "nothing matches")]
         return sorted(map(self._file, self._oldest_first(found)), key=lambda report: report.path)
 
-    def format_of(self, look: bytes, first: bytes) -> str:
-        """Told by the log's first lines; by the new ones where the log begins with something else."""
+    def format_of(self, look: bytes, first: bytes, stream: Stream | None) -> str:
+        """Told by how a log that names its columns went on, else by its first lines, else by the new ones."""
+        if stream and stream.format and self.source.format in ("auto", stream.format.partition(" ")[0]):
+            return stream.format
         if self.source.format != "auto":
             return with_columns(self.source.format, look)
         try:
@@ -197,7 +199,7 @@ class _Reading:
         self._log = log
         self._path = shown(log.path)
         self._head = b""
-        self._format = ""
+        self._format, self._goes_on = "", ""
         self._record_size = 0
         self._counted: list[Segment] = []
 
@@ -220,7 +222,7 @@ class _Reading:
         if rule is None:
             return self._report("unknown site", f"its name is not as {self._reader.source.site.pattern!r} wants it")
         try:
-            self._format = self._reader.format_of(look, first)
+            self._format = self._reader.format_of(look, first, begin.stream)
             scanner = self._new_scanner(rule, begin)
         except (BadInput, NoData) as error:
             return self._report("unknown format", str(error))
@@ -241,6 +243,7 @@ class _Reading:
                 if stopped := self._record(begin, mark, scanner.finish()):
                     return stopped
                 begin, rest = mark.start(self._stream(mark)), mark.open
+                self._format = self._goes_on or self._format
                 scanner, mark = self._new_scanner(rule, begin), Mark(begin, self._head, self._record_size)
                 scanner.feed(rest)
                 mark.feed(rest)
@@ -256,6 +259,7 @@ class _Reading:
     def _record(self, begin: Start, mark: Mark, counts: Counts) -> Outcome | None:
         """Files, then the store. None when that went well, else why reading stops here."""
         assert counts.pending == mark.open_size, "the scanner and the mark disagree where the last whole line ends"
+        self._goes_on = going_on(self._format, counts.heading)
         if mark.offset == begin.offset:
             return None
         if not self._log.begins_with(self._head):
@@ -268,7 +272,7 @@ class _Reading:
         return None
 
     def _stream(self, mark: Mark) -> Stream:
-        return mark.stream(self._reader.source.name, self._path)
+        return mark.stream(self._reader.source.name, self._path, self._goes_on)
 
     def _segment(self, begin: Start, stream: Stream, counts: Counts) -> Segment:
         first_day, last_day = _days(counts, self._reader.run.read_at)

@@ -29,6 +29,7 @@ from flex_logs_ingest.malformed import REASONS, Bad
 from flex_logs_ingest.records import RecordScan
 from flex_logs_ingest.reference import Columns, Ints, Loop, ReferenceScan
 from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.strangers import shown
 
 CLASSES = ("counted", "other_status", "no_request", "malformed")
 
@@ -42,7 +43,8 @@ class Counts:
     its `target` numbers the rows of `partial`, that of the access's own day.
     `lines` are the lines by class, `reasons` the malformed ones by what is wrong with them, `bad` a few of each. Times
     are those of all lines that are not malformed, 0 when there is none. `pending` is the length of an incomplete last
-    line, which is not counted.
+    line, which is not counted. `strangers` are the names asked for that are no sites, those asked for most first, with
+    their requests at least. `heading` is the line that names the columns of what follows.
     """
 
     partial: pd.DataFrame
@@ -55,6 +57,8 @@ class Counts:
     first_time: int
     last_time: int
     pending: int
+    strangers: dict[str, int]
+    heading: bytes
 
 
 class Scanner:
@@ -127,6 +131,8 @@ def _counts(found: Columns, first_byte: int) -> Counts:
         first_time=found["first_time"],
         last_time=found["last_time"],
         pending=found["pending"],
+        strangers=shown(found["strangers"]),
+        heading=found["heading"],
     )
 
 

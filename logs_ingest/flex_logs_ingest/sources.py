@@ -42,6 +42,7 @@ class Source:
     node: str
     site: SiteRule
     format: str = "auto"
+    document_root: str = ""
 
 
 class Unusable(Exception):

@@ -7,6 +7,12 @@ is among them. The native scan does the same, step by step.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
+from flex_logs_ingest.line import printable
+from flex_logs_ingest.sites import site_name
+
 KEPT = 1000
 WIDTH = 255
 
@@ -30,3 +36,16 @@ def _heaviest(requests: dict[bytes, int]) -> dict[bytes, int]:
     """Those with more than the thousand-and-first has, less what it has: what is taken was seen with so many others."""
     least = sorted(requests.values(), reverse=True)[KEPT]
     return {name: number - least for name, number in requests.items() if number > least}
+
+
+def shown(found: Iterable[tuple[bytes, int]]) -> dict[str, int]:
+    """The names as they can be shown and stored, those asked for most first, and at most a thousand of them."""
+    requests: Counter[str] = Counter()
+    for name, number in found:
+        requests[_shown(name)] += number
+    return dict(sorted(requests.items(), key=lambda each: (-each[1], each[0]))[:KEPT])
+
+
+def _shown(name: bytes) -> str:
+    host = "" if name.startswith(b"/") else site_name(name)
+    return host or printable(name) or "(none)"

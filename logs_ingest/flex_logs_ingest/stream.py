@@ -72,9 +72,9 @@ class Mark:
         """To go on behind the last whole line; the stream is that of this mark."""
         return Start(stream, self._tail)
 
-    def stream(self, source: str, path: str) -> Stream:
+    def stream(self, source: str, path: str, format_: str = "") -> Stream:
         head = self._head[: self.offset]
-        return Stream(source, digest(head), len(head), self.offset, digest(self._tail), path)
+        return Stream(source, digest(head), len(head), self.offset, digest(self._tail), path, format_)
 
 
 def digest(content: bytes) -> str:

@@ -9,10 +9,13 @@ import pytest
 
 from flex import engine
 from flex.errors import BadInput, NoData
+from flex.store import MemoryStore
 from flex_logs_ingest.formats import detect, layout_of
+from flex_logs_ingest.read import ingest
 from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.scan import Counts, Scanner, new_scanner
 from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.sources import Source
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 FIELDS = b"#Fields: date time cs-method cs-uri-stem cs-host sc-status sc-bytes\n"
@@ -121,6 +124,34 @@ def test_a_log_that_grew_is_read_on_without_a_new_heading(
     assert read_as(format_)["counted"] == 1
     log.write_bytes(FIELDS + LINE + LINE + LINE)
     assert read_as(format_) == {"counted": 2, "other_status": 0, "no_request": 0, "malformed": 0}
+
+
+OTHER = b"#Fields: cs-host sc-bytes time sc-status date cs-uri-stem\n"
+OTHER_LINE = b"example.org 5 20:55:36 200 2000-10-10 /x\n"
+BEYOND = b"#Remark: " + b"x" * 70_000 + b"\n"
+
+
+@pytest.mark.parametrize("format_", ["auto", "w3c"])
+def test_columns_that_changed_far_behind_the_beginning_hold_for_what_follows(
+    logs: Path, read_as: Callable[[str], dict[str, int]], format_: str
+) -> None:
+    log = logs / "u_ex001010.log"
+    log.write_bytes(FIELDS + LINE + BEYOND + OTHER + OTHER_LINE)
+    assert read_as(format_)["counted"] == 2
+    with log.open("ab") as more:
+        more.write(OTHER_LINE * 3)
+    assert read_as(format_) == {"counted": 3, "other_status": 0, "no_request": 0, "malformed": 0}
+
+
+def test_columns_that_changed_hold_where_a_log_is_recorded_in_stretches(
+    logs: Path, source: Source, store: MemoryStore, counts: Path
+) -> None:
+    rows = b"".join(OTHER_LINE.replace(b"/x", b"/%d" % number) for number in range(100_000))
+    (logs / "u_ex001010.log").write_bytes(FIELDS + LINE + OTHER + rows)
+    (report,) = ingest([source], store, counts, rows=1000)
+    assert dict(report.lines)["malformed"] == 0
+    assert dict(report.lines)["counted"] == 100_001
+    assert len(store.segments(0, 100_000)) > 1
 
 
 def test_a_log_without_bytes_is_refused_with_the_setting_that_brings_them() -> None:

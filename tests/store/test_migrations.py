@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect, text
 
-from flex.domain import BadLine, Pin
+from flex.domain import BadLine, Pin, Stream
 from flex.errors import BadInput, FlexError, StoreError
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
@@ -111,6 +111,18 @@ INSERT INTO segments (id, source, node, path, format, first_byte, last_byte, fir
 VALUES ('s', 'web', 'n1', 'a.log', 'combined', 100, 900, 0, 0, 3600, 7300,
     '[["counted", 7], ["other_status", 3], ["malformed", 1]]', '["byte 12: half\\na line"]')
 """
+
+
+def test_logs_read_before_their_columns_were_kept_are_looked_at_again(empty_url: str) -> None:
+    migrate.upgrade(empty_url, "0002")
+    database = Database(empty_url)
+    with database.writing() as connection:
+        columns = '"source", "head", "head_size", "offset", "tail", "path"'
+        connection.execute(text(f"INSERT INTO streams ({columns}) VALUES ('web', 'h', 4, 9, 't', 'a.log')"))
+    database.close()
+    migrate.upgrade(empty_url)
+    with open_store(empty_url) as store:
+        assert store.streams("web") == (Stream("web", "h", 4, 9, "t", "a.log", format=""),)
 
 
 def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:

@@ -24,7 +24,7 @@ def profiles(*sites: str, bytes_: int = 1) -> pd.DataFrame:
 
 
 def stream(offset: int, head: str = "head", path: str = "/var/log/access.log") -> Stream:
-    return Stream("web", head, 4096, offset, f"tail{offset}", path)
+    return Stream("web", head, 4096, offset, f"tail{offset}", path, "w3c date time")
 
 
 def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:

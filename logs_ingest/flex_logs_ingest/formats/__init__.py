@@ -124,6 +124,14 @@ def with_columns(format_: str, head: bytes) -> str:
     return " ".join([format_, *map(printable, names(_directive(_lines(head))))])
 
 
+def going_on(format_: str, heading: bytes) -> str:
+    """The format with the columns that a heading names; empty where logs of the format do not name them."""
+    name = format_.partition(" ")[0]
+    if name not in FORMATS or FORMATS[name].kind != "w3c":
+        return ""
+    return " ".join([name, *map(printable, names(heading))])
+
+
 def record_size(format_: str, head: bytes) -> int:
     """How many bytes each record of a log has, 0 where a record is a line."""
     binary = is_records(head) if format_ == "auto" else format_ in FORMATS and FORMATS[format_].kind == "records"

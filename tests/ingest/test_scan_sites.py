@@ -1,0 +1,122 @@
+"""Names that visitors invent: whatever they are, they cost little, and those asked for most are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from flex import engine
+from flex_logs_ingest.formats import going_on, layout_of
+from flex_logs_ingest.layout import Layout
+from flex_logs_ingest.reference import ReferenceScan
+from flex_logs_ingest.scan import Counts, Scanner
+from flex_logs_ingest.sites import UNKNOWN, SiteRule
+
+NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+LAYOUT = layout_of("%v|%{sec}t|%r|%s|%b")
+LISTED = SiteRule(listed=frozenset(["a.example"]))
+
+Scan = Callable[..., Counts]
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(ReferenceScan, id="reference"),
+        pytest.param(NATIVE, id="native", marks=pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)),
+    ]
+)
+def scan(request: pytest.FixtureRequest) -> Scan:
+    def run(data: bytes, rule: SiteRule, layout: Layout = LAYOUT) -> Counts:
+        scanner = Scanner(request.param(layout, rule, 100))
+        scanner.feed(data)
+        return scanner.finish()
+
+    return run
+
+
+def line(host: str, path: str = "/", status: int = 200) -> bytes:
+    return f"{host}|1000|GET {path} HTTP/1.1|{status}|7\n".encode()
+
+
+def sites(counts: Counts) -> dict[str, int]:
+    return dict(zip(counts.hours["site"], counts.hours["requests"], strict=True))
+
+
+def test_what_is_asked_of_other_names_is_one_site_with_all_its_traffic(scan: Scan) -> None:
+    data = line("a.example") + line("b.example", "/x") * 2 + line("B.example:80", "/x") + line("-", status=404)
+    counts = scan(data, LISTED)
+    assert sites(counts) == {"a.example": 1, UNKNOWN: 4}
+    assert counts.partial["requests"].tolist() == [3, 1]
+    assert counts.strangers == {"b.example": 3, "-": 1}
+
+
+def test_names_that_stand_for_a_site_are_no_strangers(scan: Scan) -> None:
+    assert scan(line("a.example") + line("www.a.example"), LISTED).strangers == {}
+    assert scan(line("b.example"), SiteRule(fixed="a.example")).strangers == {}
+
+
+def test_hosts_that_robots_invent_are_forgotten_and_those_asked_for_most_are_not(scan: Scan) -> None:
+    invented = [line(f"{number}.invented.example", status=404) for number in range(20_000)]
+    data = b"".join(one + line("real.example") * (number % 20 == 0) for number, one in enumerate(invented))
+    counts = scan(data, LISTED)
+    assert sites(counts) == {UNKNOWN: 21_000}
+    assert len(counts.strangers) <= 2000
+    assert 1000 - 21 <= counts.strangers["real.example"] <= 1000
+
+
+def test_long_names_are_cut_where_they_are_shown(scan: Scan) -> None:
+    (name,) = scan(line("x" * 100_000), LISTED).strangers
+    assert len(name) <= 255
+
+
+def test_without_a_list_invented_hosts_become_so_many_sites_and_no_more(scan: Scan) -> None:
+    data = b"".join(line(f"{number}.example", status=404) for number in range(50_010)) + line("0.example")
+    found = sites(scan(data, SiteRule()))
+    assert len(found) == 50_001
+    assert (found[UNKNOWN], found["0.example"]) == (10, 2)
+
+
+def test_directories_are_sites_where_the_rule_says_so(scan: Scan) -> None:
+    paths = ("/shop/a", "/shop/b/c", "/shop", "/", "/%73hop/a?x", "//Shop//a")
+    counts = scan(b"".join(line("any.example", path) for path in paths), SiteRule(directory=True))
+    assert sites(counts) == {"/": 2, "/Shop/": 1, "/shop/": 3}
+    listed = scan(line("any.example", "/wp-admin/x"), SiteRule(directory=True, listed=frozenset(["/"])))
+    assert listed.strangers == {"/wp-admin/": 1}
+
+
+@pytest.mark.parametrize(
+    ("heading", "format_"),
+    [
+        pytest.param(b"", "w3c date time cs-uri-stem sc-status sc-bytes", id="as it began"),
+        pytest.param(b"#Fields: sc-bytes\tDATE\r\n", "w3c sc-bytes date", id="as it was changed to"),
+        pytest.param(b"#Fields: a\n#Remark: b\n#fields: c\xff", "w3c a", id="by whole lines"),
+        pytest.param(b"#Fields: " + b"a " * 10_000 + b"\n", "w3c " + " ".join("a" * 2044), id="cut"),
+    ],
+)
+def test_a_log_that_names_its_columns_says_by_which_it_goes_on(scan: Scan, heading: bytes, format_: str) -> None:
+    began = "w3c date time cs-uri-stem sc-status sc-bytes"
+    counts = scan(heading, SiteRule(fixed="a.example"), layout_of(began))
+    assert going_on(began, counts.heading) == format_
+
+
+def test_other_logs_go_on_as_their_format_says(scan: Scan) -> None:
+    assert going_on("combined", scan(b"#Fields: a\n", LISTED).heading) == ""
+
+
+ANSWERS = [("GET", 200), ("HEAD", 200), ("POST", 200), ("GET", 304), ("GET", 206), ("GET", 404)]
+
+
+@pytest.mark.parametrize("bytes_", ["", " 99", " -"])
+def test_a_log_without_bytes_counts_its_full_answers_instead(scan: Scan, bytes_: str) -> None:
+    layout = layout_of("w3c date time cs-method cs-uri-stem sc-status" + " x" * bool(bytes_), unsized=True)
+    data = "".join(f"2000-10-10 20:55:36 {method} /x {status}{bytes_}\n" for method, status in ANSWERS)
+    counts = scan(data.encode(), SiteRule(fixed="a.example"), layout)
+    assert counts.partial[["requests", "bytes", "size"]].to_numpy().tolist() == [[5, 2, 1]]
+    assert counts.hours[["requests", "bytes"]].to_numpy().tolist() == [[6, 2]]
+
+
+def test_a_log_that_names_bytes_gives_them_also_where_sizes_are_known() -> None:
+    assert not layout_of("w3c date time cs-uri-stem sc-status sc-bytes", unsized=True).unsized
+    assert not layout_of("combined", unsized=True).unsized
+    assert layout_of('%v %t "%r" %s', unsized=True).unsized
