@@ -60,6 +60,32 @@ class PinOutput(Output):
     dry_run: bool
 
 
+class FileRow(Part):
+    site: str
+    target: str
+    requests: int
+    sent_bytes: int
+    size_bytes: int
+    last_access: datetime | None
+
+
+class LocalityRow(Part):
+    of: Literal["requests", "bytes"]
+    percent: int
+    files: int
+    size_bytes: int
+    all_files: int
+    working_set_bytes: int
+
+
+class FilesOutput(Output):
+    site: str
+    period_start: datetime
+    period_end: datetime
+    items: list[FileRow]
+    locality: list[LocalityRow]
+
+
 class NodeRow(Part):
     node: str
     state: Literal["active", "draining", "down"]
@@ -291,6 +317,7 @@ OUTPUTS: dict[str, type[Output]] = {
     "sites list": SitesOutput,
     "sites pin": PinOutput,
     "sites unpin": PinOutput,
+    "files": FilesOutput,
     "nodes list": NodesOutput,
     "ingest": IngestOutput,
     "plan": PlanOutput,

@@ -1,10 +1,11 @@
 """Partials merged into one file table: how many rows a second, and how much memory the whole process takes.
 
 In go how many partials of how many rows, out come figures. The partials are made up: each holds an eighth of the same
-targets, chosen at random, so ten of them have six distinct targets in ten rows. Merging runs in a process of its own
-that does nothing else; its time is that of the merge alone, output written and synced.
+targets, chosen at random, so ten of them have six distinct targets in ten rows; or no two of them hold the same one.
+Merging runs in a process of its own that does nothing else; its time is that of the merge alone, output written and
+synced.
 
-    python -m bench.ingest.merge FOLDER PARTIALS ROWS     measures, and keeps the partials for another time
+    python -m bench.ingest.merge FOLDER PARTIALS ROWS [distinct]     measures, and keeps the partials for another time
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from time import perf_counter, process_time
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bench.figures import Figures
+from flex.replay import Ints
+from flex_logs_ingest.added import GROUP, LAYOUT, SCHEMA, regrouped
 
 PARTIALS = 10
 ROWS = 10_000_000
-SITES = 5_000
 # One target in so many is in a partial; so many targets are made up at a time.
 CHANCE = 8
 BLOCK = 2**19
+TARGETS_OF_SITE = 20_000
 
 
 def measure(partials: int = PARTIALS, rows: int = ROWS) -> Figures:
@@ -37,12 +39,13 @@ def measure(partials: int = PARTIALS, rows: int = ROWS) -> Figures:
         return measure_in(Path(folder), partials, rows)
 
 
-def measure_in(folder: Path, partials: int, rows: int) -> Figures:
+def measure_in(folder: Path, partials: int, rows: int, *, distinct: bool = False) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{number}-{rows}.parquet" for number in range(partials)]
+    kind = "distinct" if distinct else "shared"
+    paths = [folder / f"{kind}-{number}-{rows}.parquet" for number in range(partials)]
     for number, path in enumerate(paths):
         if not path.exists():
-            write(path, number, rows)
+            write(path, _distinct(number, partials, rows) if distinct else _shared(number, rows))
     alone = [sys.executable, "-c", "from bench.ingest.merge import alone; alone()", *map(str, paths)]
     done = subprocess.run(alone, check=True, capture_output=True, text=True)
     figures: Figures = json.loads(done.stdout)
@@ -76,42 +79,51 @@ def alone() -> None:
     print(json.dumps(figures))
 
 
-def write(path: Path, number: int, rows: int) -> None:
-    """A partial of about so many rows, as the ingest writes them."""
-    from flex_logs_ingest.added import GROUP, LAYOUT, SCHEMA, regrouped
-
-    with pq.ParquetWriter(path, SCHEMA, **LAYOUT) as writer:
-        for piece in regrouped(_pieces(number, rows), GROUP):
+def write(path: Path, names: Iterator[Ints]) -> None:
+    """A partial of these targets, which are numbers in order, as the ingest writes them."""
+    unfinished = path.with_suffix(".part")
+    with pq.ParquetWriter(unfinished, SCHEMA, **LAYOUT) as writer:
+        for piece in regrouped(map(_rows, names), GROUP):
             writer.write_table(piece)
+    unfinished.replace(path)
 
 
-def _pieces(number: int, rows: int) -> Iterator[pa.Table]:
-    from flex_logs_ingest.added import SCHEMA
-
+def _shared(number: int, rows: int) -> Iterator[Ints]:
     rng = np.random.default_rng(number)
-    targets = rows * CHANCE
-    for begin in range(0, targets, BLOCK):
-        every = np.arange(begin, min(begin + BLOCK, targets))
-        name = every[rng.random(len(every)) * CHANCE < 1]
-        requests = rng.zipf(1.8, len(name)).clip(max=10**6)
-        size = rng.lognormal(9, 2, len(name)).astype(np.int64)
-        last = 1_700_000_000 + rng.integers(0, 86_400, len(name))
-        texts = [_text(["www", name * SITES // targets, ".example.org"], 6), _targets(name)]
-        yield pa.Table.from_arrays([*texts, *map(pa.array, (requests, requests * size, size, last))], schema=SCHEMA)
+    for every in _blocks(rows * CHANCE):
+        yield every[rng.integers(0, CHANCE, len(every)) == 0]
 
 
-def _targets(name: np.ndarray) -> pa.Array:
-    return _text(["/wp-content/uploads/", name // 1_000, "/picture-", name % 1_000, "-1024x768.jpg"], 9)
+def _distinct(number: int, partials: int, rows: int) -> Iterator[Ints]:
+    for every in _blocks(rows * partials):
+        yield every[every % partials == number]
 
 
-def _text(parts: list[str | np.ndarray], width: int) -> pa.Array:
-    """Texts and numbers one behind the other, numbers with leading zeros."""
-    texts = [part if isinstance(part, str) else _digits(part, width) for part in parts]
-    return pc.binary_join_element_wise(*texts, "")
+def _blocks(targets: int) -> Iterator[Ints]:
+    return (np.arange(begin, min(begin + BLOCK, targets)) for begin in range(0, targets, BLOCK))
 
 
-def _digits(numbers: np.ndarray, width: int) -> pa.Array:
-    return pc.utf8_lpad(pa.array(numbers).cast(pa.string()), width, "0")
+def _rows(name: Ints) -> pa.Table:
+    rng = np.random.default_rng(int(name[0]))
+    requests = rng.geometric(0.4, len(name))
+    size = rng.exponential(20_000, len(name)).astype(np.int64)
+    last = rng.integers(1_700_000_000, 1_700_086_400, len(name))
+    site = _texts(b"www000000.example.org", {3: name // TARGETS_OF_SITE}, 6)
+    target = _texts(b"/wp-content/uploads/000000/picture-000000-1024x768.jpg", {20: name // 10**6, 35: name % 10**6}, 6)
+    return pa.Table.from_arrays([site, target, *map(pa.array, (requests, requests * size, size, last))], schema=SCHEMA)
+
+
+def _texts(pattern: bytes, numbers: dict[int, Ints], width: int) -> pa.Array:
+    """The pattern for each row, with numbers of so many digits at these places."""
+    count = len(next(iter(numbers.values())))
+    texts = np.tile(np.frombuffer(pattern, dtype=np.uint8), (count, 1))
+    for place, values in numbers.items():
+        left = values
+        for digit in reversed(range(place, place + width)):
+            left, last = np.divmod(left, 10)
+            texts[:, digit] = last + ord("0")
+    ends = np.arange(count + 1, dtype=np.int32) * len(pattern)
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(texts.tobytes()))
 
 
 def _peak_mib() -> float:
@@ -122,5 +134,6 @@ def _peak_mib() -> float:
 
 
 if __name__ == "__main__":
-    for figure, value in measure_in(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])).items():
+    folder, partials, rows, *kind = sys.argv[1:]
+    for figure, value in measure_in(Path(folder), int(partials), int(rows), distinct=bool(kind)).items():
         print(f"{figure:24} {value:>16,.0f}")

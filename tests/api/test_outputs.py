@@ -50,6 +50,7 @@ CALLS = {
     "apply": ("apply", "--as-of", "NOW"),
     "verify": ("verify",),
     "sites list": ("sites", "list"),
+    "files": ("files",),
     "nodes list": ("nodes", "list"),
     "history": ("history",),
     "doctor": ("doctor",),

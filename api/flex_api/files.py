@@ -1,0 +1,82 @@
+"""What is asked for on a site, file by file: the answer of `flex files`, for terminal, programs and pages.
+
+In go a World and what is wanted, out comes an output model. The file table of the period is made when it is not there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from flex.domain import Period
+from flex.errors import NoData
+from flex.problem import unknown_site
+from flex_api import present
+from flex_api.schemas import FileRow, FilesOutput, LocalityRow
+from flex_api.wiring import World
+from flex_logs_ingest import questions
+from flex_logs_ingest.filetable import file_table
+
+
+def files_output(
+    world: World, site: str = "", *, days: int = 0, order: str = "requests", limit: int = 20, match: str = ""
+) -> FilesOutput:
+    """Of one site, or of all; of so many last days, or of the period of the latest profiles.
+
+    Raises Unknown when nothing was asked for on that site, NoData before the first profiles.
+    """
+    period = Period.days_before(world.clock(), days) if days else _latest(world)
+    told = partial(world.progress, "counts", f"counts of {period}")
+    table = file_table(world.store, world.settings.ingest.directory, period, told)
+    locality = questions.locality(table, site)
+    if site and not len(locality):
+        raise unknown_site(site, questions.ask(table, "SELECT DISTINCT site FROM files")["site"].tolist())
+    found = questions.largest(table, site, order=order, limit=limit, match=match)
+    return FilesOutput(
+        site=site,
+        period_start=period.start,
+        period_end=period.end,
+        items=_files(found),
+        locality=_locality(locality),
+    )
+
+
+def _latest(world: World) -> Period:
+    found = world.store.profiles()
+    if found is None:
+        raise NoData(
+            "the files of the latest period",
+            "no profile of any site is there yet",
+            kept="nothing was changed",
+            advice="read the logs first: `flex ingest`, then `flex plan`; or name a number of days with --days",
+        )
+    return found[0]
+
+
+def _files(found: pd.DataFrame) -> list[FileRow]:
+    return [
+        FileRow(
+            site=str(row["site"]),
+            target=str(row["target"]),
+            requests=int(row["requests"]),
+            sent_bytes=int(row["bytes"]),
+            size_bytes=int(row["size"]),
+            last_access=present.moment(int(row["last"])),
+        )
+        for row in found.to_dict("records")
+    ]
+
+
+def _locality(found: pd.DataFrame) -> list[LocalityRow]:
+    return [
+        LocalityRow(
+            of="requests" if row["of"] == "requests" else "bytes",
+            percent=int(row["percent"]),
+            files=int(row["files"]),
+            size_bytes=int(row["size"]),
+            all_files=int(row["all_files"]),
+            working_set_bytes=int(row["all_size"]),
+        )
+        for row in found.to_dict("records")
+    ]
