@@ -6,25 +6,20 @@ import bz2
 import gzip
 import lzma
 import os
-import random
-import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from flex.domain import Period, Segment, Stream
+from flex.domain import Period
 from flex.errors import NoData
 from flex.store import MemoryStore, migrate, open_store
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
 
 Line = Callable[..., bytes]
@@ -38,164 +33,6 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 }
 EVER = Period(datetime(2023, 11, 1, tzinfo=UTC), datetime(2023, 12, 1, tzinfo=UTC))
 NOON = 1_700_049_600
-
-
-class Killed(BaseException):
-    """Not an error that anybody could handle."""
-
-
-class DyingStore(MemoryStore):
-    """Dies at the n-th thing it is asked to record, before or after it has done so."""
-
-    countdown = 0
-    after = False
-
-    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        self.countdown -= 1
-        if not self.countdown and not self.after:
-            raise Killed
-        recorded = super().record(segment, stream, replaces)
-        if not self.countdown:
-            raise Killed
-        return recorded
-
-
-class History:
-    """A web server, logrotate, an administrator and FLEX, each doing at random what it does.
-
-    Each line asks for another target, so the file table says which lines were counted and how often.
-    """
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.counts = folder / "counts"
-        self.live = folder / "logs/access.log"
-        self.live.parent.mkdir()
-        self.copy = folder / "logs/access.log.copy"
-        self.writer = self.live.open("ab", buffering=0)
-        self.half = b""
-        self.written = 0
-        self.rotated = 0
-        self.store = DyingStore()
-        self.done: list[str] = []
-
-    def play(self, steps: int) -> None:
-        often = [self.log_lines] * 6 + [self.ingest] * 2 + [self.die_at_the_store] * 2 + [self.die_while_reading]
-        seldom = [self.rename, self.tell_the_server, self.tell_the_server, self.copy_and_truncate]
-        other = [self.compress, self.compress, self.copy_half, self.remove_the_copy]
-        for _ in range(steps):
-            step = self.random.choice([*often, *seldom, *other])
-            self.done.append(step.__name__)
-            step()
-        self.write(0)
-        self.ingest()
-        self.ingest()
-        self.writer.close()
-
-    def counted(self) -> Counter[str]:
-        files = file_table(self.store, self.counts, EVER).whole()
-        return Counter(dict(zip(files["target"], files["requests"].tolist(), strict=True)))
-
-    def log_lines(self) -> None:
-        self.write(self.random.choice([1, 5, 60]), self.random.random() < 0.3)
-
-    def rename(self) -> None:
-        """The server goes on writing to the renamed file until it is told."""
-        if self.is_live():
-            self.live.rename(self.next_name())
-            self.live.touch()
-
-    def tell_the_server(self) -> None:
-        self.write(0)
-        self.writer.close()
-        self.writer = self.live.open("ab", buffering=0)
-
-    def copy_and_truncate(self) -> None:
-        if self.is_live():
-            self.write(0)
-            shutil.copy(self.live, self.next_name())
-            os.truncate(self.live, 0)
-
-    def compress(self) -> None:
-        """Half-way, done with the original still there, or done and gone."""
-        plain = sorted(path for path in self.live.parent.iterdir() if path.suffix.strip(".").isdigit())
-        if not plain or not self.is_live():
-            return
-        path, ending = self.random.choice(plain), self.random.choice(sorted(PACK))
-        packed, stage = PACK[ending](path.read_bytes()), self.random.choice(["cut", "beside", "gone"])
-        path.with_name(path.name + ending).write_bytes(packed[: len(packed) // 2] if stage == "cut" else packed)
-        if stage == "gone":
-            path.unlink()
-
-    def copy_half(self) -> None:
-        """As one sees a log while another program copies it."""
-        text = self.live.read_bytes()
-        self.copy.write_bytes(text[: len(text) // 2])
-
-    def remove_the_copy(self) -> None:
-        self.copy.unlink(missing_ok=True)
-
-    def die_at_the_store(self) -> None:
-        self.store.countdown, self.store.after = self.random.choice([1, 1, 2]), self.random.random() < 0.5
-        with suppress(Killed):
-            self.ingest()
-        self.store.countdown = 0
-
-    def die_while_reading(self) -> None:
-        left = iter(range(self.random.randrange(4)))
-
-        def die(*_step: object) -> None:
-            if next(left, None) is None:
-                raise Killed
-
-        with suppress(Killed):
-            self.ingest(die)
-
-    def ingest(self, progress: Callable[..., None] | None = None) -> None:
-        source = Source("one", (f"{self.live}*",), "node-1", SiteRule(fixed="a.example"), "combined")
-        ingest([source], self.store, self.counts, progress=progress)
-
-    def write(self, lines: int, cut: bool = False) -> None:
-        text = self.half + b"".join(self.line(self.written + i) for i in range(lines))
-        self.written += lines
-        keep = len(text) - 20 if cut else len(text)
-        self.writer.write(text[:keep])
-        self.half = text[keep:]
-
-    @staticmethod
-    def line(number: int) -> bytes:
-        at = datetime.fromtimestamp(NOON + number, UTC)
-        width = "x" * (number * 37 % 120)
-        return f'192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET /{number} HTTP/1.1" 200 9 "-" "{width}"\n'.encode()
-
-    def is_live(self) -> bool:
-        return os.path.samestat(os.fstat(self.writer.fileno()), self.live.stat())
-
-    def next_name(self) -> Path:
-        self.rotated += 1
-        return self.live.with_name(f"access.log.{self.rotated}")
-
-
-def play(folder: Path, seed: int, steps: int) -> None:
-    history = History(folder, seed)
-    history.play(steps)
-    assert history.written, "a history without lines proves nothing"
-    times = history.counted()
-    lost = [target for target in map("/{}".format, range(history.written)) if target not in times]
-    twice = [target for target, number in times.items() if number > 1]
-    assert not lost, (seed, history.done)
-    assert not twice, (seed, history.done)
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_every_line_of_any_history_is_counted_exactly_once(seed: int, tmp_path: Path) -> None:
-    play(tmp_path, seed, steps=30)
-
-
-@pytest.mark.torture
-@pytest.mark.parametrize("seed", range(1_000, 2_000))
-def test_every_line_of_1000_long_histories_is_counted_exactly_once(seed: int, tmp_path: Path) -> None:
-    play(tmp_path, seed, steps=100)
 
 
 # Reads a folder's logs, and says with a dot whenever it has read a piece.
