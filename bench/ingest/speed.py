@@ -24,7 +24,7 @@ from pathlib import Path
 import zstandard
 
 from bench.figures import Figures
-from bench.ingest import copytruncate, real, synthetic
+from bench.ingest import copytruncate, merge, real, synthetic
 from bench.ingest.real import RealLog
 from bench.ingest.rivals import GoAccess, goaccess, unpacked_wc, wc
 from bench.ingest.rounds import answered, middle, on_cores, ratio, spent
@@ -55,6 +55,7 @@ def measure() -> Figures:
         figures |= _wall(folder)
         figures |= _real(folder, rival)
         figures |= copytruncate.figures(folder, rival)
+        figures |= merge.measure_in(folder / "merge", merge.PARTIALS, int(merge.ROWS * SCALE))
     return figures
 
 
