@@ -40,3 +40,9 @@ class Malformed:
         """The lines since the last call."""
         waiting, self._waiting = self._waiting, []
         return waiting
+
+    def found(self) -> tuple[list[int], list[Bad]]:
+        """The counts and the samples since the last call."""
+        found = self.counts, self.samples
+        self.counts, self.samples = [0] * len(REASONS), []
+        return found

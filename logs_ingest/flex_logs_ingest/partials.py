@@ -20,16 +20,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
+from flex_logs_ingest.columns import LEVEL
 from flex_logs_ingest.runs import Run, damage
 from flex_logs_ingest.scan import Counts
 
-_LEVEL = b"flex.level"
 _NO_NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())]).empty_table()
 _OURS = re.compile(
     r"(?P<id>[0-9a-f]{40})\.(files|hours|sample)\.parquet(?P<unfinished>\.part)?"
@@ -63,11 +62,14 @@ def held(directory: Path) -> Iterator[None]:
 
 def write(directory: Path, segment: str, counts: Counts) -> None:
     """All three files, whole and on disk when this returns. Raises NotWritten."""
-    sample = _table(counts.sample).replace_schema_metadata({_LEVEL: str(counts.sample_level)})
+    paths = [directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")]
+    unfinished = [path.with_name(f"{path.name}.part") for path in paths]
     try:
-        _write(directory / f"{segment}.files.parquet", _table(counts.partial))
-        _write(directory / f"{segment}.hours.parquet", _table(counts.hours))
-        _write(directory / f"{segment}.sample.parquet", sample)
+        counts.write(*unfinished)
+        for path in unfinished:
+            sync(path)
+        for part, path in zip(unfinished, paths, strict=True):
+            part.replace(path)
         sync(directory)
     except OSError as error:
         raise not_written(directory, error) from error
@@ -131,11 +133,7 @@ def sample(directory: Path, segment: str, first_day: int, last_day: int, columns
 def sample_level(directory: Path, segment: str) -> int:
     path = directory / f"{segment}.sample.parquet"
     with damage(path):
-        return int((pq.read_schema(path).metadata or {})[_LEVEL])
-
-
-def _table(frame: pd.DataFrame) -> pa.Table:
-    return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        return int((pq.read_schema(path).metadata or {})[LEVEL.encode()])
 
 
 def wide(table: pa.Table) -> pa.Table:
@@ -144,20 +142,9 @@ def wide(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(wide))
 
 
-def _write(path: Path, table: pa.Table) -> None:
-    unfinished = path.with_name(f"{path.name}.part")
-    # Neighbouring targets begin alike: with the delta encoding a row takes about 14 bytes.
-    delta = {"column_encoding": {"target": "DELTA_BYTE_ARRAY"}} if "size" in table.column_names else {}
-    with unfinished.open("wb") as file:
-        pq.write_table(table, file, compression="zstd", use_dictionary=["site"], **delta)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-
-
-def sync(directory: Path) -> None:
-    """A rename is on disk only when the directory is."""
-    descriptor = os.open(directory, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Of a directory too: a rename is on disk only when the directory is."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

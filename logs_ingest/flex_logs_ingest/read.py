@@ -15,6 +15,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from flex.domain import BadLine, Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
@@ -23,7 +25,7 @@ from flex_logs_ingest.formats import detect, going_on, layout_of, record_size, w
 from flex_logs_ingest.scan import CLASSES, Counts, Scanner, new_scanner
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import CHUNK, Log, Source, Unusable, paths, shown
-from flex_logs_ingest.stream import HEAD, TAIL, Mark, Start, segment_id, start
+from flex_logs_ingest.stream import HEAD, Mark, Start, segment_id, start
 
 Outcome = Literal[
     "read",
@@ -43,8 +45,8 @@ FAILED: tuple[Outcome, ...] = ("unreadable", "unknown format", "unknown site", "
 LAST_DAY = 3_000_000
 # How much of a log the search for its format sees.
 LOOK = 2**16
-# A reading is recorded, and its memory given back, once it holds this many counts.
-ROWS = 1_000_000
+# A reading is recorded, and its memory given back, once it holds about this many bytes of counts.
+MEMORY = 2**26
 SAMPLES = 5
 MOST_HOURS = 4096
 
@@ -77,7 +79,7 @@ def ingest(
     *,
     sample_limit: int = 2_000_000,
     progress: Progress | None = None,
-    rows: int = ROWS,
+    memory: int = MEMORY,
     read_at: int = 0,
 ) -> tuple[FileReport, ...]:
     """Count what is new in every file of every source; a report per file, sorted by path within its source.
@@ -87,7 +89,7 @@ def ingest(
     until then stays counted.
     """
     with partials.held(directory):
-        run = _Run(segments, directory, sample_limit, rows, progress, read_at)
+        run = _Run(segments, directory, sample_limit, memory, progress, read_at)
         partials.clear(directory, run.known)
         reports = [report for source in sources for report in _Reader(source, run).reports()]
         finished.save(directory, run.finished)
@@ -104,14 +106,14 @@ class _Run:
         segments: Segments,
         directory: Path,
         sample_limit: int,
-        rows: int,
+        memory: int,
         progress: Progress | None,
         read_at: int,
     ) -> None:
         self.segments = segments
         self.directory = directory
         self.sample_limit = sample_limit
-        self.rows = rows
+        self.memory = memory
         self.progress = progress
         self.read_at = read_at
         self.known = {segment.id for segment in segments.segments(0, LAST_DAY)}
@@ -226,27 +228,24 @@ class _Reading:
             scanner = self._new_scanner(rule, begin)
         except (BadInput, NoData) as error:
             return self._report("unknown format", str(error))
-        return self._report(self._count(begin, first, scanner, rule))
+        return self._report(self._count(begin, first, scanner))
 
     def _holds_nothing_whole(self, first: bytes) -> bool:
         if self._record_size:
             return len(first) < self._record_size
         return b"\n" not in first and len(first) < CHUNK
 
-    def _count(self, begin: Start, first: bytes, scanner: Scanner, rule: SiteRule) -> Outcome:
+    def _count(self, begin: Start, first: bytes, scanner: Scanner) -> Outcome:
         mark = Mark(begin, self._head, self._record_size)
         for chunk in chain([first], self._log.chunks()):
             scanner.feed(chunk)
             mark.feed(chunk)
             self._reader.tell(self._path, self._log)
-            if scanner.rows >= self._reader.run.rows and mark.open_size <= TAIL:
+            if scanner.memory >= self._reader.run.memory:
                 if stopped := self._record(begin, mark, scanner.finish()):
                     return stopped
-                begin, rest = mark.start(self._stream(mark)), mark.open
+                begin = mark.start(self._stream(mark))
                 self._format = self._goes_on or self._format
-                scanner, mark = self._new_scanner(rule, begin), Mark(begin, self._head, self._record_size)
-                scanner.feed(rest)
-                mark.feed(rest)
         return self._record(begin, mark, scanner.finish()) or self._finished(mark)
 
     def _finished(self, mark: Mark) -> Outcome:
@@ -314,9 +313,9 @@ class _Reading:
 
 def _days(counts: Counts, read_at: int) -> tuple[int, int]:
     """The first and the last day it tells of; that of the reading where no line says its time."""
-    hours = counts.hours["hour"]
+    hours, _ = counts.by_hour()
     if len(hours):
-        return int(hours.min()) // 24, int(hours.max()) // 24
+        return int(hours[0]) // 24, int(hours[-1]) // 24
     if counts.last_time:
         return counts.first_time // 86400, counts.last_time // 86400
     return read_at // 86400, read_at // 86400
@@ -324,8 +323,9 @@ def _days(counts: Counts, read_at: int) -> tuple[int, int]:
 
 def _by_hour(counts: Counts) -> tuple[tuple[int, int], ...]:
     """Answers in each hour; the busiest ones of a log that claims to reach over years."""
-    answers = counts.hours.groupby("hour")["requests"].sum().nlargest(MOST_HOURS).sort_index()
-    return tuple(zip(answers.index.tolist(), answers.tolist(), strict=True))
+    hours, answers = counts.by_hour()
+    busiest = np.sort(np.argsort(-answers, kind="stable")[:MOST_HOURS])
+    return tuple(zip(hours[busiest].tolist(), answers[busiest].tolist(), strict=True))
 
 
 def added_lines(segments: Iterable[Segment]) -> tuple[tuple[str, int], ...]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from flex_logs_ingest.columns import Found, Loop
 from flex_logs_ingest.malformed import Bad
-from flex_logs_ingest.reference import Columns, Loop
 
 RECORD = np.dtype(
     [("time", ">u4"), ("client", ">u4"), ("object", ">u4"), ("sent", ">u4")]
@@ -50,8 +50,8 @@ class RecordScan:
         self._start = 0
 
     @property
-    def rows(self) -> int:
-        return self._lines.rows
+    def memory(self) -> int:
+        return self._lines.memory
 
     def feed(self, chunk: bytes) -> None:
         data = self._rest + chunk
@@ -63,7 +63,7 @@ class RecordScan:
     def take_bad(self) -> list[Bad]:
         return [_placed(line) for line in self._lines.take_bad()]
 
-    def finish(self, complete: bool = False) -> Columns:
+    def finish(self, complete: bool = False) -> Found:
         """The rest of a record says nothing, complete or not."""
         found = self._lines.finish(complete)
         found["bad"] = [_placed(line) for line in found["bad"]]

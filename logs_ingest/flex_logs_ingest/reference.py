@@ -1,20 +1,20 @@
 """The scan loop in Python: log bytes in, counts per day, site and target out, as columns.
 
 Defines what the native loop computes, and stands in for it where it is not installed. Memory grows with the number of
-distinct targets, not with the log. What the columns mean is described at `Columns`; scan.py makes tables of them.
+distinct targets, sites and hours, not with the log; `memory` says how far. What is handed over is described at `Found`.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Protocol, TypedDict, TypeVar
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 
+from flex_logs_ingest.columns import Columns, ColumnTables, Found, Ints, hours_table
 from flex_logs_ingest.extract import HEADING, extractor
 from flex_logs_ingest.layout import HEADING_LIMIT, Layout, is_directive
 from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds
@@ -24,7 +24,6 @@ from flex_logs_ingest.strangers import Strangers
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-Ints = npt.NDArray[np.int64]
 
 LINE_LIMIT = 2**20
 _REMEMBERED = 50_000
@@ -35,55 +34,12 @@ _SITES = 50_000
 # `:55:36` of a time in the style of Apache, in seconds. Most times differ from one already read in nothing else.
 _CLOCK = {b":%02d:%02d" % divmod(second, 60): second for second in range(3600)}
 
+# About what a row takes beside its target, an hour or a site, an access in the sample.
+_ROW, _ENTRY, _SAMPLED = 700, 600, 40
+# The longest time whose hour is remembered.
+_LONG_TIME = 64
+
 COUNTED, OTHER_STATUS, NO_REQUEST, MALFORMED = range(4)
-
-
-class Columns(TypedDict):
-    """What one log counted. Rows are sorted by day, site, target; hours by site, hour; sites and targets are texts.
-
-    Row i's target is text[offsets[i] : offsets[i + 1]]. `sites` is sorted; `site` and `hour_site` number its entries.
-    The sample is in the order of the log, `sample_row` numbers the rows. `lines` counts by class, in the order counted,
-    other status, no request, malformed. `reasons` and `bad` are as malformed.py counts and samples them.
-    `strangers` are names that stand for no site with their requests, see strangers.py. `heading` is the line that names
-    the columns of what follows.
-    """
-
-    sites: list[str]
-    day: Ints
-    site: Ints
-    text: bytes
-    offsets: Ints
-    requests: Ints
-    bytes: Ints
-    size: Ints
-    last: Ints
-    hour_site: Ints
-    hour: Ints
-    hour_requests: Ints
-    hour_bytes: Ints
-    sample_time: Ints
-    sample_row: Ints
-    sample_level: Ints
-    level: int
-    lines: list[int]
-    reasons: list[int]
-    bad: list[Bad]
-    strangers: list[tuple[bytes, int]]
-    heading: bytes
-    first_time: int
-    last_time: int
-    pending: int
-
-
-class Loop(Protocol):
-    """What the two engines have in common; `rows` is how many rows are held, which is what memory grows with."""
-
-    @property
-    def rows(self) -> int: ...
-    def feed(self, chunk: bytes) -> None: ...
-    def take_bad(self) -> list[Bad]: ...
-    def finish(self, complete: bool = False) -> Columns: ...
-
 
 # Of a target on one day: requests, bytes, size, last, number, level.
 Row = list[int]
@@ -113,23 +69,29 @@ class ReferenceScan:
         self._strangers = Strangers()
         self._heading = layout.start if layout.kind == "w3c" else b""
         self._limit = sample_limit
+        self._hour_starts: dict[bytes, int] = {}
+        self._bad = Malformed(keep_bad)
+        self._begin()
+        # The line that has no end yet: where it begins, how long it is, and what is kept of it.
+        self._start, self._pending, self._tail = 0, 0, b""
+
+    def _begin(self) -> None:
+        """Nothing is counted yet."""
         self._targets: dict[tuple[int, str], dict[bytes, Row]] = {}
         self._hours: dict[str, Hours] = {}
         self._level = 0
         self._levels = array("b")
         self._sample_time, self._sample_row = array("q"), array("q")
-        self._hour_starts: dict[bytes, int] = {}
         self._places: dict[tuple[int, bytes], Place] = {}
         self._first, self._last = MOST, 0
         self._lines = [0, 0, 0, 0]
-        self._bad = Malformed(keep_bad)
-        # The line that has no end yet: where it begins, how long it is, and what is kept of it.
-        self._start, self._pending, self._tail = 0, 0, b""
+        self._text, self._entries = 0, 0
 
     @property
-    def rows(self) -> int:
-        """How many rows are held: what memory grows with."""
-        return len(self._levels)
+    def memory(self) -> int:
+        """About how many bytes are held, and are needed to hand over what they say."""
+        rows = len(self._levels) * _ROW + self._text
+        return rows + self._entries * _ENTRY + len(self._sample_row) * _SAMPLED
 
     def feed(self, chunk: bytes) -> None:
         piece, newline, rest = chunk.partition(b"\n")
@@ -148,12 +110,17 @@ class ReferenceScan:
         """The malformed lines since the last call, where they are kept."""
         return self._bad.take()
 
-    def finish(self, complete: bool = False) -> Columns:
-        """To be called once. With `complete`, a last line without an end counts too: nothing will be added to it."""
+    def finish(self, complete: bool = False) -> Found:
+        """What was counted since the last call; a line without an end waits for what will be fed.
+
+        With `complete` that line counts too: nothing will be added to it.
+        """
         if complete and self._pending:
             self._end_line()
-            self._thin()
-        return self._columns()
+        self._thin()
+        found = self._found()
+        self._begin()
+        return found
 
     def _grow(self, piece: bytes) -> None:
         self._pending += len(piece)
@@ -211,6 +178,7 @@ class ReferenceScan:
             hour = hours.get(time // 3600)
             if hour is None:
                 hour = hours[time // 3600] = [0, 0]
+                self._entries += 1
             hour[0] += 1
             hour[1] += size
             if status[0] not in b"23":
@@ -240,7 +208,7 @@ class ReferenceScan:
 
     def _time(self, when: bytes) -> int | None:
         time, clock = seconds(when), _CLOCK.get(when[14:20])
-        if time is not None and clock is not None:
+        if time is not None and clock is not None and len(when) <= _LONG_TIME:
             _remember(self._hour_starts, when[:14] + when[20:], time - clock)
         return time
 
@@ -261,6 +229,7 @@ class ReferenceScan:
         level = level_of(site, target)
         row = [0, 0, 0, 0, len(self._levels), level]
         self._levels.append(level)
+        self._text += len(target)
         return row
 
     def _thin(self) -> None:
@@ -271,24 +240,44 @@ class ReferenceScan:
             kept = np.asarray(self._levels)[row] >= self._level
             self._sample_row, self._sample_time = array("q", row[kept].tobytes()), array("q", time[kept].tobytes())
 
-    def _columns(self) -> Columns:
+    def _found(self) -> Found:
         sites = sorted(self._hours)
-        numbers = {site: i for i, site in enumerate(sites)}
+        columns = self._columns({site: i for i, site in enumerate(sites)})
+        hours = [
+            (number, hour, requests, sent)
+            for number, site in enumerate(sites)
+            for hour, (requests, sent) in sorted(self._hours[site].items())
+        ]
+        site, hour, requests, sent = (_ints([row[i] for row in hours]) for i in range(4))
+        reasons, bad = self._bad.found()
+        return Found(
+            sites=sites,
+            hour_site=site,
+            hour=hour,
+            hour_requests=requests,
+            hour_bytes=sent,
+            level=self._level,
+            lines=self._lines,
+            reasons=reasons,
+            bad=bad,
+            strangers=self._strangers.found(),
+            heading=self._heading,
+            first_time=min(self._first, self._last),
+            last_time=self._last,
+            pending=self._pending,
+            tables=ColumnTables(columns, hours_table(site, sites, hour, requests, sent), sites, self._level),
+        )
+
+    def _columns(self, numbers: Mapping[str, int]) -> Columns:
         targets = [
             (day, numbers[site], target, row)
             for (day, site), targets in sorted(self._targets.items())
             for target, row in sorted(targets.items())
         ]
-        hours = [
-            (numbers[site], hour, requests, sent)
-            for site in sites
-            for hour, (requests, sent) in sorted(self._hours[site].items())
-        ]
         rank = np.empty(len(targets), dtype=np.int64)
         rank[_ints([row[4] for _, _, _, row in targets])] = np.arange(len(targets))
         sample = np.array(self._sample_row, dtype=np.int64)
         return Columns(
-            sites=sites,
             day=_ints([day for day, _, _, _ in targets]),
             site=_ints([site for _, site, _, _ in targets]),
             text=b"".join(target for _, _, target, _ in targets),
@@ -297,22 +286,9 @@ class ReferenceScan:
             bytes=_ints([row[1] for _, _, _, row in targets]),
             size=_ints([row[2] for _, _, _, row in targets]),
             last=_ints([row[3] for _, _, _, row in targets]),
-            hour_site=_ints([site for site, _, _, _ in hours]),
-            hour=_ints([hour for _, hour, _, _ in hours]),
-            hour_requests=_ints([requests for _, _, requests, _ in hours]),
-            hour_bytes=_ints([sent for _, _, _, sent in hours]),
             sample_time=np.array(self._sample_time, dtype=np.int64),
             sample_row=rank[sample],
             sample_level=np.array(self._levels, dtype=np.int64)[sample],
-            level=self._level,
-            lines=self._lines,
-            reasons=self._bad.counts,
-            bad=self._bad.samples,
-            strangers=self._strangers.found(),
-            heading=self._heading,
-            first_time=min(self._first, self._last),
-            last_time=self._last,
-            pending=self._pending,
         )
 
 

@@ -15,19 +15,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from flex import engine
 from flex.domain import BadLine
 from flex.errors import BadInput
 from flex.tables import HOURS, PARTIAL, SAMPLE
+from flex_logs_ingest.columns import Found, Ints, Loop, named, texts
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import printable
 from flex_logs_ingest.malformed import REASONS, Bad
 from flex_logs_ingest.records import RecordScan
-from flex_logs_ingest.reference import Columns, Ints, Loop, ReferenceScan
+from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.strangers import shown
 
@@ -36,7 +38,7 @@ CLASSES = ("counted", "other_status", "no_request", "malformed")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """What a log says.
+    """What a stretch of a log says: it began at `first_byte`.
 
     `partial` (PARTIAL) has a row for each day, site and target; `hours` (HOURS) are all answers to requests.
     `sample` (SAMPLE) are the accesses, in the order of the log, to the targets whose level is at least `sample_level`;
@@ -45,33 +47,93 @@ class Counts:
     are those of all lines that are not malformed, 0 when there is none. `pending` is the length of an incomplete last
     line, which is not counted. `strangers` are the names asked for that are no sites, those asked for most first, with
     their requests at least. `heading` is the line that names the columns of what follows.
+
+    The tables are made when they are asked for; `write` takes them to disk without that.
     """
 
-    partial: pd.DataFrame
-    hours: pd.DataFrame
-    sample: pd.DataFrame
-    sample_level: int
-    lines: dict[str, int]
-    reasons: dict[str, int]
-    bad: tuple[BadLine, ...]
-    first_time: int
-    last_time: int
-    pending: int
-    strangers: dict[str, int]
-    heading: bytes
+    found: Found
+    first_byte: int = 0
+
+    @property
+    def partial(self) -> pd.DataFrame:
+        rows = self.found["tables"].columns()
+        names = {"site": named(rows["site"], self.found["sites"]), "target": texts(rows["text"], rows["offsets"])}
+        columns = {"day": rows["day"], **{name: pd.Series(column, dtype="str") for name, column in names.items()}}
+        columns |= {"requests": rows["requests"], "bytes": rows["bytes"], "size": rows["size"], "last": rows["last"]}
+        return PARTIAL.check(pd.DataFrame(columns))
+
+    @property
+    def hours(self) -> pd.DataFrame:
+        found = self.found
+        site = pd.Series(named(found["hour_site"], found["sites"]), dtype="str")
+        counts = {"hour": found["hour"], "requests": found["hour_requests"], "bytes": found["hour_bytes"]}
+        return HOURS.check(pd.DataFrame({"site": site, **counts}))
+
+    @property
+    def sample(self) -> pd.DataFrame:
+        rows = self.found["tables"].columns()
+        sample = {"time": rows["sample_time"], "target": rows["sample_row"], "level": rows["sample_level"]}
+        return SAMPLE.check(pd.DataFrame(sample))
+
+    @property
+    def sample_level(self) -> int:
+        return self.found["level"]
+
+    @property
+    def lines(self) -> dict[str, int]:
+        return dict(zip(CLASSES, self.found["lines"], strict=True))
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        return dict(zip(REASONS, self.found["reasons"], strict=True))
+
+    @property
+    def bad(self) -> tuple[BadLine, ...]:
+        return _bad_lines(self.found["bad"], self.first_byte)
+
+    @property
+    def first_time(self) -> int:
+        return self.found["first_time"]
+
+    @property
+    def last_time(self) -> int:
+        return self.found["last_time"]
+
+    @property
+    def pending(self) -> int:
+        return self.found["pending"]
+
+    @property
+    def strangers(self) -> dict[str, int]:
+        return shown(self.found["strangers"])
+
+    @property
+    def heading(self) -> bytes:
+        return self.found["heading"]
+
+    def by_hour(self) -> tuple[Ints, Ints]:
+        """The hours that have answers, in order, and how many each has."""
+        hours, places = np.unique(self.found["hour"], return_inverse=True)
+        answers = np.zeros(len(hours), dtype=np.int64)
+        np.add.at(answers, places, self.found["hour_requests"])
+        return hours, answers
+
+    def write(self, files: Path, hours: Path, sample: Path) -> None:
+        """The three tables as Parquet files, whole when this returns. Raises OSError."""
+        self.found["tables"].write(str(files), str(hours), str(sample))
 
 
 class Scanner:
-    """Feed it a log from its `first_byte` on to its end in any chunks, then ask once what it counted."""
+    """Feed it a log from its `first_byte` on to its end in any chunks, and ask what it counted since it was asked."""
 
     def __init__(self, loop: Loop, first_byte: int = 0) -> None:
         self._loop = loop
         self._first_byte = first_byte
 
     @property
-    def rows(self) -> int:
-        """How many rows of `partial` there are so far: what memory grows with."""
-        return self._loop.rows
+    def memory(self) -> int:
+        """About how many bytes it holds: what grows with distinct targets, sites and hours, and with the sample."""
+        return self._loop.memory
 
     def feed(self, chunk: bytes) -> None:
         self._loop.feed(chunk)
@@ -81,8 +143,11 @@ class Scanner:
         return _bad_lines(self._loop.take_bad(), self._first_byte)
 
     def finish(self, *, complete: bool = False) -> Counts:
-        """With `complete`, a last line without an end counts too: nothing will ever be added to it."""
-        return _counts(self._loop.finish(complete), self._first_byte)
+        """What came since the last call, and its memory given back; a line that has no end yet waits for it.
+
+        With `complete`, a last line without an end counts too: nothing will ever be added to it.
+        """
+        return Counts(self._loop.finish(complete), self._first_byte)
 
 
 _loop = engine.pick("Scan", ReferenceScan)
@@ -106,46 +171,5 @@ def new_scanner(
     return Scanner(RecordScan(lines) if layout.kind == "records" else lines, first_byte)
 
 
-def _counts(found: Columns, first_byte: int) -> Counts:
-    partial = {
-        "day": found["day"],
-        "site": _named(found["site"], found["sites"]),
-        "target": _texts(found["text"], found["offsets"]),
-        **{name: found[name] for name in ("requests", "bytes", "size", "last")},
-    }
-    hours = {
-        "site": _named(found["hour_site"], found["sites"]),
-        "hour": found["hour"],
-        "requests": found["hour_requests"],
-        "bytes": found["hour_bytes"],
-    }
-    sample = {"time": found["sample_time"], "target": found["sample_row"], "level": found["sample_level"]}
-    return Counts(
-        partial=PARTIAL.check(pd.DataFrame(partial)),
-        hours=HOURS.check(pd.DataFrame(hours)),
-        sample=SAMPLE.check(pd.DataFrame(sample)),
-        sample_level=found["level"],
-        lines=dict(zip(CLASSES, found["lines"], strict=True)),
-        reasons=dict(zip(REASONS, found["reasons"], strict=True)),
-        bad=_bad_lines(found["bad"], first_byte),
-        first_time=found["first_time"],
-        last_time=found["last_time"],
-        pending=found["pending"],
-        strangers=shown(found["strangers"]),
-        heading=found["heading"],
-    )
-
-
 def _bad_lines(found: Sequence[Bad], first_byte: int) -> tuple[BadLine, ...]:
     return tuple(BadLine(first_byte + start, REASONS[reason], printable(line)) for start, reason, line in found)
-
-
-def _texts(text: bytes, offsets: Ints) -> pd.Series:
-    """The texts as a column, without a Python object for each of them."""
-    array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
-    return pd.Series(array, dtype="str")
-
-
-def _named(numbers: Ints, names: list[str]) -> pd.Series:
-    encoded = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, type=pa.large_string()))
-    return pd.Series(encoded.cast(pa.large_string()), dtype="str")

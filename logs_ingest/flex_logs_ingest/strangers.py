@@ -28,8 +28,9 @@ class Strangers:
             self._requests = _heaviest(self._requests)
 
     def found(self) -> list[tuple[bytes, int]]:
-        """In order of their names."""
-        return sorted(self._requests.items())
+        """Those since the last call, in order of their names."""
+        found, self._requests = sorted(self._requests.items()), {}
+        return found
 
 
 def _heaviest(requests: dict[bytes, int]) -> dict[bytes, int]:

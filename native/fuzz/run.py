@@ -22,10 +22,11 @@ from typing import cast
 import numpy as np
 
 from flex import engine
+from flex_logs_ingest.columns import Loop
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.records import RecordScan
-from flex_logs_ingest.reference import Loop, ReferenceScan
+from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +116,10 @@ def differing(name: str) -> str:
 def counted(scan: type[ReferenceScan], name: str, data: bytes) -> dict[str, object]:
     loop = scan(FORMATS[name], SiteRule(directory=data[1] > 0x7F), data[1] & 0x7F)
     loop.feed(data[2:])
-    return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in loop.finish().items()}
+    found = loop.finish()
+    columns: dict[str, object] = {**found, **found["tables"].columns()}
+    del columns["tables"]
+    return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in columns.items()}
 
 
 def main() -> int:

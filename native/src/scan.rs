@@ -1,10 +1,12 @@
 //! The scan loop as a class of Python: flex_logs_ingest/reference.py defines it, flex-core computes it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use flex_core::counts::{Counts, Hour, Sampled};
 use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
 use flex_core::malformed::Bad;
-use flex_core::scan::Columns;
+use flex_core::scan::Found;
 use flex_core::sites::{Rule, UNKNOWN};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -31,8 +33,8 @@ impl Scan {
     }
 
     #[getter]
-    fn rows(&self) -> usize {
-        self.scan.rows()
+    fn memory(&self) -> usize {
+        self.scan.memory()
     }
 
     fn feed(&mut self, py: Python<'_>, chunk: &[u8]) -> PyResult<()> {
@@ -46,9 +48,39 @@ impl Scan {
 
     #[pyo3(signature = (complete = false))]
     fn finish<'py>(&mut self, py: Python<'py>, complete: bool) -> PyResult<Bound<'py, PyDict>> {
-        let columns = py.detach(|| self.scan.finish(complete));
+        let found = py.detach(|| self.scan.finish(complete));
         self.check()?;
-        into_python(py, columns)
+        into_python(py, found)
+    }
+}
+
+/// `Tables` of flex_logs_ingest/columns.py.
+#[pyclass(module = "flex_native", frozen)]
+pub struct Tables(Counts);
+
+#[pymethods]
+impl Tables {
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = PyDict::new(py);
+        let columns = py.detach(|| self.0.columns());
+        let ints = |values: Vec<i64>| PyArray1::from_vec(py, values);
+        let sample = |value: &dyn Fn(&Sampled) -> i64| ints(self.0.sample.iter().map(value).collect());
+        rows.set_item("day", ints(columns.day))?;
+        rows.set_item("site", ints(columns.site))?;
+        rows.set_item("text", PyBytes::new(py, &columns.text))?;
+        rows.set_item("offsets", ints(columns.offsets))?;
+        rows.set_item("requests", ints(columns.requests))?;
+        rows.set_item("bytes", ints(columns.bytes))?;
+        rows.set_item("size", ints(columns.size))?;
+        rows.set_item("last", ints(columns.last))?;
+        rows.set_item("sample_time", sample(&|sampled| sampled.time))?;
+        rows.set_item("sample_row", sample(&|sampled| i64::from(sampled.row)))?;
+        rows.set_item("sample_level", sample(&|sampled| i64::from(sampled.level)))?;
+        Ok(rows)
+    }
+
+    fn write(&self, py: Python<'_>, files: PathBuf, hours: PathBuf, sample: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| self.0.write(&files, &hours, &sample))?)
     }
 }
 
@@ -113,37 +145,27 @@ fn number(field: &str) -> PyResult<usize> {
     slot(field).ok_or_else(|| PyValueError::new_err(format!("{field} is not a field")))
 }
 
-/// `Columns` of flex_logs_ingest/reference.py.
-fn into_python(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+/// `Found` of flex_logs_ingest/columns.py.
+fn into_python(py: Python<'_>, all: Found) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
-    let ints = |values: Vec<i64>| PyArray1::from_vec(py, values);
     let strangers: Vec<(Bound<'_, PyBytes>, u64)> =
-        columns.strangers.iter().map(|(name, requests)| (PyBytes::new(py, name), *requests)).collect();
-    found.set_item("sites", columns.sites)?;
-    found.set_item("day", ints(columns.day))?;
-    found.set_item("site", ints(columns.site))?;
-    found.set_item("text", PyBytes::new(py, &columns.text))?;
-    found.set_item("offsets", ints(columns.offsets))?;
-    found.set_item("requests", ints(columns.requests))?;
-    found.set_item("bytes", ints(columns.bytes))?;
-    found.set_item("size", ints(columns.size))?;
-    found.set_item("last", ints(columns.last))?;
-    found.set_item("hour_site", ints(columns.hour_site))?;
-    found.set_item("hour", ints(columns.hour))?;
-    found.set_item("hour_requests", ints(columns.hour_requests))?;
-    found.set_item("hour_bytes", ints(columns.hour_bytes))?;
-    found.set_item("sample_time", ints(columns.sample_time))?;
-    found.set_item("sample_row", ints(columns.sample_row))?;
-    found.set_item("sample_level", ints(columns.sample_level))?;
-    found.set_item("level", columns.level)?;
-    found.set_item("lines", columns.lines.to_vec())?;
-    found.set_item("reasons", columns.reasons.to_vec())?;
-    found.set_item("bad", bad_lines(py, &columns.bad))?;
+        all.strangers.iter().map(|(name, requests)| (PyBytes::new(py, name), *requests)).collect();
+    let hours = |value: &dyn Fn(&Hour) -> i64| PyArray1::from_iter(py, all.counts.hours.iter().map(value));
+    found.set_item("sites", &all.counts.sites)?;
+    found.set_item("hour_site", hours(&|hour| i64::from(hour.site)))?;
+    found.set_item("hour", hours(&|hour| hour.hour))?;
+    found.set_item("hour_requests", hours(&|hour| hour.requests))?;
+    found.set_item("hour_bytes", hours(&|hour| hour.bytes))?;
+    found.set_item("level", all.counts.level)?;
+    found.set_item("lines", all.lines.to_vec())?;
+    found.set_item("reasons", all.reasons.to_vec())?;
+    found.set_item("bad", bad_lines(py, &all.bad))?;
     found.set_item("strangers", strangers)?;
-    found.set_item("heading", PyBytes::new(py, &columns.heading))?;
-    found.set_item("first_time", columns.first_time)?;
-    found.set_item("last_time", columns.last_time)?;
-    found.set_item("pending", columns.pending)?;
+    found.set_item("heading", PyBytes::new(py, &all.heading))?;
+    found.set_item("first_time", all.first_time)?;
+    found.set_item("last_time", all.last_time)?;
+    found.set_item("pending", all.pending)?;
+    found.set_item("tables", Tables(all.counts))?;
     Ok(found)
 }
 

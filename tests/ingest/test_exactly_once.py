@@ -198,7 +198,7 @@ def test_a_log_with_more_targets_than_memory_is_counted_piece_by_piece(
 ) -> None:
     text = b"".join(line(f"/{i}", NOON + i) for i in range(40_000))
     (logs / "access.log").write_bytes(text)
-    report = next(iter(ingest([source], store, counts, rows=5_000)))
+    report = next(iter(ingest([source], store, counts, memory=2**20)))
     pieces = sorted((piece.first_byte, piece.last_byte) for piece in store.segments(0, 10**6))
     assert len(pieces) > 1
     assert [end for _, end in pieces[:-1]] == [begin for begin, _ in pieces[1:]]

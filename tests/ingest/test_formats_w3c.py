@@ -148,7 +148,7 @@ def test_columns_that_changed_hold_where_a_log_is_recorded_in_stretches(
 ) -> None:
     rows = b"".join(OTHER_LINE.replace(b"/x", b"/%d" % number) for number in range(100_000))
     (logs / "u_ex001010.log").write_bytes(FIELDS + LINE + OTHER + rows)
-    (report,) = ingest([source], store, counts, rows=1000)
+    (report,) = ingest([source], store, counts, memory=2**20)
     assert dict(report.lines)["malformed"] == 0
     assert dict(report.lines)["counted"] == 100_001
     assert len(store.segments(0, 100_000)) > 1

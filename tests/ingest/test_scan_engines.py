@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flex import engine
+from flex_logs_ingest.columns import Found, Loop
 from flex_logs_ingest.directive import from_apache, from_nginx
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import TARGET_LIMIT, asked, target
-from flex_logs_ingest.reference import Columns, Loop, ReferenceScan
+from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
@@ -133,8 +136,10 @@ def read(scan: Loop, chunks: Iterable[bytes], complete: bool) -> dict[str, objec
     return found | {"every bad line": bad + scan.take_bad()}
 
 
-def plain(found: Columns) -> dict[str, object]:
+def plain(answer: Found) -> dict[str, object]:
     """With lists for arrays, and a complaint about arrays that are not of 64-bit numbers."""
+    found: dict[str, object] = {**answer, **answer["tables"].columns()}
+    del found["tables"]
     arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
     assert {array.dtype.name for array in arrays.values()} == {"int64"}
     return {**found, **{name: array.tolist() for name, array in arrays.items()}}
@@ -168,6 +173,52 @@ def test_where_a_log_is_cut_into_chunks_makes_no_difference(
     assert read(scan(layout, RULE, limit, True), cut(data, places), complete) == whole
 
 
+@needs_native
+@settings(max_examples=20)
+@given(layouts, logs, st.integers(0, 50))
+def test_nobody_can_tell_which_engine_wrote_a_file(layout: Layout, data: bytes, limit: int) -> None:
+    native, reference = (written(scan(layout, RULE, limit), data) for scan in (NATIVE, ReferenceScan))
+    assert native == reference
+
+
+def written(scan: Loop, data: bytes) -> list[object]:
+    """Of each file its schema, what is noted beside it, its rows and how they are grouped."""
+    scan.feed(data)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [f"{folder}/{name}" for name in ("files", "hours", "sample")]
+        scan.finish(True)["tables"].write(*paths)
+        return [said for path in paths for said in said_by(pq.ParquetFile(path))]
+
+
+def said_by(file: pq.ParquetFile) -> tuple[object, ...]:
+    groups = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    return file.schema_arrow, file.schema_arrow.metadata, file.read().to_pylist(), groups
+
+
+@needs_native
+def test_a_row_group_ends_with_the_day_and_before_it_is_too_large() -> None:
+    lines = b"".join(
+        b'a.example:80 192.0.2.1 - - [%02d/Nov/2026:12:00:00 +0000] "GET /%d%s HTTP/1.1" 200 5 "-" "-"\n'
+        % (day, i, b"x" * length)
+        for day, count, length in ((1, 3, 1), (2, 66_000, 1), (3, 3_000, 6_000))
+        for i in range(count)
+    )
+    native, reference = (written(scan(LAYOUTS["vhost_combined"], RULE, 0), lines) for scan in (NATIVE, ReferenceScan))
+    assert native == reference
+    groups = native[3]
+    assert isinstance(groups, list)
+    assert groups[:3] == [3, 65_536, 464]
+    assert len(groups[3:]) == 3
+
+
+@needs_native
+@given(layouts, st.lists(logs, max_size=4), st.integers(0, 5))
+def test_what_is_asked_for_in_between_is_what_came_since(layout: Layout, parts: list[bytes], limit: int) -> None:
+    native, reference = NATIVE(layout, RULE, limit, True), ReferenceScan(layout, RULE, limit, True)
+    for part in parts:
+        assert read(native, [part], False) == read(reference, [part], False)
+
+
 @given(layouts, logs, st.integers(0, 5))
 def test_every_line_is_of_one_class_and_every_count_has_its_lines(layout: Layout, data: bytes, limit: int) -> None:
     scan = ReferenceScan(layout, RULE, limit, keep_bad=True)
@@ -176,12 +227,13 @@ def test_every_line_is_of_one_class_and_every_count_has_its_lines(layout: Layout
     counted, other_status, _, malformed = found["lines"]
     assert sum(found["lines"]) == data.count(b"\n")
     assert found["pending"] == len(data) - (data.rfind(b"\n") + 1)
-    assert found["requests"].sum() == counted
+    rows = found["tables"].columns()
+    assert rows["requests"].sum() == counted
     assert found["hour_requests"].sum() == counted + other_status
     assert sum(found["reasons"]) == malformed == len(scan.take_bad())
     assert len(found["bad"]) == sum(min(number, 3) for number in found["reasons"])
-    assert len(found["sample_row"]) <= limit
-    assert (found["sample_level"] >= found["level"]).all()
+    assert len(rows["sample_row"]) <= limit
+    assert (rows["sample_level"] >= found["level"]).all()
 
 
 @given(st.lists(junk, max_size=20).map(b"".join))

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from flex import engine
+from flex_logs_ingest.columns import Found
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.malformed import KEPT
-from flex_logs_ingest.reference import LINE_LIMIT, Columns, ReferenceScan
+from flex_logs_ingest.reference import LINE_LIMIT, ReferenceScan
 from flex_logs_ingest.scan import CLASSES, Scanner
 from flex_logs_ingest.sites import SiteRule
 
@@ -302,13 +303,15 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def read(scan: ReferenceScan, chunks: Iterable[bytes]) -> Columns:
+def read(scan: ReferenceScan, chunks: Iterable[bytes]) -> Found:
     for chunk in chunks:
         scan.feed(chunk)
     return scan.finish()
 
 
-def plain(found: Columns) -> dict[str, object]:
+def plain(answer: Found) -> dict[str, object]:
+    found: dict[str, object] = {**answer, **answer["tables"].columns()}
+    del found["tables"]
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
 
 

@@ -1,9 +1,8 @@
 //! A line of a layout cut into the texts of its fields: see flex_logs_ingest/extract.py, which defines it.
 //! JSON lines are cut in members.rs, lines with named columns in columns.rs.
 
-use memchr::memchr;
-
 use crate::columns::Columns;
+use crate::find;
 use crate::line::{scheme_width, strip_start};
 use crate::members::cut_json;
 
@@ -141,7 +140,7 @@ impl Kind {
 
 impl Op {
     fn end(&self, line: &[u8], at: usize) -> Option<usize> {
-        if self.quoted { closing(line, &self.literal, at) } else { find(line, &self.literal, at) }
+        if self.quoted { closing(line, &self.literal, at) } else { find::literal(line, &self.literal, at) }
     }
 }
 
@@ -151,7 +150,7 @@ pub fn slot(field: &str) -> Option<usize> {
 }
 
 fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>> {
-    if !begins(line, start) {
+    if !find::begins(line, start) {
         return None;
     }
     let mut texts: Texts = [b""; FIELDS.len()];
@@ -171,32 +170,15 @@ fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>>
     Some(texts)
 }
 
-/// Where the literal begins, at `at` or behind it.
-fn find(line: &[u8], literal: &[u8], mut at: usize) -> Option<usize> {
-    let first = *literal.first()?;
-    loop {
-        at += memchr(first, line.get(at..)?)?;
-        if begins(&line[at..], literal) {
-            return Some(at);
-        }
-        at += 1;
-    }
-}
-
-/// As starts_with, without a call for the one or two bytes that literals have.
-fn begins(text: &[u8], literal: &[u8]) -> bool {
-    text.len() >= literal.len() && text.iter().zip(literal).all(|(byte, wanted)| byte == wanted)
-}
-
-/// The same, where an even number of backslashes stands before the literal.
+/// Where the literal begins, at `at` or behind it, that an even number of backslashes stands before.
 pub fn closing(line: &[u8], literal: &[u8], at: usize) -> Option<usize> {
-    let mut end = find(line, literal, at)?;
+    let mut end = find::literal(line, literal, at)?;
     loop {
         let escapes = line[at..end].iter().rev().take_while(|byte| **byte == b'\\').count();
         if escapes % 2 == 0 {
             return Some(end);
         }
-        end = find(line, literal, end + 1)?;
+        end = find::literal(line, literal, end + 1)?;
     }
 }
 
@@ -211,7 +193,7 @@ pub fn join<'a>(method: &[u8], uri: &[u8], joined: &'a mut Vec<u8>) -> &'a [u8] 
 
 /// The host of the URL that a request asks for; empty when it is none.
 fn host(request: &[u8]) -> &[u8] {
-    let Some(method_end) = memchr(b' ', request) else {
+    let Some(method_end) = find::byte(request, 0, b' ') else {
         return b"";
     };
     let url = strip_start(&request[method_end..], b' ');

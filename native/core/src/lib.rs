@@ -3,16 +3,22 @@
 //! In go bytes and plain values, out come plain values; only the merge goes from file to file. flex-native hands them to
 //! Python, and whoever wants to measure or to fuzz a loop calls it directly. Whatever the input, nothing here panics.
 
+mod clock;
 mod columns;
+pub mod counts;
 pub mod cut;
+mod find;
 pub mod line;
 pub mod malformed;
 mod members;
 pub mod merge;
 mod packed;
 mod pages;
+pub mod partial;
+mod rows;
 pub mod run;
 pub mod scan;
 pub mod sites;
 mod strangers;
 mod table;
+mod tally;

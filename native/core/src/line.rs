@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr3, memrchr};
 
+use crate::find;
+
 pub const LAST_TIME: i64 = 253_402_300_799;
 const TARGET_LIMIT: usize = 8192;
 const LARGEST: i64 = 1 << 44;
@@ -213,7 +215,37 @@ pub struct Asked<'a> {
 }
 
 /// Method and target of a request line, None for what is no request for something of a site.
+#[inline]
 pub fn asked(request: &[u8]) -> Option<Asked<'_>> {
+    if let Some(asked) = asked_plainly(request) {
+        return Some(asked);
+    }
+    match unescaped(request) {
+        Cow::Borrowed(request) => asked_somehow(request),
+        Cow::Owned(request) => {
+            let Asked { head, target } = asked_somehow(&request)?;
+            Some(Asked { head, target: Cow::Owned(target.into_owned()) })
+        }
+    }
+}
+
+/// The same for what most requests are: nothing in them says another thing than it stands for. None for all others.
+#[inline]
+fn asked_plainly(request: &[u8]) -> Option<Asked<'_>> {
+    let method = [&b"GET "[..], b"POST ", b"HEAD "].iter().find(|method| find::begins(request, method))?.len();
+    let end = request.len().checked_sub(b" HTTP/1.1".len())?;
+    let version = &request[end..];
+    if !find::begins(version, b" HTTP/") || version[6..].contains(&b' ') || request.get(method) != Some(&b'/') {
+        return None;
+    }
+    let stop = find::odd(request, method)?;
+    let whole = stop == end || (stop < end && matches!(request[stop], b'?' | b'#'));
+    let plain = whole && stop - method <= TARGET_LIMIT;
+    plain.then(|| Asked { head: request[0] == b'H', target: Cow::Borrowed(&request[method..stop]) })
+}
+
+/// Of a request without escapes.
+fn asked_somehow(request: &[u8]) -> Option<Asked<'_>> {
     let end = memchr(b' ', request)?;
     let (method, rest) = (&request[..end], &request[end + 1..]);
     let proper = method.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'-' | b'_'));

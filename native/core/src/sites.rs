@@ -1,14 +1,18 @@
 //! The sites of a log, by number: flex_logs_ingest/sites.py says which site a name stands for, here it is remembered.
 
+use std::mem::take;
+
 use hashbrown::HashMap;
 use memchr::memchr;
 
 use crate::strangers::Strangers;
 
-/// Any client can send any name, so names already understood are remembered only up to this many.
-const REMEMBERED: usize = 50_000;
+/// Any client can send any name, so names already understood are remembered only up to about this many bytes.
+const REMEMBERED: usize = 1 << 22;
 /// Longer names are understood anew each time, so that what is remembered stays small.
 const LONG: usize = 1024;
+/// What a name that is remembered takes beside itself.
+const ENTRY: usize = 64;
 /// A name that a visitor invents becomes no site of its own where there are as many already.
 const MOST: usize = 50_000;
 /// Where the requests go that are for no site.
@@ -37,7 +41,12 @@ pub struct Sites {
     rule: Rule,
     numbers: HashMap<String, usize>,
     remembered: HashMap<Vec<u8>, usize>,
+    /// The name before, which is often the same.
+    latest: Option<(Vec<u8>, usize)>,
     unknown: Option<usize>,
+    /// About how many bytes the names of sites take, and those that are remembered.
+    size: usize,
+    remembered_size: usize,
 }
 
 impl Sites {
@@ -48,11 +57,35 @@ impl Sites {
             rule,
             numbers: HashMap::new(),
             remembered: HashMap::new(),
+            latest: None,
             unknown: None,
+            size: 0,
+            remembered_size: 0,
         }
     }
 
+    /// About how many bytes are held.
+    pub fn memory(&self) -> usize {
+        self.size + self.remembered_size
+    }
+
+    /// The names by number; those that come then have numbers from 0 on.
+    pub fn take(&mut self) -> Vec<String> {
+        self.forget();
+        self.numbers.clear();
+        self.unknown = None;
+        self.size = 0;
+        take(&mut self.names)
+    }
+
+    fn forget(&mut self) {
+        self.latest = None;
+        self.remembered.clear();
+        self.remembered_size = 0;
+    }
+
     /// The number of the site that a request was for.
+    #[inline]
     pub fn of(&mut self, vhost: &[u8], target: &[u8]) -> usize {
         let name = if self.rule.directory { first_directory(target) } else { vhost };
         let site = self.number(name);
@@ -62,19 +95,41 @@ impl Sites {
         site
     }
 
+    #[inline]
     fn number(&mut self, name: &[u8]) -> usize {
-        if let Some(fixed) = &self.rule.fixed {
-            return if self.names.is_empty() { self.number_of(fixed.clone()) } else { 0 };
+        if self.rule.fixed.is_some() && !self.names.is_empty() {
+            return 0;
         }
-        if let Some(site) = self.remembered.get(name) {
-            return *site;
+        match &self.latest {
+            // Comparing nothing with nothing takes some processors longer than comparing names.
+            Some((latest, site)) if latest.len() == name.len() && (name.is_empty() || latest == name) => *site,
+            _ => self.look(name),
         }
+    }
+
+    fn look(&mut self, name: &[u8]) -> usize {
+        let site = match (&self.rule.fixed, self.remembered.get(name)) {
+            (Some(fixed), _) => self.number_of(fixed.clone()),
+            (_, Some(site)) => *site,
+            _ => self.understand(name),
+        };
+        if name.len() <= LONG {
+            let (latest, number) = self.latest.get_or_insert_default();
+            latest.clear();
+            latest.extend_from_slice(name);
+            *number = site;
+        }
+        site
+    }
+
+    fn understand(&mut self, name: &[u8]) -> usize {
         let found = (self.rule.naming)(name);
         let site = self.number_of(found);
         if name.len() <= LONG {
-            if self.remembered.len() >= REMEMBERED {
-                self.remembered.clear();
+            if self.remembered_size >= REMEMBERED {
+                self.forget();
             }
+            self.remembered_size += name.len() + ENTRY;
             self.remembered.insert(name.to_vec(), site);
         }
         site
@@ -91,6 +146,7 @@ impl Sites {
         if site == UNKNOWN {
             self.unknown = Some(number);
         }
+        self.size += 2 * (site.len() + ENTRY);
         self.numbers.insert(site.clone(), number);
         self.names.push(site);
         number

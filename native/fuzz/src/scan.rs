@@ -8,7 +8,7 @@
 mod layout;
 mod promises;
 
-use flex_core::scan::{Columns, Scan};
+use flex_core::scan::{Found, Scan};
 use flex_core::sites::Rule;
 use libfuzzer_sys::fuzz_target;
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(scan(&cut, limit, directory), whole, "what is counted hangs on how the log is cut");
 });
 
-fn scan(chunks: &[&[u8]], limit: usize, directory: bool) -> Columns {
+fn scan(chunks: &[&[u8]], limit: usize, directory: bool) -> Found {
     let rule = Rule { directory, ..Rule::default() };
     let mut scan = Scan::new(layout::wanted(), rule, limit, false);
     for chunk in chunks {

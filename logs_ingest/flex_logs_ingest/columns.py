@@ -1,0 +1,153 @@
+"""What a scan counted, as columns: the shape in which the loop hands it over, and how it gets to disk without it.
+
+Nothing is counted here. The native loop writes its tables itself; `ColumnTables` writes those of the reference, with
+the same rows in the same row groups, so that nobody who reads them can tell which loop it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flex_logs_ingest.malformed import Bad
+
+Ints = npt.NDArray[np.int64]
+
+# The metadata key of the sample's level.
+LEVEL = "flex.level"
+# A row group ends with the day, with so many rows, or with so many bytes of targets.
+GROUP_ROWS = 2**16
+GROUP_TEXT = 2**23
+
+
+class Columns(TypedDict):
+    """Rows sorted by day, site, target; `site` numbers the sites. Row i's target is text[offsets[i] : offsets[i + 1]].
+
+    The sample is in the order of the log, `sample_row` numbers the rows.
+    """
+
+    day: Ints
+    site: Ints
+    text: bytes
+    offsets: Ints
+    requests: Ints
+    bytes: Ints
+    size: Ints
+    last: Ints
+    sample_time: Ints
+    sample_row: Ints
+    sample_level: Ints
+
+
+class Tables(Protocol):
+    """The rows, the hours and the sample of one stretch of a log, wherever they are held."""
+
+    def columns(self) -> Columns: ...
+    def write(self, files: str, hours: str, sample: str) -> None:
+        """As Parquet files, whole when this returns. Raises OSError."""
+
+
+class Found(TypedDict):
+    """What one stretch of a log counted. `sites` are sorted texts, `hour_site` numbers them; hours by site and hour.
+
+    `lines` counts by class, in the order counted, other status, no request, malformed. `reasons` and `bad` are as
+    malformed.py counts and samples them. `strangers` are names that stand for no site with their requests, see
+    strangers.py. `heading` is the line that names the columns of what follows.
+    """
+
+    sites: list[str]
+    hour_site: Ints
+    hour: Ints
+    hour_requests: Ints
+    hour_bytes: Ints
+    level: int
+    lines: list[int]
+    reasons: list[int]
+    bad: list[Bad]
+    strangers: list[tuple[bytes, int]]
+    heading: bytes
+    first_time: int
+    last_time: int
+    pending: int
+    tables: Tables
+
+
+class Loop(Protocol):
+    """What the two engines have in common; `memory` is about how many bytes are held."""
+
+    @property
+    def memory(self) -> int: ...
+    def feed(self, chunk: bytes) -> None: ...
+    def take_bad(self) -> list[Bad]: ...
+    def finish(self, complete: bool = False) -> Found: ...
+
+
+class ColumnTables:
+    def __init__(self, columns: Columns, hours: pa.Table, sites: list[str], level: int) -> None:
+        self._columns = columns
+        self._hours = hours
+        self._sites = sites
+        self._level = level
+
+    def columns(self) -> Columns:
+        return self._columns
+
+    def write(self, files: str, hours: str, sample: str) -> None:
+        found = self._columns
+        site = named(found["site"], self._sites)
+        target = texts(found["text"], found["offsets"])
+        counts = {name: found[name] for name in ("requests", "bytes", "size", "last")}
+        rows = _table({"day": found["day"], "site": site, "target": target, **counts})
+        with _writer(files, rows.schema, column_encoding={"target": "DELTA_BYTE_ARRAY"}) as file:
+            for start, end in _groups(found["day"], found["offsets"]):
+                file.write_table(rows.slice(start, end - start), row_group_size=GROUP_ROWS)
+        _write(hours, self._hours)
+        accesses = {"time": found["sample_time"], "target": found["sample_row"], "level": found["sample_level"]}
+        _write(sample, _table(accesses), {LEVEL: str(self._level)})
+
+
+def hours_table(hour_site: Ints, sites: list[str], hour: Ints, requests: Ints, sent: Ints) -> pa.Table:
+    return _table({"site": named(hour_site, sites), "hour": hour, "requests": requests, "bytes": sent})
+
+
+def texts(text: bytes, offsets: Ints) -> pa.LargeStringArray:
+    """The texts as a column, without a Python object for each of them."""
+    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+def named(numbers: Ints, names: list[str]) -> pa.LargeStringArray:
+    encoded = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, type=pa.large_string()))
+    return encoded.cast(pa.large_string())
+
+
+def _groups(day: Ints, offsets: Ints) -> Iterator[tuple[int, int]]:
+    """Where each row group begins and ends."""
+    days = np.append(np.flatnonzero(np.diff(day)) + 1, len(day))
+    start = 0
+    while start < len(day):
+        long = int(np.searchsorted(offsets, offsets[start] + GROUP_TEXT))
+        end = min(int(days[np.searchsorted(days, start, side="right")]), start + GROUP_ROWS, long)
+        yield start, end
+        start = end
+
+
+def _table(columns: Mapping[str, object]) -> pa.Table:
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    return pa.table(arrays, schema=pa.schema([pa.field(name, a.type, nullable=False) for name, a in arrays.items()]))
+
+
+def _write(path: str, table: pa.Table, notes: Mapping[str, str] | None = None) -> None:
+    with _writer(path, table.schema) as file:
+        if len(table):
+            file.write_table(table, row_group_size=GROUP_ROWS)
+        if notes:
+            file.add_key_value_metadata(dict(notes))
+
+
+def _writer(path: str, schema: pa.Schema, **options: object) -> pq.ParquetWriter:
+    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=["site"], store_schema=False, **options)
