@@ -254,6 +254,13 @@ def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(c
     assert (verdict.checked, verdict.agrees) == (2 * known, True)
 
 
+def test_a_node_that_is_in_the_settings_no_more_does_not_look_like_somebody_elses_change(cluster: Cluster) -> None:
+    cluster.facts = replace(cluster.facts, pins=(Pin(cluster.sites[0], ("n1", "n2")),))
+    cluster.night()
+    cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
+    assert not any("somebody else" in note for note in cluster.propose().cycle.notes)
+
+
 def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(cluster: Cluster) -> None:
     first = cluster.night()
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])

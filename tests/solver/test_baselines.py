@@ -40,6 +40,12 @@ def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(drif
     assert not score.violations(replace(problem, pinned=pinned), answered)
 
 
+def test_a_large_pinned_site_keeps_the_others_from_the_names_of_its_node(cluster: Cluster) -> None:
+    loads = {"a": (50, 50), "b": (50, 50), "large": (100, 100)}
+    problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "large": ["n0"]}, pins={"large": ["n0"]})
+    assert not score.violations(problem, scratch.place(problem, Budget()).rows)
+
+
 def test_sites_go_round_from_node_to_node(cluster: Cluster) -> None:
     problem = cluster(
         dict.fromkeys("abcde", (10, 10)), {}, nodes=4, closed=["n1"], replicas={"b": 2}, pins={"d": ["n3"]}

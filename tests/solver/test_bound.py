@@ -65,3 +65,9 @@ def test_what_is_pinned_elsewhere_is_not_counted_as_what_may_come(cluster: Clust
     in_force = {site: ["n0"] for site in loads}
     assert bound.entering(cluster(loads, in_force)).tolist() == [0, 1]
     assert bound.entering(cluster(loads, in_force, pins={"a": ["n0"]})).tolist() == [0, 3]
+
+
+def test_a_site_with_a_replica_to_spare_may_come_though_it_is_pinned_elsewhere(cluster: Cluster) -> None:
+    loads = {"a": (60, 60), "b": (40, 40), "c": (20, 20), "d": (20, 20)}
+    in_force = {site: ["n0"] for site in loads}
+    assert bound.entering(cluster(loads, in_force, pins={"a": ["n0"]}, replicas={"a": 2})).tolist() == [0, 2]

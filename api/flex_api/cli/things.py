@@ -175,7 +175,7 @@ def _nodes(here: World, notes: Sequence[str] = ()) -> NodesOutput:
 
 @nodes_app.command("drain")
 def nodes_drain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
-    """Move everything off a node with the next plan; it goes on serving until then."""
+    """Move everything off a node with the next plan; it goes on serving until then. Pins to it are suspended."""
     _set_state(ctx, node, "draining", reason, dry_run)
 
 
