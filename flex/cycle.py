@@ -102,11 +102,18 @@ def draft(
         moves=moves,
         scratch_moves=len(score.moved(asked, fresh)),
         sites=len(asked.sites),
-        before=score.balance(asked, asked.old) if facts.placed else None,
+        before=score.balance_in_force(asked) if facts.placed else None,
         after=score.balance(asked, rows),
         forecasts=forecasts,
         plans=plans,
-        breaches=plan.breaches(moves, len(asked.sites), rules.limits, new=_new(moves, facts), drifted=len(drifted)),
+        breaches=plan.breaches(
+            moves,
+            len(asked.sites),
+            rules.limits,
+            new=_new(moves, facts),
+            drifted=len(drifted),
+            rewritten=plan.rewritten(plans, {records.name_of(move.site) for move in moves}),
+        ),
         notes=(
             *filter(None, [quality.note]),
             *facts.remarks,
@@ -230,8 +237,8 @@ def _moves(asked: Problem, rows: Ints) -> tuple[Move, ...]:
         Move(
             site=asked.sites[why.site],
             source=None if why.source is None else asked.nodes[why.source],
-            target=asked.nodes[why.target],
-            cold_bytes=int(asked.cold[why.site]),
+            target=None if why.target is None else asked.nodes[why.target],
+            cold_bytes=0 if why.target is None else int(asked.cold[why.site]),
             reason=why.text,
         )
         for why in explain.reasons(asked, rows)

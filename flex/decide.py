@@ -18,7 +18,7 @@ from flex.problem import Budget, Ints, Problem, Solution
 def decide(asked: Problem, solver: Solver, budget: Budget, *, trigger: float, margin: float) -> tuple[Ints, Proven]:
     """The rows to have next, which may be those in force, and how good they are. Raises Infeasible."""
     now_broken = [broken for broken in score.violations(asked, asked.old) if broken.is_wish]
-    worst = score.balance(asked, asked.old).worst
+    worst = score.balance_in_force(asked).worst
     if worst <= trigger:
         if not now_broken:
             note = f"the worst node is {worst:.1%} off, within the trigger of {trigger:.1%}: nothing moves"

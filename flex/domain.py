@@ -75,15 +75,16 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One (site, node) row that is in the new placement and not in the old.
+    """One (site, node) row that is in the new placement and not in the old, or the other way round.
 
-    `source` is the node the row came from; None when the site had no node to give up.
+    `source` is the node the row came from; None when the site had no node to give up. `target` is None where a site
+    gives a node up and takes no other.
     `cold_bytes` is what the target must read from disk before the site is as fast there.
     """
 
     site: str
     source: str | None
-    target: str
+    target: str | None
     cold_bytes: int
     reason: str
 
@@ -141,6 +142,7 @@ class Limits:
     moved_sites: int = 25
     new_sites: int = 25
     drifted_names: int = 0
+    rewritten_names: int = 25
     moved_share: float = 0.30
     share_from: int = 10
     cold_bytes: int = 4 * 2**30

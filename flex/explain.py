@@ -1,6 +1,7 @@
 """Why each row of a new placement is there, in numbers and for a person.
 
-In go a Problem and the rows a solver chose; out comes one reason for each new row, in the order of the rows.
+In go a Problem and the rows a solver chose; out comes one reason for each new row, in the order of the rows, and
+behind them one for each replica that is taken away.
 Nothing is judged here (score.py), and no reason changes what is done.
 """
 
@@ -17,16 +18,18 @@ from flex.problem import Floats, Ints, Problem
 
 @dataclass(frozen=True, slots=True)
 class MoveReason:
-    """One new row by position: `source` is the node whose row it replaces, None when the site gave none up."""
+    """One change by position: `source` is the node whose row is given up, None when the site gave none up; `target`
+    the node of the new row, None where a replica is taken away.
+    """
 
     site: int
     source: int | None
-    target: int
+    target: int | None
     text: str
 
 
 def reasons(problem: Problem, rows: Ints) -> list[MoveReason]:
-    """One reason for every row that is not in force, in the order of the rows."""
+    """One reason for every row that is not in force, in the order of the rows, then for every row given up besides."""
     given_up, served = _given_up(problem, rows), set(problem.old[:, 0].tolist())
     away = score.deviation(problem, problem.old)
     found = []
@@ -34,7 +37,8 @@ def reasons(problem: Problem, rows: Ints) -> list[MoveReason]:
         source = given_up[site].pop(0) if given_up[site] else None
         text = _text(problem, away, site, source, target, served=site in served)
         found.append(MoveReason(site, source, target, text))
-    return found
+    taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
+    return [*found, *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken)]
 
 
 def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:
@@ -57,6 +61,11 @@ def _text(problem: Problem, away: Floats, site: int, source: int | None, target:
     if not problem.open[source]:
         return f"{problem.nodes[source]} is {'in the settings no more' if source in problem.gone else 'out of service'}"
     return _over(problem, away, source) or _under(problem, away, target) or _exchange(problem, source, target)
+
+
+def _enough(problem: Problem, site: int) -> str:
+    count = int(problem.replicas[site])
+    return "one node is enough" if count == 1 else f"{count} nodes are enough"
 
 
 def _many(problem: Problem, site: int) -> str:

@@ -7,7 +7,7 @@ Nothing here talks to a name server, and no name is ever removed: a silent site 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
 import pandas as pd
 
@@ -89,24 +89,32 @@ def drifted(state: ZoneState, in_force: pd.DataFrame) -> list[str]:
     )
 
 
+def rewritten(plans: Iterable[Plan], moving: Collection[str]) -> int:
+    """How many names had addresses and get others, or another TTL, though they are not among those that move."""
+    changed = (change for plan in plans for change in plan.changes if change.before and change.type in ADDRESSES)
+    return len({change.name for change in changed} - set(moving))
+
+
 def _addresses_of(table: pd.DataFrame, names: frozenset[str]) -> dict[tuple[str, str], tuple[str, ...]]:
     return {key: values for key, (_, values) in by_name(table[table["name"].isin(list(names))]).items()}
 
 
 def breaches(
-    moves: Sequence[Move], sites: int, limits: Limits, *, new: int = 0, drifted: int = 0
+    moves: Sequence[Move], sites: int, limits: Limits, *, new: int = 0, drifted: int = 0, rewritten: int = 0
 ) -> tuple[Breach, ...]:
-    """The limits a plan is over. Putting a site where it had no node before is no move away from anything.
+    """The limits a plan is over. Putting a site where it had no node before is no move away from anything; taking a
+    replica away is one.
 
     `new` sites are those never placed before, once a placement is in force; `drifted` names are those that somebody
-    else changed, which the plan would change back.
+    else changed, which the plan would change back; `rewritten` ones those whose records change though they do not move.
     """
     away = [move for move in moves if move.source is not None]
     moved = len({move.site for move in away})
     share = moved / sites if sites >= limits.share_from else 0.0
     inflow: dict[str, int] = {}
     for move in away:
-        inflow[move.target] = inflow.get(move.target, 0) + 1
+        if move.target is not None:
+            inflow[move.target] = inflow.get(move.target, 0) + 1
     rules = (
         ("safety.max_moved_sites", limits.moved_sites, moved),
         ("safety.max_moved_sites_ratio", limits.moved_share, share),
@@ -114,5 +122,6 @@ def breaches(
         ("safety.max_inflow_per_node", limits.inflow, max(inflow.values(), default=0)),
         ("safety.max_new_sites", limits.new_sites, new),
         ("safety.max_drifted_names", limits.drifted_names, drifted),
+        ("safety.max_rewritten_names", limits.rewritten_names, rewritten),
     )
     return tuple(Breach(rule, float(limit), float(actual)) for rule, limit, actual in rules if actual > limit)

@@ -9,7 +9,7 @@ where nodes are equal and in proportion to capacity where they are not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +32,9 @@ class Problem:
     """Index everything by position: sites and nodes are sorted by name.
 
     `load[s, d]` is what one replica of site s asks of its node; every replica asks the same.
-    `old` holds the (site, node) rows in force, sorted. A node that is in the settings no more and still has rows is
-    closed, and among `gone`.
+    `old` holds the (site, node) rows in force, sorted, and `held` what each of them asks of its node now, where that is
+    not what a replica will ask, as the number of replicas changes. A node that is in the settings no more and still
+    has rows is closed, and among `gone`.
     A site must be on every node of `pinned[s]`, and on exactly `replicas[s]` open nodes in all.
     Node n is balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
     """
@@ -49,6 +50,7 @@ class Problem:
     old: Ints
     pinned: Mapping[int, frozenset[int]]
     tolerance: float
+    held: Floats | None = None
     gone: frozenset[int] = frozenset()
 
 
@@ -122,6 +124,7 @@ def build(
         old=old,
         pinned=pinned,
         tolerance=tolerance,
+        held=_held(old, load, replicas, _working_sets(profiles, spreads), sites),
         gone=frozenset(map(names.index, gone)),
     )
 
@@ -245,6 +248,30 @@ def _demand(
         replicas[position] = k
         demand[position] = options[k]
     return demand, replicas
+
+
+def _held(
+    old: Ints, load: Floats, replicas: Ints, working_set: Callable[[str, int], float], sites: tuple[str, ...]
+) -> Floats | None:
+    """What the rows in force ask, each site's split over as many as it has; None when that is what rows ask anyway."""
+    count = np.bincount(old[:, 0], minlength=len(sites))
+    others = np.flatnonzero((count > 0) & (count != replicas))
+    if not len(others):
+        return None
+    held: Floats = load[old[:, 0]].copy()
+    for site in others:
+        now, then = (working_set(sites[site], int(k)) for k in (count[site], replicas[site]))
+        rows = old[:, 0] == site
+        held[rows, 0] *= replicas[site] / count[site]
+        held[rows, 1] *= now / then if then else 1.0
+    return held
+
+
+def _working_sets(profiles: pd.DataFrame, spreads: pd.DataFrame) -> Callable[[str, int], float]:
+    """W on each of k nodes; W itself where that was not measured."""
+    whole = profiles.set_index("site")["working_set"].to_dict()
+    measured = spreads.set_index(["site", "replicas"])["working_set"].to_dict()
+    return lambda site, k: float(measured.get((site, k)) or whole.get(site) or 0)
 
 
 def _options(whole: Floats, spread: pd.DataFrame | None, most: int) -> dict[int, Floats]:

@@ -39,14 +39,34 @@ def loads(problem: Problem, rows: Ints) -> Floats:
 
 def deviation(problem: Problem, rows: Ints) -> Floats:
     """Distance from the fair share as a ratio of it; for a closed node, what is left on it beside a mean share."""
+    return _distance(problem, loads(problem, rows))
+
+
+def _distance(problem: Problem, total: Floats) -> Floats:
     share = np.where(problem.open, problem.share, 0.0)[:, None]
     scale = np.where(problem.open, problem.share, 100.0)[:, None]
-    distance: Floats = (loads(problem, rows) - share) / scale
+    distance: Floats = (total - share) / scale
     return distance
 
 
+def balance_in_force(problem: Problem) -> Balance:
+    """How balanced the nodes are now, whatever number of replicas is wanted next."""
+    if problem.held is None:
+        return balance(problem, problem.old)
+    total = np.zeros((len(problem.nodes), len(problem.dimensions)))
+    np.add.at(total, problem.old[:, 1], problem.held)
+    # Shares are of what the rows in force ask together, which more replicas make more.
+    whole = total.sum(axis=0)
+    total *= np.divide(problem.share[problem.open].sum(), whole, out=np.ones_like(whole), where=whole > 0)
+    return _balance(problem, problem.old, total)
+
+
 def balance(problem: Problem, rows: Ints) -> Balance:
-    total, away = loads(problem, rows), deviation(problem, rows)
+    return _balance(problem, rows, loads(problem, rows))
+
+
+def _balance(problem: Problem, rows: Ints, total: Floats) -> Balance:
+    away = _distance(problem, total)
     count = np.bincount(rows[:, 1], minlength=len(problem.nodes))
     per_node = tuple(
         NodeLoad(name, float(total[n, 0]), float(total[n, 1]), int(count[n]), float(problem.share[n]))

@@ -200,7 +200,7 @@ def _dns(output: PlanOutput) -> str:
 
 
 def _ending(second: NightRow, seconds: float) -> str:
-    sites = len({move.site for move in second.plan.moves})
+    sites = len({move.site for move in second.plan.moves if move.target})
     return (
         f"\nDone in {seconds:.0f} s: the second night moved {words.count(sites, 'site')}; "
         f"a partition from scratch would have moved {second.plan.moves_from_scratch}."

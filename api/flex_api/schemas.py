@@ -145,7 +145,7 @@ class BalanceOutput(Part):
 class MoveRow(Part):
     site: str
     source: str | None
-    target: str
+    target: str | None
     cold_bytes: int
     reason: str
 

@@ -187,6 +187,9 @@ class Safety(Section):
     max_moved_sites_ratio: float = Field(0.30, ge=0, le=1, description="not looked at below 10 sites")
     max_moved_working_set: Size = Field(4 * 2**30, description="bytes that new nodes must read from disk")
     max_inflow_per_node: Whole = Field(10)
+    max_rewritten_names: Whole = Field(
+        25, description="names whose records change though they do not move: another TTL, a node's other address"
+    )
     max_drifted_names: Whole = Field(0, description="names of ours that somebody else changed in DNS")
     plan_expiry: Span = Field(timedelta(hours=12), description="an older plan is not applied any more")
 
@@ -195,6 +198,7 @@ class Safety(Section):
             moved_sites=self.max_moved_sites,
             new_sites=self.max_new_sites,
             drifted_names=self.max_drifted_names,
+            rewritten_names=self.max_rewritten_names,
             moved_share=self.max_moved_sites_ratio,
             cold_bytes=self.max_moved_working_set,
             inflow=self.max_inflow_per_node,

@@ -65,7 +65,9 @@ def headline(output: PlanOutput) -> str:
     if output.before:
         worst += f" (was {words.share(output.before.worst_ratio)})"
     if not output.moves:
-        return f"Plan {output.id}: nothing moves; {worst}."
+        changes = sum(line.startswith("+") for zone in output.zones for line in zone.changes)
+        rewritten = f" though {words.count(changes, 'record set')} would change" if changes else ""
+        return f"Plan {output.id}: nothing moves{rewritten}; {worst}."
     return f"Plan {output.id}: {moved(output)}; {worst}."
 
 
@@ -73,12 +75,14 @@ def moved(output: PlanOutput) -> str:
     """7 of 100 sites move (at least 6 must; a partition from scratch would move 71)."""
     if not output.before:
         return f"{words.count(output.sites, 'site')} placed for the first time"
-    sites, rows = len({move.site for move in output.moves}), len(output.moves)
+    placed = [move for move in output.moves if move.target]
+    sites, rows, taken = len({move.site for move in placed}), len(placed), len(output.moves) - len(placed)
     scratch = f"a partition from scratch would move {output.moves_from_scratch:,}"
     which = f"{sites:,} of {words.count(output.sites, 'site')}"
     # What is counted beside it are rows: a site on several nodes may move more than once.
     what = which if rows == sites else f"{rows:,} replicas of {which}"
-    return f"{what} move ({'; '.join(filter(None, (least(output), scratch)))})"
+    taken_away = f"; {words.count(taken, 'replica')} taken away" if taken else ""
+    return f"{what} move ({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
 
 
 def least(output: PlanOutput) -> str:
@@ -91,7 +95,7 @@ def least(output: PlanOutput) -> str:
 def moves(rows: Sequence[MoveRow]) -> Table:
     table = grid("site", "from", "to", "cold>", "why")
     for move in rows[:MOST_MOVES]:
-        table.add_row(move.site, move.source or "-", move.target, words.size(move.cold_bytes), move.reason)
+        table.add_row(move.site, move.source or "-", move.target or "-", words.size(move.cold_bytes), move.reason)
     if len(rows) > MOST_MOVES:
         table.add_row(f"and {len(rows) - MOST_MOVES} more", "", "", "", "")
     return table

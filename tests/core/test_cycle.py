@@ -147,6 +147,20 @@ def test_a_new_site_moves_no_other_while_the_balance_is_within_the_trigger(
     assert [move.site.split(".")[0] for move in made.cycle.moves] == ["new"]
 
 
+def test_replicas_that_are_taken_away_are_in_the_plan_and_the_load_before_is_that_of_all_of_them(
+    cluster: Cluster, placement: Placement
+) -> None:
+    cluster.night()
+    everywhere = placement(dict.fromkeys(cluster.facts.profiles["site"], "n1 n2"))
+    cluster.store.settle(cluster.store.cycles()[0], everywhere)
+    cluster.solver = SOLVERS["exact"]
+    made = cluster.propose().cycle
+    assert len([move for move in made.moves if move.target is None]) == 4
+    assert {move.reason for move in made.moves} == {"one node is enough"}
+    assert made.before is not None
+    assert made.before.worst == 0
+
+
 def test_a_best_effort_claims_no_least_number_of_moves(cluster: Cluster, profiles: Profiles) -> None:
     cluster.night()
     first, *others = cluster.facts.profiles["site"]

@@ -141,6 +141,22 @@ def test_names_never_placed_before_and_names_changed_by_others_have_limits_of_th
     assert plan.breaches([], 10, limits, new=3) == ()
 
 
+def test_taking_a_replica_away_counts_as_a_move_and_flows_into_no_node() -> None:
+    taken = [Move(f"s{n}", "n1", None, 0, "one node is enough") for n in range(3)]
+    found = plan.breaches(taken, 100, Limits(moved_sites=2, inflow=0))
+    assert [breach.rule for breach in found] == ["safety.max_moved_sites"]
+
+
+def test_names_whose_records_change_though_they_do_not_move_have_a_limit() -> None:
+    sets = {f"{letter}.{ZONE}": frozenset({"192.0.2.1"}) for letter in "abc"}
+    wanted = table(sets | {f"new.{ZONE}": frozenset({"192.0.2.1"})}, ttl=300)
+    made = plan.diff(ZONE, wanted, state(sets), owner="me", ttl=300, left_alone={})
+    assert plan.rewritten([made], {f"a.{ZONE}"}) == 2
+    assert [breach.rule for breach in plan.breaches([], 9, Limits(rewritten_names=1), rewritten=2)] == [
+        "safety.max_rewritten_names"
+    ]
+
+
 def test_only_our_own_names_with_other_addresses_have_drifted() -> None:
     in_force = {name: frozenset({"192.0.2.1"}) for name in ("as-it-was.hosting.example.", "theirs.hosting.example.")}
     in_force |= {name: frozenset({"192.0.2.2"}) for name in ("changed.hosting.example.", "emptied.hosting.example.")}
