@@ -113,6 +113,18 @@ def test_a_job_that_runs_again_counts_what_is_new(logs: Path, line: Line, to: Pa
     assert lines(to) == 3 * MANY
 
 
+def test_a_copy_that_ends_between_two_runs_counts_nothing(
+    logs: Path, line: Line, to: Path, read_there: ReadThere
+) -> None:
+    for end in (MANY, 3 * MANY):
+        (logs / "access.log").write_bytes(log(line, 0, end))
+        read_there()
+    (logs / "access.log").rename(logs / "access.log.1")
+    (logs / "copy.log").write_bytes(log(line, 0, 2 * MANY))
+    assert read_there()["copy.log"].outcome == "copy"
+    assert lines(to) == 3 * MANY
+
+
 def test_a_log_that_lies_there_several_times_counts_once(
     logs: Path, line: Line, to: Path, read_there: ReadThere
 ) -> None:
