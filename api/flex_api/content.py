@@ -20,6 +20,7 @@ from flex_api.schemas import (
     ForecastRow,
     PlanOutput,
     PlanRow,
+    QualityRow,
     SiteRow,
     SitesOutput,
     StageRow,
@@ -55,6 +56,7 @@ class ReportData:
     lines: Mapping[str, int]
     stages: tuple[StageRow, ...] = ()
     story: tuple[str, ...] = ()
+    logs: tuple[QualityRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def content(data: ReportData) -> Content:
         verdict=verdict(data),
         state=state(data.plan),
         tiles=tuple(_tiles(data.plan)),
-        notices=tuple(_notices(data.plan)),
+        notices=(*_notices(data.plan), *_said_of_logs(data.logs)),
         figures=_figures(data, nights, forecasts),
         nodes=_node_lines(data),
         zones=_zones(data.plan),
@@ -248,6 +250,13 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
             yield Notice("Disagrees", _said_of_verdict(each))
     for note in plan.notes:
         yield Notice("Note", note, act=False)
+
+
+def _said_of_logs(rows: Sequence[QualityRow]) -> Iterator[Notice]:
+    for row in rows:
+        for one in row.findings:
+            text = f"{one.said}: {one.actual}, the limit is {one.limit} ({one.rule})"
+            yield Notice(f"Logs of {row.name}", text, act=one.state == "bad")
 
 
 def _said_of_breach(breach: BreachRow) -> str:

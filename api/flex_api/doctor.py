@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from flex import engine
+from flex.domain import Period
 from flex.errors import FlexError
-from flex.store import migrate
-from flex_api import words
+from flex.store import migrate, open_store
+from flex_api import trust, words
 from flex_api.schemas import CheckRow
 from flex_api.settings import Settings
 from flex_api.wiring import key, server, solver, sources
@@ -27,6 +28,7 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield _database(settings)
     yield _nodes(settings)
     yield from _logs(settings, now)
+    yield from _counts(settings, now)
     yield _sites(settings)
     yield _room(settings.ingest.directory)
     yield from _dns(settings)
@@ -76,7 +78,7 @@ def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not settings.ingest.source:
         yield _warn("logs", "there is no source", "add an [[ingest.source]] for each node")
     of_node: dict[str, list[Path]] = {}
-    for source in sources(settings):
+    for source in filter(lambda source: source.globs, sources(settings)):
         of_node.setdefault(source.node, []).extend(map(Path, paths(source)))
     for node, files in of_node.items():
         yield _logs_of(node, files, settings, now)
@@ -91,6 +93,22 @@ def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime
     if now - written > settings.profile.max_age:
         return _warn(name, said, "let the logs arrive: with old ones the partition stays as it is")
     return _ok(name, said)
+
+
+def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
+    """What was counted of each node's logs; the database's own line says where there is none."""
+    period = Period.days_before(now, settings.profile.window.days)
+    try:
+        with open_store(settings.database.url) as store:
+            found = trust.judged(settings, store, period, now)
+    except FlexError:
+        return
+    for node in found.nodes:
+        name = f"counts of {node.name}"
+        if node.findings:
+            yield _warn(name, "; ".join(map(str, node.findings)), "`flex data` shows every source")
+        else:
+            yield _ok(name, f"answers in {words.count(node.heard, 'hour')} of {period}, none missing")
 
 
 def _sites(settings: Settings) -> CheckRow:

@@ -5,8 +5,6 @@ In go a World and what is wanted, out comes an output model. The file table of t
 
 from __future__ import annotations
 
-from functools import partial
-
 import pandas as pd
 
 from flex.domain import Period
@@ -14,7 +12,7 @@ from flex.errors import NoData
 from flex.problem import unknown_site
 from flex_api import present
 from flex_api.schemas import FileRow, FilesOutput, LocalityRow
-from flex_api.wiring import World
+from flex_api.wiring import World, merging
 from flex_logs_ingest import questions
 from flex_logs_ingest.filetable import file_table
 
@@ -27,7 +25,7 @@ def files_output(
     Raises Unknown when nothing was asked for on that site, NoData before the first profiles.
     """
     period = Period.days_before(world.clock(), days) if days else _latest(world)
-    told = partial(world.progress, "counts", f"counts of {period}")
+    told = merging(world, period)
     table = file_table(world.store, world.settings.ingest.directory, period, told)
     locality = questions.locality(table, site)
     if site and not len(locality):

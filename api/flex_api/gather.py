@@ -6,9 +6,9 @@ from datetime import datetime
 
 from flex.domain import Cycle
 from flex.ports import Store
-from flex_api import present
+from flex_api import present, trust
 from flex_api.content import NIGHTS, ReportData
-from flex_api.schemas import SitesOutput, StageRow
+from flex_api.schemas import QualityRow, SitesOutput, StageRow
 from flex_api.settings import Settings
 
 
@@ -24,6 +24,7 @@ def gather(settings: Settings, store: Store, cycle: Cycle, made: datetime) -> Re
         sites=_sites(store, cycle),
         lines=_lines(store, cycle),
         stages=_stages(store, cycle),
+        logs=_logs(settings, store, cycle),
     )
 
 
@@ -42,6 +43,13 @@ def _lines(store: Store, cycle: Cycle) -> dict[str, int]:
         for name, number in segment.lines:
             total[name] = total.get(name, 0) + number
     return total
+
+
+def _logs(settings: Settings, store: Store, cycle: Cycle) -> tuple[QualityRow, ...]:
+    """Every source, and every node that has several, as they were to be judged when the plan was made."""
+    found = trust.data_output(trust.judged(settings, store, cycle.period, cycle.created), cycle.period)
+    several = {row.node for row in found.sources if row.name != row.node}
+    return (*(row for row in found.nodes if row.node in several), *found.sources)
 
 
 def _stages(store: Store, cycle: Cycle) -> tuple[StageRow, ...]:

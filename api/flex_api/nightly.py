@@ -6,11 +6,8 @@ finished by the next one: logs go on where their last reading ended, a half-appl
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from functools import partial
 from typing import TypeVar
 
 import pandas as pd
@@ -23,13 +20,13 @@ from flex.errors import FlexError, NoData
 from flex.given import Facts
 from flex_api import applying, hosted, words
 from flex_api.leases import beat, lease
-from flex_api.wiring import World, sources
+from flex_api.trust import refuse_bad
+from flex_api.wiring import World, merging, sources
 from flex_logs_ingest import merge, read
 from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.read import FileReport
-
-# Of fewer lines, those that one scanner left are a large share.
-ENOUGH_LINES = 100
+from flex_logs_ingest.sources import Source
 
 # Working sets on k replicas are kept for sites that ask for more than this share of a node.
 LARGE = 0.3
@@ -50,14 +47,14 @@ class Night:
     waiting: str = ""
 
 
-def run(world: World) -> Night:
-    """The whole night. Raises what stopped it; everything before that is kept."""
+def run(world: World, force: Collection[str] = ()) -> Night:
+    """The whole night; `force` are rules for logs to go over. Raises what stopped it; all before that is kept."""
     with lease(world, "nightly") as held:
         step = _Steps(world, held.run)
         files = step("ingest", lambda: ingest(world), _said_of_files)
         _refuse_unread(files)
         _tell_of_unread(world, files)
-        step("profile", lambda: learn(world), str)
+        step("profile", lambda: learn(world, force), str)
         applying.finish(world)
         made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
         held.concerns(made.cycle)
@@ -94,16 +91,23 @@ def _said_of_files(files: Sequence[FileReport]) -> str:
     return f"{words.count(len(files), 'file')}, {words.count(lines, 'new line')}"
 
 
-def ingest(world: World) -> tuple[FileReport, ...]:
-    """Read what is new in the logs; every line is counted once, whatever is killed when."""
+def ingest(
+    world: World, chosen: Sequence[Source] | None = None, invalid: Invalid | None = None
+) -> tuple[FileReport, ...]:
+    """Read what is new in the logs, of all sources where none is chosen; every line is counted once."""
     settings = world.settings.ingest
+    every = sources(world.settings)
+    wanted = [source for source in every if source.globs] if chosen is None else chosen
+    if every and not wanted:
+        return ()
     return read.ingest(
-        sources(world.settings),
+        wanted,
         world.store,
         settings.directory,
         sample_limit=settings.sample_limit,
         progress=world.progress,
-        read_at=int(world.clock().timestamp()),
+        invalid=invalid,
+        read_at=int(world.time_of_day().timestamp()),
     )
 
 
@@ -130,14 +134,13 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
         world.say(f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}")
 
 
-def learn(world: World) -> Period:
-    """Make and keep the profiles of the last complete days. Raises NoData when the logs are too old to act on."""
+def learn(world: World, force: Collection[str] = ()) -> Period:
+    """Make and keep the profiles of the last complete days. Raises NoData when the logs are too bad to act on."""
     settings = world.settings
     period = Period.days_before(world.clock(), settings.profile.window.days)
-    _refuse_old_logs(world, period)
-    _refuse_damaged_logs(world, period)
+    refuse_bad(settings, world.store, period, world.clock(), force)
     directory = settings.ingest.directory
-    files = file_table(world.store, directory, period, partial(world.progress, "counts", f"counts of {period}"))
+    files = file_table(world.store, directory, period, merging(world, period))
     every = profile.profiles_of(files.pieces(SIZES), merge.hours_by_day(world.store, directory, period))
     if not len(every):
         raise NoData(
@@ -224,53 +227,3 @@ def _large_sites(world: World, profiles: pd.DataFrame) -> list[str]:
     large = profiles["site"][(shares * len(world.nodes) > LARGE).any(axis=1)]
     pinned = {pin.site for pin in world.store.pins() if max(pin.min_replicas, len(pin.nodes)) > 1}
     return sorted(set(large) | (pinned & set(profiles["site"])))
-
-
-def _refuse_old_logs(world: World, period: Period) -> None:
-    """A silent node is a missing log until somebody says otherwise; its sites must not look idle."""
-    limit = world.settings.profile.max_age
-    newest: dict[str, datetime | None] = {}
-    for found in merge.coverage(world.store, period, sources(world.settings)):
-        newest[found.node] = max(filter(None, (newest.get(found.node), found.last_line)), default=None)
-    for node, last in sorted(newest.items()):
-        if last is None or world.clock() - last > limit:
-            raise _old_logs(period, node, last, limit)
-
-
-def _old_logs(period: Period, node: str, last: datetime | None, limit: timedelta) -> NoData:
-    said = f"its last line is of {words.when(last)}" if last else "no line of them was ever read"
-    return NoData(
-        f"profiles of {period}",
-        f"the logs of {node} are missing or older than {words.span(limit)} (profile.max_age): {said}",
-        kept="the partition in force stays",
-        advice="see that the logs arrive, or take the source out of the settings; `flex ingest` shows every file",
-    )
-
-
-def _refuse_damaged_logs(world: World, period: Period) -> None:
-    """Lines that are not understood are missing from their sites: a profile made from the rest would mislead.
-
-    A reading of which no line at all is understood belongs to no day: logs that go on so are soon too old.
-    """
-    limit = world.settings.profile.max_malformed
-    for node, lines in sorted(_lines_of_nodes(world, period).items()):
-        bad, total = lines["malformed"], sum(lines.values())
-        if total >= ENOUGH_LINES and bad > limit * total:
-            raise _damaged_logs(period, node, bad, total, limit)
-
-
-def _lines_of_nodes(world: World, period: Period) -> dict[str, Counter[str]]:
-    """Lines by class; all logs of a node have its name, so each of its sources tells of all of them."""
-    found = merge.coverage(world.store, period, sources(world.settings))
-    return {coverage.node: Counter(dict(coverage.lines)) for coverage in found}
-
-
-def _damaged_logs(period: Period, node: str, bad: int, total: int, limit: float) -> NoData:
-    return NoData(
-        f"profiles of {period}",
-        f"{bad:,} of {words.count(total, 'line')} in the logs of {node} ({words.share(bad / total)}) are malformed, "
-        f"the limit is {words.share(limit)} (profile.max_malformed)",
-        kept="the partition in force stays",
-        advice="`flex -o json ingest` shows some of them as they are read; name the format in [[ingest.source]], "
-        "or raise the limit",
-    )

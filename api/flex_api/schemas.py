@@ -8,17 +8,38 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
-SCHEMA_VERSION = 1
+from flex_api.log_schemas import (
+    ArrivalRow,
+    BadLineRow,
+    DataOutput,
+    FindingRow,
+    ImportOutput,
+    IngestOutput,
+    InvalidRow,
+    LogRow,
+    ParcelsRow,
+    QualityRow,
+    RateRow,
+)
+from flex_api.output import Output, Part
 
-
-class Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Output(Part):
-    schema_version: Literal[1] = 1
+__all__ = [
+    "ArrivalRow",
+    "BadLineRow",
+    "DataOutput",
+    "FindingRow",
+    "ImportOutput",
+    "IngestOutput",
+    "InvalidRow",
+    "LogRow",
+    "Output",
+    "ParcelsRow",
+    "Part",
+    "QualityRow",
+    "RateRow",
+]
 
 
 class VersionOutput(Output):
@@ -99,32 +120,7 @@ class NodeRow(Part):
 
 class NodesOutput(Output):
     items: list[NodeRow]
-    notes: list[str] = []
-
-
-class BadLineRow(Part):
-    """`offset` counts from the beginning of the log, unpacked."""
-
-    reason: str
-    offset: int
-    text: str
-
-
-class SourceRow(Part):
-    source: str
-    path: str
-    format: str
-    outcome: str
-    new_bytes: int
-    lines: dict[str, int]
-    bad_samples: list[BadLineRow]
-    last_line: datetime | None
-
-
-class IngestOutput(Output):
-    files: list[SourceRow]
-    new_bytes: int
-    lines: dict[str, int]
+    notes: list[str] = Field([])
 
 
 class LoadRow(Part):
@@ -320,6 +316,8 @@ OUTPUTS: dict[str, type[Output]] = {
     "files": FilesOutput,
     "nodes list": NodesOutput,
     "ingest": IngestOutput,
+    "import": ImportOutput,
+    "data": DataOutput,
     "plan": PlanOutput,
     "plan list": PlansOutput,
     "apply": PlanOutput,

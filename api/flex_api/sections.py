@@ -76,7 +76,8 @@ class NodeSection(Section):
 
 
 class SourceSection(Section):
-    glob: str | tuple[str, ...] = Field(description="which files; rotated and compressed ones too")
+    glob: str | tuple[str, ...] = Field((), description="which files; rotated and compressed ones too")
+    shipped: bool = Field(False, description="counted beside the logs; `flex import` takes the counts that arrive")
     node: str = Field(description="the node whose logs these are")
     format: str = Field("auto", description="a log format, or auto to look at the files")
     site: str = Field("", description="for logs of one site whose lines do not name it")
@@ -123,6 +124,12 @@ class SourceSection(Section):
             raise ValueError("paths begin with the site's directory already: leave {site} out of document_root")
         return self
 
+    @model_validator(mode="after")
+    def _one_way(self) -> SourceSection:
+        if bool(self.globs) == self.shipped:
+            raise ValueError("give either glob, for logs that are read here, or shipped = true, for counts that arrive")
+        return self
+
     @property
     def globs(self) -> tuple[str, ...]:
         return (self.glob,) if isinstance(self.glob, str) else self.glob
@@ -151,6 +158,10 @@ class Profile(Section):
     max_malformed: float = Field(
         0.05, ge=0, le=1, description="a larger share of malformed lines in a node's logs keeps the old partition"
     )
+    min_coverage: float = Field(
+        0.8, ge=0, le=1, description="so does a smaller share of the hours in which a node's logs should not be silent"
+    )
+    max_skew: Span = Field(timedelta(minutes=10), description="so do lines that are dated later than they were read")
 
     @field_validator("window")
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from rich.console import Console
 from rich.table import Table
@@ -12,12 +13,15 @@ from flex_api import words
 from flex_api.schemas import (
     BalanceOutput,
     CheckRow,
+    DataOutput,
     ForecastRow,
+    ImportOutput,
     IngestOutput,
     MoveRow,
     NodesOutput,
     PlanOutput,
     PlansOutput,
+    RateRow,
     RunsOutput,
     SitesOutput,
     VerdictRow,
@@ -25,6 +29,7 @@ from flex_api.schemas import (
 
 BAR = 24
 MOST_MOVES = 20
+SAMPLES = 3
 NOTHING = ("nothing new", "copy", "empty")
 
 
@@ -186,7 +191,71 @@ def ingest(console: Console, output: IngestOutput) -> None:
         console.print(table)
     if quiet := len(output.files) - len(told):
         console.print(f"{words.count(quiet, 'file')} with nothing new.", markup=False)
+    for rate in output.sources:
+        if rate.lines:
+            console.print(_rate(rate), markup=False)
     console.print(lines(output.lines), markup=False)
+    bad_lines(console, output)
+
+
+def _rate(row: RateRow) -> str:
+    speed = f"{words.size(row.bytes_per_second)}/s, {row.lines_per_second:,.0f} lines/s"
+    return f"{row.source}: {words.size(row.new_bytes)} in {words.span(timedelta(seconds=row.seconds))}, {speed}."
+
+
+def bad_lines(console: Console, output: IngestOutput) -> None:
+    """How many of each reason, and the first of each that can be looked up in its log."""
+    for reason, number in output.bad_lines.items():
+        console.print(f"{words.count(number, 'malformed line')}: {reason}", markup=False)
+        found = [(row.path, bad) for row in output.files for bad in row.bad_samples if bad.reason == reason]
+        for path, bad in found[:SAMPLES]:
+            console.print(f"  {path}, byte {bad.offset}: {bad.text}", markup=False)
+    if output.invalid:
+        left = f", {output.invalid.left_out:,} more did not fit" if output.invalid.left_out else ""
+        console.print(f"{words.count(output.invalid.written, 'line')} in {output.invalid.path}{left}.", markup=False)
+    if output.parcels:
+        parcels = words.count(output.parcels.parcels, "parcel")
+        console.print(
+            f"{parcels} to ship in {output.parcels.directory}, {words.size(output.parcels.bytes)}.", markup=False
+        )
+
+
+def arrivals(console: Console, output: ImportOutput) -> None:
+    """Only parcels there is something to say about; those that were taken before are a number."""
+    table = grid("parcel", "of", "size>", "log>", "lines>", "outcome")
+    told = [row for row in output.parcels if row.outcome != "known"]
+    for row in told:
+        sizes = words.size(row.parcel_bytes), words.size(row.log_bytes)
+        outcome = f"{row.outcome}: {row.note}" if row.note else row.outcome
+        table.add_row(row.path, f"{row.source} {row.log}", *sizes, f"{row.lines:,}", outcome)
+    if told:
+        console.print(table)
+    if known := len(output.parcels) - len(told):
+        console.print(f"{words.count(known, 'parcel')} taken before.", markup=False)
+    console.print(f"{words.count(output.taken, 'parcel')} taken, {words.count(output.lines, 'line')}.", markup=False)
+
+
+def data(console: Console, output: DataOutput) -> None:
+    """A row for each source; what is wrong is said of the node, where it decides."""
+    console.print(f"Logs of {output.period_start:%Y-%m-%d} to {output.period_end:%Y-%m-%d}.", markup=False)
+    table = grid("source", "node", "last line", "hours>", "lines>", "malformed>", "state")
+    for row in output.sources:
+        last = words.when(row.last_line) if row.last_line else "-"
+        hours = f"{row.hours_heard} of {row.hours_expected}"
+        bad = ", ".join(f"{number:,} {reason}" for reason, number in row.bad_lines.items())
+        table.add_row(row.name, row.node, last, hours, f"{sum(row.lines.values()):,}", bad, _state(row.state))
+    console.print(table)
+    told = output.nodes + [row for row in output.sources if row.name != row.node]
+    for row in told:
+        for finding in row.findings:
+            limit = f"{finding.actual}, the limit is {finding.limit} ({finding.rule})"
+            console.print(f"{finding.state}: {row.name}: {finding.said}: {limit}", markup=False)
+        for bad_line in row.bad_samples:
+            console.print(f"  {bad_line.reason}, byte {bad_line.offset}: {bad_line.text}", markup=False)
+
+
+def _state(state: str) -> Text:
+    return Text(state, style={"ok": "green", "warn": "yellow", "bad": "red"}[state])
 
 
 def lines(by_class: dict[str, int]) -> str:

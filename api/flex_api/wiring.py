@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from flex.domain import Node
+from flex.domain import Node, Period
 from flex.errors import BadSetting
 from flex.given import Rules
 from flex.ports import DnsTarget, Solver, Store
@@ -17,7 +17,7 @@ from flex_api.settings import Settings
 from flex_dns.key import Key, read_key
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.server import Server
-from flex_logs_ingest.read import Progress
+from flex_logs_ingest.read import Progress, Step
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
 from flex_solver import SOLVERS
@@ -54,6 +54,12 @@ class World:
     @property
     def rules(self) -> Rules:
         return rules(self.settings)
+
+
+def merging(world: World, period: Period) -> Callable[[int, int], None]:
+    """The same bar that follows the logs, for the counts of a period."""
+    name = f"counts of {period}"
+    return lambda done, size: world.progress(Step("merge", name, done, size, done, size, 0))
 
 
 def silent(*_: object) -> None:
@@ -141,27 +147,35 @@ def _address(name: str) -> tuple[str, int]:
     return name.strip("[]"), 53
 
 
+def site_names(settings: Settings) -> SiteRule:
+    """What all sources have in common in how their sites are named."""
+    ingest = settings.ingest
+    listed = frozenset(hosted.listed(ingest.sites_file)) if ingest.sites_file else None
+    return SiteRule(aliases=ingest.aliases, listed=listed or None, www=ingest.www)
+
+
+def source_name(node: str, site: str) -> str:
+    return f"{node}:{site}" if site else node
+
+
 def sources(settings: Settings) -> tuple[Source, ...]:
     """Logs go by their node, and by their site where it is set: a glob that is edited, or two that overlap, never make
     a line count twice, and logs of two sites that begin alike are still two.
     """
-    ingest = settings.ingest
-    listed = frozenset(hosted.listed(ingest.sites_file)) if ingest.sites_file else None
+    names = site_names(settings)
     return tuple(
         Source(
-            name=f"{source.node}:{source.site}" if source.site else source.node,
+            name=source_name(source.node, source.site),
             globs=source.globs,
             node=source.node,
             format=source.format,
-            site=SiteRule(
+            site=replace(
+                names,
                 fixed=source.site or None,
-                aliases=ingest.aliases,
                 pattern=source.site_pattern,
                 directory=source.site_by == "directory",
-                listed=listed or None,
-                www=ingest.www,
             ),
             document_root=source.document_root,
         )
-        for source in ingest.source
+        for source in settings.ingest.source
     )

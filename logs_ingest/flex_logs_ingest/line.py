@@ -212,6 +212,6 @@ def _collapsed(path: bytes) -> bytes:
     return b"/" + b"/".join(kept) + b"/" * folder
 
 
-def printable(line: bytes) -> str:
-    """A piece of a log that can be shown anywhere: what is not printable ASCII as `\\xhh`, at most 200 characters."""
-    return "".join(chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in line[:200])[:200]
+def printable(line: bytes, most: int = 200) -> str:
+    """A piece of a log that can be shown anywhere: what is not printable ASCII as `\\xhh`, no longer than that."""
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in line[:most])[:most]

@@ -1,4 +1,4 @@
-"""What all readings together counted in a period besides its file table: hours, sample, how complete they are.
+"""What all readings together counted in a period besides its file table: hours and sample.
 
 In go the store's Segments, the directory of their counts and a Period, out come tables in canonical order. A line
 belongs to the day of its timestamp, whenever it was read. The result depends on the lines alone, not on how they were
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +16,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flex.domain import BadLine, Period, Segment
+from flex.domain import Period, Segment
 from flex.ports import Segments
 from flex.replay import Ints, Sample
 from flex.tables import FILES, HOURS, Schema
 from flex_logs_ingest import partials
 from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.read import LAST_DAY, SAMPLES, added_lines
-from flex_logs_ingest.sources import Source
 
 # Partial tables are added up when this many rows wait, or as many as there are already.
 _WAITING = 4_000_000
@@ -68,43 +65,6 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     sites, site = np.unique(targets["site"].to_numpy(dtype=object), return_inverse=True)
     size = targets["size"].to_numpy(dtype=np.int64)
     return Sample(tuple(sites.tolist()), site.astype(np.int64), size, target[order], time[order], 2.0**-level)
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much one source says about a period.
-
-    `last_line` is the time of its latest line of all, None when it never had one. `lines` are those of the readings
-    that reach into the period; `silent_days` (counted from 1970-01-01) are the days that no reading reaches.
-    """
-
-    source: str
-    node: str
-    last_line: datetime | None
-    lines: tuple[tuple[str, int], ...]
-    samples: tuple[BadLine, ...]
-    silent_days: tuple[int, ...]
-
-
-def coverage(segments: Segments, period: Period, sources: Sequence[Source]) -> tuple[Coverage, ...]:
-    """One for each of the sources, in the order given."""
-    known = segments.segments(0, LAST_DAY)
-    return tuple(_coverage(source, [s for s in known if s.source == source.name], period) for source in sources)
-
-
-def _coverage(source: Source, known: Sequence[Segment], period: Period) -> Coverage:
-    days = range(period.first_day, period.last_day + 1)
-    reaching = [segment for segment in known if segment.last_day >= days[0] and segment.first_day <= days[-1]]
-    heard = {day for segment in reaching for day in range(segment.first_day, segment.last_day + 1)}
-    last = max((segment.last_time for segment in known), default=0)
-    return Coverage(
-        source=source.name,
-        node=source.node,
-        last_line=datetime.fromtimestamp(last, UTC) if last else None,
-        lines=added_lines(reaching),
-        samples=tuple(sample for segment in _in_log_order(reaching) for sample in segment.samples)[:SAMPLES],
-        silent_days=tuple(day for day in days if day not in heard),
-    )
 
 
 def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:

@@ -27,7 +27,7 @@ from flex.tables import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.columns import Found, Ints, Loop, named, texts
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import printable
-from flex_logs_ingest.malformed import REASONS, Bad
+from flex_logs_ingest.malformed import MOST, REASONS, WIDTH, Bad
 from flex_logs_ingest.records import RecordScan
 from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
@@ -89,7 +89,7 @@ class Counts:
 
     @property
     def bad(self) -> tuple[BadLine, ...]:
-        return _bad_lines(self.found["bad"], self.first_byte)
+        return _bad_lines(self.found["bad"], self.first_byte, WIDTH)
 
     @property
     def first_time(self) -> int:
@@ -140,7 +140,7 @@ class Scanner:
 
     def take_bad(self) -> tuple[BadLine, ...]:
         """Every malformed line since the last call, for a scanner that was made to keep them."""
-        return _bad_lines(self._loop.take_bad(), self._first_byte)
+        return _bad_lines(self._loop.take_bad(), self._first_byte, 4 * MOST)
 
     def finish(self, *, complete: bool = False) -> Counts:
         """What came since the last call, and its memory given back; a line that has no end yet waits for it.
@@ -171,5 +171,5 @@ def new_scanner(
     return Scanner(RecordScan(lines) if layout.kind == "records" else lines, first_byte)
 
 
-def _bad_lines(found: Sequence[Bad], first_byte: int) -> tuple[BadLine, ...]:
-    return tuple(BadLine(first_byte + start, REASONS[reason], printable(line)) for start, reason, line in found)
+def _bad_lines(found: Sequence[Bad], first_byte: int, most: int) -> tuple[BadLine, ...]:
+    return tuple(BadLine(first_byte + start, REASONS[reason], printable(line, most)) for start, reason, line in found)

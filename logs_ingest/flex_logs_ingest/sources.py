@@ -35,7 +35,10 @@ _DEEP = re.compile(r"(?:/\*\*)+(?:/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Log files that are read alike. Rotated and compressed copies belong into the same source as the live file."""
+    """Log files that are read alike. Rotated and compressed copies belong into the same source as the live file.
+
+    `files` are named one by one, as they are: `-` is standard input, and a named pipe is read until it ends.
+    """
 
     name: str
     globs: tuple[str, ...]
@@ -43,13 +46,16 @@ class Source:
     site: SiteRule
     format: str = "auto"
     document_root: str = ""
+    files: tuple[str, ...] = ()
 
 
 class Unusable(Exception):
     """Why this one file cannot be read; the run goes on without it."""
 
 
-class _Bytes(Protocol):
+class Bytes(Protocol):
+    """What unpacks: some more bytes, none at the end; one of BROKEN when they are damaged."""
+
     def read1(self, size: int, /) -> bytes: ...
     def close(self) -> None: ...
 
@@ -89,17 +95,17 @@ class _Zstd:
 @dataclass(frozen=True, slots=True)
 class Packing:
     magic: bytes
-    unpack: Callable[[BinaryIO], _Bytes]
+    unpack: Callable[[BinaryIO], Bytes]
 
 
 # `plain` is what is left when no magic fits.
 PACKINGS: dict[str, Packing] = {
-    "gzip": Packing(b"\x1f\x8b", lambda raw: cast("_Bytes", gzip.GzipFile(fileobj=raw))),
+    "gzip": Packing(b"\x1f\x8b", lambda raw: cast("Bytes", gzip.GzipFile(fileobj=raw))),
     "bzip2": Packing(b"BZh", bz2.BZ2File),
     "xz": Packing(b"\xfd7zXZ\x00", lzma.LZMAFile),
     "zstd": Packing(b"\x28\xb5\x2f\xfd", _Zstd),
 }
-_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 class Log:
@@ -173,15 +179,15 @@ class Log:
         if not self._left:
             try:
                 self._left = self._bytes.read1(size) or b""
-            except _BROKEN as error:
+            except BROKEN as error:
                 self.note = f"the {self.packing} data end early or are damaged: {error}"
         part, self._left = self._left[:size], self._left[size:]
         self.position += len(part)
         return part
 
-    def _unpacked(self) -> _Bytes:
+    def _unpacked(self) -> Bytes:
         if self.is_plain:
-            return cast("_Bytes", self._raw)
+            return cast("Bytes", self._raw)
         return PACKINGS[self.packing].unpack(self._raw)
 
     def _rewind(self) -> None:

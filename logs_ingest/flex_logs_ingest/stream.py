@@ -89,21 +89,30 @@ def segment_id(start: Start, stream: Stream) -> str:
 
 def start(log: Log, head: bytes, streams: Sequence[Stream], heads: Iterable[bytes]) -> Start:
     """Where counting goes on in this log; `heads` are the first bytes of all logs of the source that are there now."""
-    shorter = ""
-    for stream in _alike(head, streams):
+    longer = []
+    for stream in alike(head, streams):
         tail = _tail_at(log, stream.offset)
         if tail is not None and digest(tail) == stream.tail:
             return Start(stream, tail)
         if tail is None:
-            shorter = shorter or stream.path
-    # A log that was truncated and began anew has other times in its first lines. One that has the same 4 KiB but
-    # ends earlier is a copy still being written, or cut. Only the NULs left by a writer that did not notice the
-    # truncation look alike every time.
-    if shorter and head.strip(b"\0"):
-        return Start(copy=f"it begins like {shorter} did, and ends before what was counted there")
+            longer.append(stream)
+    if copy := ends_early(head, longer):
+        return Start(copy=copy)
     if len(head) < HEAD and any(len(other) > len(head) and other.startswith(head) for other in heads):
         return Start(copy="it is the beginning of a longer log beside it")
     return Start()
+
+
+def ends_early(head: bytes, longer: Sequence[Stream]) -> str:
+    """Why a log is a cut copy that begins as these streams do, and ends before they were read to; "" when it is none.
+
+    A log that was truncated and began anew has other times in its first lines. One that has the same 4 KiB but ends
+    earlier is a copy still being written, or cut. Only the NULs left by a writer that did not notice the truncation
+    look alike every time.
+    """
+    if not longer or not head.strip(b"\0"):
+        return ""
+    return f"it begins like {longer[0].path} did, and ends before what was counted there"
 
 
 def _tail_at(log: Log, offset: int) -> bytes | None:
@@ -115,7 +124,7 @@ def _tail_at(log: Log, offset: int) -> bytes | None:
     return tail if len(tail) == size else None
 
 
-def _alike(head: bytes, streams: Sequence[Stream]) -> list[Stream]:
+def alike(head: bytes, streams: Sequence[Stream]) -> list[Stream]:
     """Streams that begin as this log does, those read farthest first."""
     sizes = {stream.head_size for stream in streams if stream.head_size <= len(head)}
     begins = {size: digest(head[:size]) for size in sizes}

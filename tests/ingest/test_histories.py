@@ -40,8 +40,8 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 }
 EVER = Period(datetime(2023, 11, 1, tzinfo=UTC), datetime(2023, 12, 1, tzinfo=UTC))
 NOON = 1_700_049_600
-# Few enough that one reading of a log is recorded in several pieces.
-ROWS = 40
+# So little that one reading of a log is recorded in several pieces.
+MEMORY = 2**13
 
 
 class Killed(BaseException):
@@ -90,7 +90,7 @@ class InMemory:
         self.source, self.counts, self.store = source(f"{folder}/logs/*"), folder / "counts", DyingStore()
 
     def ingest(self, progress: Callable[..., None] | None = None) -> None:
-        ingest([self.source], self.store, self.counts, progress=progress, rows=ROWS)
+        ingest([self.source], self.store, self.counts, progress=progress, memory=MEMORY)
 
     def die(self, chance: random.Random) -> None:
         left = iter(range(chance.randrange(4)))
@@ -139,7 +139,7 @@ class Asked:
 source = Source("one", (logs,), "node-1", SiteRule(fixed="a.example"), "combined")
 with open_store(url) as store:
     sys.addaudithook(ask)
-    ingest([source], Asked(store), Path(counts), rows=rows)
+    ingest([source], Asked(store), Path(counts), memory=memory)
 """
 # Started from a process that does nothing else, so that no thread of the tests is half copied.
 PROCESSES = get_context("forkserver")
@@ -156,7 +156,7 @@ class InProcesses:
 
     def ingest(self) -> None:
         with open_store(self.url) as store:
-            ingest([source(self.logs)], store, self.counts, rows=ROWS)
+            ingest([source(self.logs)], store, self.counts, memory=MEMORY)
 
     def die(self, chance: random.Random) -> None:
         at_the_store, steps, delay = chance.choice(
@@ -166,7 +166,7 @@ class InProcesses:
                 (False, 0, chance.uniform(0, 0.1)),
             ]
         )
-        names = {"logs": self.logs, "counts": str(self.counts), "url": self.url, "rows": ROWS}
+        names = {"logs": self.logs, "counts": str(self.counts), "url": self.url, "memory": MEMORY}
         names |= {"at_the_store": at_the_store, "steps": steps}
         process = PROCESSES.Process(target=exec, args=(READ, names))
         process.start()

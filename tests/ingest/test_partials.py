@@ -219,22 +219,8 @@ def test_a_reading_that_understands_nothing_belongs_to_the_day_it_was_made(
     source = Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"), "combined")
     (logs / "access.log").write_bytes(b"nonsense\n" * 10)
     ingest([source], store, counts, read_at=NOON)
-    (found,) = merge.coverage(store, period(), [source])
-    assert dict(found.lines)["malformed"] == 10
-
-
-def test_coverage_says_since_when_and_on_which_days_a_source_is_silent(
-    logs: Path, line: Line, read: Read, store: MemoryStore, source: Source
-) -> None:
-    (logs / "access.log").write_bytes(line("/a", NOON) + b"nonsense\n" + line("/b", NOON + 5, status=404))
-    read()
-    silent = Source("silent", ("/dev/null",), "node-2", SiteRule())
-    ours, other = merge.coverage(store, period(3), [source, silent])
-    assert (ours.node, ours.last_line) == ("node-1", datetime.fromtimestamp(NOON + 5, UTC))
-    assert dict(ours.lines) == {"counted": 1, "other_status": 1, "no_request": 0, "malformed": 1}
-    assert ours.samples[0].text == "nonsense"
-    assert ours.silent_days == (MIDNIGHT // DAY + 1, MIDNIGHT // DAY + 2)
-    assert (other.last_line, len(other.silent_days)) == (None, 3)
+    (segment,) = store.segments(NOON // DAY, NOON // DAY)
+    assert dict(segment.lines)["malformed"] == 10
 
 
 def test_the_same_log_leaves_the_same_files_wherever_it_is_read(logs: Path, line: Line, source: Source) -> None:

@@ -14,7 +14,7 @@ import zstandard
 
 from flex.errors import NoData
 from flex.store import MemoryStore
-from flex_logs_ingest.read import FileReport, ingest
+from flex_logs_ingest.read import FileReport, Step, ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import CHUNK, PACKINGS, Log, Source, paths
 
@@ -168,12 +168,14 @@ def test_a_name_that_is_no_text_is_shown_as_one(logs: Path, line: Line, read: Re
     assert read()["access\\xff.log"].outcome == "read"
 
 
-def test_progress_reaches_the_size_of_each_file(
+def test_progress_reaches_the_size_of_each_file_and_of_the_source(
     logs: Path, line: Line, source: Source, store: MemoryStore, counts: Path
 ) -> None:
-    (logs / "access.log.1.gz").write_bytes(gzip.compress(line("/a") * 50_000))
-    told: list[tuple[str, str, int, int]] = []
-    ingest([source], store, counts, progress=lambda *step: told.append(step))
-    size = (logs / "access.log.1.gz").stat().st_size
-    assert told[-1] == ("one", f"{logs}/access.log.1.gz", size, size)
-    assert [done for *_, done, _ in told] == sorted(done for *_, done, _ in told)
+    for name in ("access.log.1.gz", "access.log.2.gz"):
+        (logs / name).write_bytes(gzip.compress(line(f"/{name}") * 50_000))
+    told: list[Step] = []
+    ingest([source], store, counts, progress=told.append)
+    size = sum(path.stat().st_size for path in logs.iterdir())
+    assert (told[-1].done, told[-1].source_done, told[-1].source_size) == (told[-1].size, size, size)
+    assert told[-1].source_lines == 100_000
+    assert [step.source_done for step in told] == sorted(step.source_done for step in told)

@@ -13,7 +13,7 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
 from flex.errors import FlexError
-from flex_api.cli import files, house, night, things
+from flex_api.cli import files, house, logs, night, things
 from flex_api.cli.common import Context, Format, crash, fail
 
 HELP = """
@@ -40,6 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+logs.add_to(app)
 night.add_to(app)
 things.add_to(app)
 files.add_to(app)

@@ -1,4 +1,4 @@
-"""The verbs of a night: ingest, plan, apply, rollback, verify, run, report, history."""
+"""The verbs of a night: plan, apply, rollback, verify, run, report, history."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.progress import Progress as Bar
 
 from flex.domain import Cycle
 from flex.errors import Held, NoData, NotWritten, Unknown
 from flex_api import applying, nightly, present, reporting, text
 from flex_api.cli.common import Context, bounded, context, now
+from flex_api.cli.following import following
 from flex_api.leases import lease
-from flex_api.schemas import IngestOutput, PlanOutput, ReportOutput, RunOutput, RunsOutput, SourceRow
+from flex_api.schemas import PlanOutput, ReportOutput, RunOutput, RunsOutput
 from flex_api.wiring import World, world
-from flex_logs_ingest.read import FileReport, Progress
 
 AsOf = Annotated[
     datetime | None,
@@ -28,13 +26,17 @@ AsOf = Annotated[
         "--as-of", formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"], help="take this for the present (UTC); to try old logs"
     ),
 ]
+Forced = Annotated[
+    list[str] | None,
+    typer.Option("--force", metavar="RULE", help="plan from logs that are bad by this rule; may be repeated"),
+]
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")]
 
 plan_app = typer.Typer(help="Make a plan and show it. Nothing but the journal changes.", rich_markup_mode=None)
 
 
 def add_to(app: typer.Typer) -> None:
-    for verb in (ingest, apply, rollback, verify, run, report, history):
+    for verb in (apply, rollback, verify, run, report, history):
         app.command()(verb)
     app.add_typer(plan_app, name="plan", invoke_without_command=True)
 
@@ -44,70 +46,24 @@ def opened(found: Context, as_of: datetime | None = None) -> Iterator[World]:
     """The settings' world, with a progress bar where a person watches."""
     moment = as_of and bounded("--as-of", as_of)
     clock = (lambda: moment) if moment else now
-    with _progress(found) as told:
+    with following(found.progress) as told:
         yield world(found.settings, clock, say=found.say, progress=told)
 
 
-@contextmanager
-def _progress(found: Context) -> Iterator[Progress]:
-    if found.progress is None:
-        yield lambda *_: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=found.progress, transient=True) as bar:
-        # One line, of the file being read: a cluster's logs are more than a terminal has lines.
-        task = bar.add_task("", total=None)
-        reading = ""
-
-        def told(_: str, path: str, done: int, total: int) -> None:
-            nonlocal reading
-            if path != reading:
-                reading = path
-                bar.reset(task, total=total, description=Path(path).name)
-            bar.update(task, completed=done)
-
-        yield told
-
-
-def ingest(ctx: typer.Context) -> None:
-    """Read what is new in the access logs. Every line is counted once, however often this runs."""
-    found = context(ctx)
-    with opened(found) as here, lease(here, "ingest"):
-        output = ingest_output(nightly.ingest(here))
-    found.show(output, lambda console: text.ingest(console, output))
-
-
-def ingest_output(files: tuple[FileReport, ...]) -> IngestOutput:
-    rows = [
-        SourceRow(
-            source=file.source,
-            path=file.path,
-            format=file.format,
-            outcome=f"{file.outcome}: {file.note}" if file.note else file.outcome,
-            new_bytes=file.new_bytes,
-            lines=dict(file.lines),
-            bad_samples=[present.bad_line(sample) for sample in file.samples],
-            last_line=present.moment(file.last_time),
-        )
-        for file in files
-    ]
-    return IngestOutput(files=rows, new_bytes=sum(file.new_bytes for file in files), lines=reporting.lines(files))
-
-
 @plan_app.callback()
-def plan(ctx: typer.Context, as_of: AsOf = None, detailed_exitcode: Detailed = False, diff: bool = False) -> None:
+def plan(
+    ctx: typer.Context,
+    as_of: AsOf = None,
+    detailed_exitcode: Detailed = False,
+    diff: bool = False,
+    force: Forced = None,
+) -> None:
     """Make a plan from the logs read so far and show it. DNS is read, never written."""
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
     with opened(found, as_of) as here, lease(here, "plan") as held:
-        nightly.learn(here)
+        nightly.learn(here, force or ())
         applying.finish(here)
         cycle = nightly.propose(here).cycle
         held.concerns(cycle)
@@ -256,14 +212,14 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
         raise typer.Exit(10 if detailed_exitcode else 32)
 
 
-def run(ctx: typer.Context, as_of: AsOf = None) -> None:
+def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     """The nightly run: all steps, one after the other.
 
     Ingest, profile, plan, apply within the limits of [safety], verify, report.
     """
     found = context(ctx)
     with opened(found, as_of) as here:
-        night = nightly.run(here)
+        night = nightly.run(here, force or ())
         path = _report(here, night.cycle)
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
     output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(path))

@@ -1,0 +1,60 @@
+"""Reading beside the logs, without the controller's database: what is counted leaves as parcels.
+
+A directory of its own holds everything: `out` the parcels to ship, `state.db` how far each log was read, `counts` what
+is being counted. Nothing else is written, and nothing is asked of the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from flex.errors import NotWritten
+from flex.store import migrate, open_store
+from flex_logs_ingest import partials, read
+from flex_logs_ingest.invalid import Invalid
+from flex_logs_ingest.parcels import ENDING, Outbox
+from flex_logs_ingest.read import FileReport, Progress
+from flex_logs_ingest.sources import Source
+
+# One node's share of what a prediction of the cluster replays.
+SAMPLE = 100_000
+
+
+def ingest(
+    sources: Sequence[Source], directory: Path, now: datetime, progress: Progress, invalid: Invalid | None
+) -> tuple[FileReport, ...]:
+    """Raises NotWritten when the directory takes no more, and what read.ingest raises."""
+    with partials.held(directory):
+        url = f"sqlite:///{directory.absolute() / 'state.db'}"
+        migrate.upgrade(url)
+        with open_store(url) as store:
+            counts = directory / "counts"
+            return read.ingest(
+                sources,
+                Outbox(store, counts, out(directory)),
+                counts,
+                sample_limit=SAMPLE,
+                progress=progress,
+                invalid=invalid,
+                read_at=int(now.timestamp()),
+            )
+
+
+def out(directory: Path) -> Path:
+    return directory / "out"
+
+
+def waiting(directory: Path) -> tuple[int, int]:
+    """How many parcels there are to ship, and their bytes."""
+    try:
+        sizes = [path.stat().st_size for path in out(directory).glob(f"*{ENDING}")]
+    except OSError as error:
+        raise NotWritten(
+            f"looking for parcels in {out(directory)}",
+            error.strerror or str(error),
+            kept="what was read is kept",
+            advice="look whether the directory is still there",
+        ) from error
+    return len(sizes), sum(sizes)

@@ -1,0 +1,164 @@
+"""The verbs about logs: ingest, import, data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flex.domain import Period
+from flex.errors import BadInput
+from flex_api import beside, nightly, readings, text, trust, words
+from flex_api.cli.common import Context, context, now
+from flex_api.cli.following import following
+from flex_api.cli.night import AsOf, opened
+from flex_api.leases import lease
+from flex_api.selecting import Asked, chosen, of_files
+from flex_api.settings import Settings
+from flex_api.wiring import site_names, sources
+from flex_logs_ingest import arrivals
+from flex_logs_ingest.arrivals import Arrival
+from flex_logs_ingest.invalid import Invalid
+from flex_logs_ingest.read import FileReport
+from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.sources import Source
+
+Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 20 when nothing would be planned from them")]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(ingest)
+    app.command("import")(import_)
+    app.command()(data)
+
+
+def ingest(
+    ctx: typer.Context,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE]...", help="read these; - is standard input. None: what is new in every source"),
+    ] = None,
+    source: Annotated[str, typer.Option(metavar="NAME", help="this source of the settings: n1 or n1:example.org")] = "",
+    node: Annotated[str, typer.Option(help="the files are logs of this node")] = "",
+    site: Annotated[str, typer.Option(help="and of this site")] = "",
+    format_: Annotated[str, typer.Option("--format", help="and in this format, or auto")] = "",
+    invalid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write every malformed line to this file")
+    ] = None,
+    invalid_limit: Annotated[int, typer.Option(metavar="MB", min=1, help="how large that file may become")] = 100,
+    partials_only: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="count beside the logs, without the database: parcels go to DIR/out"),
+    ] = None,
+) -> None:
+    """Read what is new in the access logs. Every line is counted once, however often this runs.
+
+    A log is known by what it contains, so a file, a packed copy of it and a pipe that brings it count once.
+    """
+    found = context(ctx)
+    asked = Asked(tuple(files or ()), source, node, site, format_)
+    with _invalid(invalid, invalid_limit) as bad:
+        if partials_only:
+            reports = _beside(found, asked, partials_only, bad)
+        else:
+            with opened(found) as here, lease(here, "ingest"):
+                reports = nightly.ingest(here, _of_settings(asked, here.settings), bad)
+    output = readings.ingest_output(reports, bad, partials_only)
+    found.show(output, lambda console: text.ingest(console, output))
+
+
+def _of_settings(asked: Asked, settings: Settings) -> tuple[Source, ...]:
+    if not asked.files:
+        return chosen(asked, sources(settings))
+    source = of_files(asked, sources(settings), site_names(settings))
+    nodes = [section.name for section in settings.node]
+    if source.node not in nodes:
+        raise BadInput(
+            f"logs of {source.node!r}",
+            f"the nodes are {', '.join(nodes) or 'none'}",
+            kept="nothing was read",
+            advice="name one of them, or add it to the settings",
+        )
+    return (source,)
+
+
+def _beside(found: Context, asked: Asked, directory: Path, invalid: Invalid | None) -> tuple[FileReport, ...]:
+    """A machine with nothing but logs needs no settings when the command line says what they are."""
+    with following(found.progress) as told:
+        return beside.ingest(_of_machine(found, asked), directory, now(), told, invalid)
+
+
+def _of_machine(found: Context, asked: Asked) -> tuple[Source, ...]:
+    if asked.files and asked.node and not found.path.exists():
+        return (of_files(asked, (), SiteRule()),)
+    every = sources(found.settings)
+    return (of_files(asked, every, site_names(found.settings)),) if asked.files else chosen(asked, every)
+
+
+@contextmanager
+def _invalid(path: Path | None, megabytes: int) -> Iterator[Invalid | None]:
+    if path is None:
+        yield None
+        return
+    with Invalid(path, megabytes * 10**6) as file:
+        yield file
+
+
+def import_(
+    ctx: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="parcels, or directories they arrive in")],
+    node: Annotated[str, typer.Option(help="refuse what says it is of another node")] = "",
+    delete: Annotated[bool, typer.Option("--delete", help="remove each parcel that is in the database")] = False,
+) -> None:
+    """Take in what `flex ingest --partials-only` counted beside the logs. A parcel counts once, as often as it comes.
+
+    Each is checked whole before any of it is used; a damaged one is refused and the others are taken.
+    """
+    found = context(ctx)
+    with opened(found) as here, lease(here, "import"):
+        taken = arrivals.take(paths, here.store, here.settings.ingest.directory, _allowed(here.settings, node))
+    if delete:
+        _delete(taken)
+    output = readings.import_output(taken)
+    found.show(output, lambda console: text.arrivals(console, output))
+    if refused := [arrival for arrival in taken if arrival.outcome == "refused"]:
+        raise _refused(refused)
+
+
+def _allowed(settings: Settings, node: str) -> set[tuple[str, str]]:
+    """Sources whose logs are not read here: of those that are, a parcel would count twice."""
+    shipped = {(source.name, source.node) for source in sources(settings) if not source.globs}
+    return {pair for pair in shipped if node in ("", pair[1])}
+
+
+def _delete(taken: Sequence[Arrival]) -> None:
+    for arrival in taken:
+        if arrival.outcome != "refused":
+            Path(arrival.path).unlink(missing_ok=True)
+
+
+def _refused(refused: Sequence[Arrival]) -> BadInput:
+    first = "; ".join(f"{arrival.path}: {arrival.note}" for arrival in refused[:5])
+    more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
+    return BadInput(
+        "taking in parcels",
+        f"{words.count(len(refused), 'parcel')} of them cannot be taken: {first}{more}",
+        kept="nothing of those was used; the others are taken",
+        advice="send it again from DIR/out where it was made, or look into who sends it",
+    )
+
+
+def data(ctx: typer.Context, as_of: AsOf = None, detailed_exitcode: Detailed = False) -> None:
+    """Show how far the logs can be trusted: per source and node, what is missing, malformed, late or misdated."""
+    found = context(ctx)
+    with opened(found, as_of) as here:
+        moment = here.clock()
+        period = Period.days_before(moment, here.settings.profile.window.days)
+        judged = trust.judged(here.settings, here.store, period, moment)
+    output = trust.data_output(judged, period)
+    found.show(output, lambda console: text.data(console, output))
+    if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):
+        raise typer.Exit(20)

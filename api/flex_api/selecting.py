@@ -1,0 +1,86 @@
+"""Which sources an operator means: those of the settings, one of them, or files named on the command line.
+
+In go the sources of the settings and what was asked, out come the sources to read, or BadInput that says what to name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flex.errors import BadInput
+from flex_api.wiring import source_name
+from flex_logs_ingest.pipe import STANDARD_INPUT
+from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says. `source` is of the settings; `node`, `site` and `format` are for files."""
+
+    files: tuple[str, ...] = ()
+    source: str = ""
+    node: str = ""
+    site: str = ""
+    format: str = ""
+
+
+def chosen(asked: Asked, sources: Sequence[Source]) -> tuple[Source, ...]:
+    if asked.node or asked.site or asked.format:
+        raise _bad("--node, --site and --format", "they say what given files are", "name the files, or leave them out")
+    read_here = tuple(source for source in sources if source.globs)
+    named = tuple(source for source in read_here if source.name == asked.source)
+    if asked.source and not named:
+        raise _unknown(asked.source, read_here)
+    return named if asked.source else read_here
+
+
+def of_files(asked: Asked, sources: Sequence[Source], names: SiteRule) -> Source:
+    """The one source that the files belong to; `names` is how sites are named.
+
+    Its own name is the one that their glob would give it: what was read counts once.
+    """
+    files = tuple(path if path == STANDARD_INPUT else str(Path(path).absolute()) for path in asked.files)
+    if asked.node:
+        if asked.source:
+            raise _bad("--source and --node", "both say whose files these are", "leave one of them out")
+        rule = replace(names, fixed=asked.site or None)
+        return Source(source_name(asked.node, asked.site), (), asked.node, rule, asked.format or "auto", files=files)
+    source = _like(asked.source, sources)
+    if asked.site or asked.format:
+        raise _bad("--site and --format", f"the settings say what the files of {source.name} are", "use --node instead")
+    return replace(source, globs=(), files=files)
+
+
+def _like(name: str, sources: Sequence[Source]) -> Source:
+    """Files are read as those of that source are, where there is only one way."""
+    found = [source for source in sources if not name or source.name == name]
+    kinds = {(source.name, source.format, source.site.pattern, _by(source)) for source in found}
+    if not found:
+        raise _unknown(name, sources)
+    if len(kinds) > 1:
+        raise _bad(
+            f"--source {name}" if name else "files without a source",
+            f"they could be of {', '.join(sorted(' '.join(filter(None, kind)) for kind in kinds))}",
+            "say what they are with --node, and --site and --format where needed",
+        )
+    return found[0]
+
+
+def _by(source: Source) -> str:
+    return "by directory" if source.site.directory else ""
+
+
+def _unknown(name: str, sources: Sequence[Source]) -> BadInput:
+    known = sorted({source.name for source in sources})
+    return _bad(
+        f"the source {name!r}" if name else "files without a source",
+        f"the settings have {', '.join(known) or 'none'}",
+        "name one of them, or say whose files these are with --node",
+    )
+
+
+def _bad(asked: str, answer: str, advice: str) -> BadInput:
+    return BadInput(asked, answer, kept="nothing was read", advice=advice)

@@ -1,0 +1,93 @@
+"""Whether the logs of a period are good enough to plan from: judged by flex.quality, refused here.
+
+In go the settings and the store, out comes what is known of every source and node. A plan from logs that are bad would
+mislead: it is refused until they are better, or until somebody says by name which rule to go over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from flex import quality
+from flex.domain import Period
+from flex.errors import BadInput, NoData
+from flex.ports import Store
+from flex.quality import Finding, Judged, Limits
+from flex_api import present
+from flex_api.schemas import DataOutput, FindingRow, QualityRow
+from flex_api.settings import Settings
+from flex_api.wiring import nodes, sources
+
+
+def judged(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
+    named = [(source.name, source.node) for source in sources(settings)]
+    idle = {node.name for node in nodes(settings, store) if node.state != "active"}
+    found = store.segments(*quality.history(period))
+    return quality.judge(named, found, period, now, _limits(settings), idle=idle)
+
+
+def _limits(settings: Settings) -> Limits:
+    profile = settings.profile
+    return Limits(profile.max_age, profile.max_malformed, profile.min_coverage, profile.max_skew)
+
+
+def refuse_bad(settings: Settings, store: Store, period: Period, now: datetime, force: Collection[str]) -> None:
+    """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a rule there is not."""
+    if strange := sorted(set(force) - set(quality.RULES)):
+        raise BadInput(
+            f"--force {strange[0]}",
+            f"the rules for logs are {', '.join(quality.RULES)}",
+            kept="nothing was planned",
+            advice="name one of them, or leave it out",
+        )
+    found = [
+        (node.name, finding)
+        for node in judged(settings, store, period, now).nodes
+        for finding in node.findings
+        if finding.state == "bad" and finding.rule not in force
+    ]
+    if found:
+        raise _bad_logs(period, found)
+
+
+def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
+    told = "; ".join(f"the logs of {node}: {finding}" for node, finding in found[:5])
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    forced = " ".join(f"--force {rule}" for rule in sorted({finding.rule for _, finding in found}))
+    return NoData(
+        f"profiles of {period}",
+        f"{told}{more}",
+        kept="the partition in force stays",
+        advice="`flex data` shows what every source is like; see that the logs arrive and what format they are in; "
+        f"to plan all the same: `flex plan {forced}`",
+    )
+
+
+def data_output(found: Judged, period: Period) -> DataOutput:
+    return DataOutput(
+        period_start=period.start,
+        period_end=period.end,
+        nodes=[_row(each) for each in found.nodes],
+        sources=[_row(each) for each in found.sources],
+    )
+
+
+def _row(found: quality.Quality) -> QualityRow:
+    return QualityRow(
+        name=found.name,
+        node=found.node,
+        state=found.state,
+        coverage_ratio=found.coverage,
+        hours_heard=found.heard,
+        hours_expected=found.heard + len(found.silent),
+        hours_silent=quality.spans(found.silent),
+        last_line=present.moment(found.last_line),
+        lines=dict(found.lines),
+        bad_lines=dict(found.reasons),
+        bad_samples=[present.bad_line(sample) for sample in found.samples],
+        findings=[
+            FindingRow(rule=one.rule, state=one.state, said=one.said, limit=one.limit, actual=one.actual)
+            for one in found.findings
+        ],
+    )

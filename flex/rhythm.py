@@ -1,0 +1,41 @@
+"""Whether a log's days lie where those of other logs do: a clock in another zone shifts them by whole hours.
+
+In go answers by hour of one and of all others, out comes the shift that explains them, or none. Pure, and cautious:
+sites differ in their days, and only a shift that explains nearly all of the difference is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+# Zones lie between twelve hours behind and fourteen before UTC.
+FARTHEST = 14
+# A day says something when it has so many answers an hour; fewer days than two may be anything.
+BUSY = 100
+SHORTEST = 48
+# How alike days must be when shifted, and how much more than when not.
+ALIKE = 0.8
+BETTER = 0.4
+
+
+def displaced(ours: Mapping[int, int], others: Mapping[int, int]) -> int:
+    """By how many hours ours are later than the others; 0 where nothing says so."""
+    if len(ours) < SHORTEST or sum(ours.values()) < BUSY * len(ours):
+        return 0
+    first, last = min(ours), max(ours)
+    if last - first > 100 * 24:
+        return 0
+    mine = np.array([ours.get(hour, 0) for hour in range(first, last + 1)], dtype=float)
+    alike = {shift: _alike(mine, others, first - shift) for shift in range(-FARTHEST, FARTHEST + 1)}
+    best = max(alike, key=lambda shift: (alike[shift], -abs(shift)))
+    return best if alike[best] >= ALIKE and alike[best] - alike[0] >= BETTER else 0
+
+
+def _alike(mine: np.ndarray, others: Mapping[int, int], first: int) -> float:
+    """The correlation with the others' hours from `first` on."""
+    theirs = np.array([others.get(hour, 0) for hour in range(first, first + len(mine))], dtype=float)
+    if np.count_nonzero(theirs) < SHORTEST or theirs.std() == 0 or mine.std() == 0:
+        return 0.0
+    return float(np.corrcoef(mine, theirs)[0, 1])

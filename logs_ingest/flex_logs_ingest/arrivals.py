@@ -1,0 +1,133 @@
+"""Parcels that arrived at the controller, taken into its store: each once, checked whole, or refused with a reason.
+
+In go paths of parcels, the store's Segments, the directory of counts and the sources that are allowed to send; out
+comes an Arrival for each. Nothing of a parcel is used before all of it was looked at, and its counts are written anew
+by partials.py: what anybody sent never stands where the controller's own files stand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from flex.errors import BadInput
+from flex.ports import Segments
+from flex_logs_ingest import partials
+from flex_logs_ingest.evidence import counts_of
+from flex_logs_ingest.manifest import Manifest, Refused, manifest
+from flex_logs_ingest.parcels import ENDING
+from flex_logs_ingest.run import LAST_DAY
+
+# The line that a parcel begins with, and all of it, are no longer than this.
+LONGEST_LINE = 2**20
+LARGEST = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What became of one parcel. `known` ones were taken before, or are counted already."""
+
+    path: str
+    outcome: Literal["taken", "known", "refused"]
+    note: str = ""
+    source: str = ""
+    log: str = ""
+    size: int = 0
+    log_bytes: int = 0
+    lines: int = 0
+
+
+def take(
+    paths: Iterable[Path], segments: Segments, directory: Path, allowed: Collection[tuple[str, str]]
+) -> tuple[Arrival, ...]:
+    """Take the parcels at these paths, or in the directories at them; `allowed` are (source, node).
+
+    Raises BadInput for a path that is not there, Busy while another run reads into the directory, NotWritten when it
+    takes no more; what was taken until then stays taken.
+    """
+    found = [parcel for path in paths for parcel in _parcels(path)]
+    with partials.held(directory):
+        known = {segment.id for segment in segments.segments(0, LAST_DAY)}
+        partials.clear(directory, known)
+        return tuple(_taken(path, segments, directory, allowed, known) for path in found)
+
+
+def _parcels(path: Path) -> Iterator[Path]:
+    if not path.exists():
+        raise BadInput(
+            f"parcels at {path}",
+            "there is nothing of that name",
+            kept="nothing was taken",
+            advice="name parcels, or the directory they arrive in",
+        )
+    if path.is_dir():
+        yield from sorted(inside for inside in path.rglob(f"*{ENDING}") if not inside.name.startswith("."))
+    else:
+        yield path
+
+
+def _taken(
+    path: Path, segments: Segments, directory: Path, allowed: Collection[tuple[str, str]], known: set[str]
+) -> Arrival:
+    try:
+        with _opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            found = manifest(_first_line(file))
+            segment = found.reading.segment
+            _refuse_strangers(segment.source, segment.node, allowed)
+            outcome: Literal["taken", "known"] = "known"
+            if segment.id not in known:
+                partials.write(directory, segment.id, counts_of(segment, _contents(file, found)))
+                taken = segments.adopt(segment, found.reading.stream, found.reading.replaces)
+                outcome = "taken" if taken else "known"
+                known.add(segment.id)
+    except (OSError, Refused) as error:
+        return Arrival(str(path), "refused", str(error))
+    return Arrival(
+        path=str(path),
+        outcome=outcome,
+        source=segment.source,
+        log=segment.path,
+        size=size,
+        log_bytes=segment.last_byte - segment.first_byte,
+        lines=sum(number for _, number in segment.lines),
+    )
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Without O_NONBLOCK, a pipe left among the parcels would stop everything."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+        os.close(descriptor)
+        raise Refused("it is not a regular file" if not stat.S_ISREG(status.st_mode) else "it is too large")
+    return os.fdopen(descriptor, "rb")
+
+
+def _first_line(file: BinaryIO) -> bytes:
+    line = file.readline(LONGEST_LINE)
+    if not line.endswith(b"\n"):
+        raise Refused("it is cut, or no parcel")
+    return line
+
+
+def _refuse_strangers(source: str, node: str, allowed: Collection[tuple[str, str]]) -> None:
+    if (source, node) not in allowed:
+        raise Refused(f"no source {source!r:.100} of {node!r:.100} with shipped = true is in the settings")
+
+
+def _contents(file: BinaryIO, found: Manifest) -> tuple[io.BytesIO, ...]:
+    contents = tuple(file.read(size) for size, _ in found.files)
+    whole = all(len(content) == size for content, (size, _) in zip(contents, found.files, strict=True))
+    if not whole or file.read(1):
+        raise Refused("it is cut, or has more in it than it says")
+    for content, (_, checksum) in zip(contents, found.files, strict=True):
+        if hashlib.sha256(content).hexdigest() != checksum:
+            raise Refused("it is damaged: a checksum is another")
+    return tuple(map(io.BytesIO, contents))

@@ -1,0 +1,185 @@
+"""The counts in a parcel, held against what it says of itself, as if an enemy had made them.
+
+In go a segment and the three Parquet files of a parcel, out come Counts that could have been counted here: sorted, of
+the right types, each sum that of the segment. Refused says what is wrong. What cannot be told without the log is
+whether it says so; a node can only ever lie about its own traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flex.domain import Segment
+from flex.errors import BadTable
+from flex.tables import HOURS, PARTIAL, SAMPLE, Schema
+from flex_logs_ingest.columns import LEVEL, Columns, ColumnTables, Found, Ints, hours_table
+from flex_logs_ingest.line import LARGEST, LAST_TIME, MOST, TARGET_LIMIT
+from flex_logs_ingest.malformed import REASONS
+from flex_logs_ingest.manifest import Refused
+from flex_logs_ingest.reading import by_hour
+from flex_logs_ingest.scan import CLASSES, Counts
+
+# What the tables of a parcel take unpacked, all their columns together.
+ROOM = 2**32
+DEEPEST = 32
+
+Flags = npt.NDArray[np.bool_]
+
+
+def counts_of(segment: Segment, files: Sequence[BinaryIO]) -> Counts:
+    lines = dict(segment.lines)
+    partial, _ = _table(files[0], PARTIAL, lines["counted"])
+    hours, _ = _table(files[1], HOURS, lines["counted"] + lines["other_status"])
+    sample, level = _table(files[2], SAMPLE, lines["counted"])
+    _check_partial(partial, segment)
+    _check_hours(hours, segment)
+    _check_days(hours, partial)
+    _check_sample(sample, level, partial)
+    counts = Counts(_found(segment, partial, hours, sample, level))
+    _need(by_hour(counts) == segment.hours, "its hours are not those it says")
+    return counts
+
+
+def _found(segment: Segment, partial: pd.DataFrame, hours: pd.DataFrame, sample: pd.DataFrame, level: int) -> Found:
+    """What the loop would have handed over."""
+    sites, numbers = np.unique(hours["site"].to_numpy(dtype=object), return_inverse=True)
+    names: list[str] = sites.tolist()
+    number_of = {name: number for number, name in enumerate(names)}
+    targets: list[str] = partial["target"].tolist()
+    rows = Columns(
+        day=_ints(partial["day"]),
+        site=_ints(partial["site"].map(number_of)),
+        text="".join(targets).encode(),
+        offsets=np.cumsum([0, *map(len, targets)], dtype=np.int64),
+        requests=_ints(partial["requests"]),
+        bytes=_ints(partial["bytes"]),
+        size=_ints(partial["size"]),
+        last=_ints(partial["last"]),
+        sample_time=_ints(sample["time"]),
+        sample_row=_ints(sample["target"]),
+        sample_level=_ints(sample["level"]),
+    )
+    of_hours = numbers.astype(np.int64), names, _ints(hours["hour"]), _ints(hours["requests"]), _ints(hours["bytes"])
+    lines, reasons = dict(segment.lines), dict(segment.reasons)
+    return Found(
+        sites=names,
+        hour_site=of_hours[0],
+        hour=of_hours[2],
+        hour_requests=of_hours[3],
+        hour_bytes=of_hours[4],
+        level=level,
+        lines=[lines[name] for name in CLASSES],
+        reasons=[reasons.get(name, 0) for name in REASONS],
+        bad=[],
+        strangers=[],
+        heading=b"",
+        first_time=segment.first_time,
+        last_time=segment.last_time,
+        pending=0,
+        tables=ColumnTables(rows, hours_table(*of_hours), names, level),
+    )
+
+
+def _ints(column: pd.Series) -> Ints:
+    return column.to_numpy(dtype=np.int64)
+
+
+def _table(file: BinaryIO, schema: Schema, most: int) -> tuple[pd.DataFrame, int]:
+    """The frame, and the level that the file's metadata name. Every row stands for at least one line."""
+    try:
+        with pq.ParquetFile(file) as parquet:
+            footer = parquet.metadata
+            room = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
+            if footer.num_rows > most or room > ROOM:
+                raise Refused(f"its {schema.name} are more than its lines can make")
+            frame = _frame(parquet.read(), schema)
+            level = int((footer.metadata or {}).get(LEVEL.encode(), b"0"))
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise Refused(f"its {schema.name} cannot be read: {error}") from error
+    if not 0 <= level <= DEEPEST:
+        raise Refused(f"the level of its {schema.name} is {level}")
+    return frame, level
+
+
+def _frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
+    if table.column_names != list(schema.columns):
+        raise Refused(f"its {schema.name} have the columns {table.column_names!r:.200}")
+    try:
+        return schema.check(table.to_pandas())
+    except BadTable as error:
+        raise Refused(str(error)) from error
+
+
+def _check_partial(table: pd.DataFrame, segment: Segment) -> None:
+    _need(_ascending(table, ("day", "site", "target")), "its counts are not in order")
+    _need(table["site"].str.fullmatch("[ -~]{1,255}").all(), "a site of it is no name")
+    _need(table["target"].str.fullmatch("/[!-~]*").all(), "a target of it is none")
+    _need((table["target"].str.len() <= TARGET_LIMIT).all(), "a target of it is too long")
+    _need((table["requests"] > 0).all(), "a target of it was never asked for")
+    _need((table["size"] <= LARGEST).all(), "a size of it is none")
+    _need((table["last"] // 86400 == table["day"]).all(), "a last access is of another day")
+    _need((table["last"] <= segment.last_time).all(), "a last access is later than its last line")
+    _need(_total(table["bytes"]) <= MOST, "its bytes are more than there are")
+    _need(_total(table["requests"]) == dict(segment.lines)["counted"], "its requests are not its counted lines")
+
+
+def _check_hours(hours: pd.DataFrame, segment: Segment) -> None:
+    lines = dict(segment.lines)
+    _need(_ascending(hours, ("site", "hour")), "its hours are not in order")
+    _need((hours["hour"] <= LAST_TIME // 3600).all(), "an hour of it is none")
+    _need(_total(hours["bytes"]) <= MOST, "the bytes of its hours are more than there are")
+    answers = lines["counted"] + lines["other_status"]
+    _need(_total(hours["requests"]) == answers, "the requests of its hours are not its answers")
+    if len(hours):
+        days = int(hours["hour"].min()) // 24, int(hours["hour"].max()) // 24
+        _need(days == (segment.first_day, segment.last_day), "its days are not those of its hours")
+
+
+def _check_days(hours: pd.DataFrame, partial: pd.DataFrame) -> None:
+    """What targets were asked for and sent on a day is part of what their site was."""
+    keys = ["site", "day"]
+    whole = hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
+    part = partial.groupby(keys)[["requests", "bytes"]].sum()
+    _need(part.index.isin(whole.index).all(), "a target is of a site or a day that had no answers")
+    _need((part <= whole.loc[part.index]).to_numpy().all(), "targets of it are more than their sites")
+
+
+def _check_sample(sample: pd.DataFrame, level: int, rows: pd.DataFrame) -> None:
+    target = sample["target"].to_numpy()
+    _need((target < len(rows)).all(), "an access of its sample is to no target")
+    _need(sample["level"].between(level, DEEPEST).all(), "a level of its sample is none")
+    day, last = rows["day"].to_numpy()[target], rows["last"].to_numpy()[target]
+    _need((sample["time"].to_numpy() // 86400 == day).all(), "an access of its sample is of another day")
+    _need((sample["time"].to_numpy() <= last).all(), "an access of its sample is later than the last")
+    times = np.bincount(target, minlength=len(rows))
+    _need((times <= rows["requests"].to_numpy()).all(), "its sample has more accesses than were counted")
+
+
+def _ascending(table: pd.DataFrame, key: Sequence[str]) -> bool:
+    """Whether each row's key is larger than the one before."""
+    if len(table) < 2:
+        return True
+    larger: Flags = np.zeros(len(table) - 1, dtype=bool)
+    equal: Flags = ~larger
+    for name in key:
+        column = table[name].to_numpy(dtype=object if table[name].dtype == "str" else None)
+        larger |= equal & (column[1:] > column[:-1])
+        equal &= column[1:] == column[:-1]
+    return bool(larger.all())
+
+
+def _total(column: pd.Series) -> int:
+    """Exact, whatever the numbers: 64 bits may not hold the sum of what somebody made up."""
+    return sum(column.tolist())
+
+
+def _need(holds: object, otherwise: str) -> None:
+    if not holds:
+        raise Refused(otherwise)

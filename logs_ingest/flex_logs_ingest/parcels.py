@@ -1,0 +1,145 @@
+"""Counts on their way from the machine with the logs to the controller: one file for each reading of a log.
+
+In go a reading's segment, its stream and its three files of counts, out comes a parcel, `<id>.parcel`: one line of
+JSON, then the files one after another. The line says what was read, how far, and the length and checksum of each file.
+How a parcel travels is for the operator to say; it may come twice, late, and in any order.
+
+The Outbox is the store of the machine with the logs, and makes a parcel of whatever is recorded in it. It keeps what a
+parcel needs beside the counts before the reading is recorded, so a run killed anywhere leaves no reading without its
+parcel, and none with two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from flex.domain import Segment, Stream
+from flex.errors import NotWritten
+from flex.ports import Segments
+from flex_logs_ingest.run import LAST_DAY
+
+VERSION = 1
+ENDING = ".parcel"
+# What partials.py leaves of a reading, in the order of a parcel.
+KINDS = ("files", "hours", "sample")
+# What one reading is about on its way, beside its counts.
+_NOTE = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one reading of one log was; `replaces` is how far the log had been read before."""
+
+    segment: Segment
+    stream: Stream
+    replaces: Stream | None
+
+
+class Outbox:
+    """Implements flex.ports.Segments: what is recorded leaves as a parcel. Raises NotWritten."""
+
+    def __init__(self, store: Segments, counts: Path, out: Path) -> None:
+        self._store = store
+        self._counts = counts
+        self._out = out
+        self._make(out)
+        self._make(counts)
+        self._send_what_is_left()
+
+    def streams(self, source: str) -> tuple[Stream, ...]:
+        return self._store.streams(source)
+
+    def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
+        return self._store.segments(first_day, last_day)
+
+    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        note = json.dumps(asdict(Reading(segment, stream, replaces)))
+        self._write(self._note_of(segment.id), note.encode())
+        recorded = self._store.record(segment, stream, replaces)
+        if recorded:
+            self._send(segment.id)
+        return recorded
+
+    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        return self._store.adopt(segment, stream, replaces)
+
+    def _send_what_is_left(self) -> None:
+        """A run that was killed may have recorded a reading and not sent it, or noted one and not recorded it."""
+        known = {segment.id for segment in self._store.segments(0, LAST_DAY)}
+        for note in sorted(self._counts.glob(f"{'[0-9a-f]' * 40}{_NOTE}")):
+            if note.stem in known:
+                self._send(note.stem)
+            else:
+                note.unlink()
+
+    def _send(self, id_: str) -> None:
+        files = {kind: self._counts / f"{id_}.{kind}.parquet" for kind in KINDS}
+        parcel = self._counts / f"{id_}{ENDING}"
+        if all(path.exists() for path in files.values()):
+            try:
+                _pack(json.loads(self._note_of(id_).read_bytes()), files, parcel)
+                parcel.replace(self._out / parcel.name)
+                _sync(self._out)
+            except OSError as error:
+                raise _not_written(self._out, error) from error
+        # The files go before the note: without it nobody would know what is left of them.
+        for path in (*files.values(), self._note_of(id_)):
+            path.unlink(missing_ok=True)
+
+    def _note_of(self, id_: str) -> Path:
+        return self._counts / f"{id_}{_NOTE}"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        unfinished = path.with_name(f"{path.name}.part")
+        try:
+            with unfinished.open("wb") as file:
+                file.write(content)
+                _flush(file)
+            unfinished.replace(path)
+            _sync(path.parent)
+        except OSError as error:
+            raise _not_written(path.parent, error) from error
+
+    def _make(self, directory: Path) -> None:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _not_written(directory, error) from error
+
+
+def _pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) -> None:
+    contents = {kind: path.read_bytes() for kind, path in files.items()}
+    sums = {kind: [len(content), hashlib.sha256(content).hexdigest()] for kind, content in contents.items()}
+    with parcel.open("wb") as file:
+        file.write(json.dumps({"parcel": VERSION, **note, "files": sums}).encode() + b"\n")
+        for content in contents.values():
+            file.write(content)
+        _flush(file)
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _not_written(directory: Path, error: OSError) -> NotWritten:
+    return NotWritten(
+        f"writing parcels to {directory}",
+        error.strerror or str(error),
+        kept="what was read is kept; its parcel is made by the next run",
+        advice="make room or rights there, then run again: nothing is lost and nothing is counted twice",
+    )

@@ -1,0 +1,121 @@
+"""What one run and the reading of one of its sources remember: what the store holds, and what is known beside it.
+
+No line is read here; reading.py does that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flex.domain import Segment, Stream
+from flex.errors import BadInput, NoData
+from flex.ports import Segments
+from flex_logs_ingest import finished, partials
+from flex_logs_ingest.formats import detect, with_columns
+from flex_logs_ingest.invalid import Invalid
+from flex_logs_ingest.scan import Counts
+from flex_logs_ingest.sources import Log, Source
+
+# Later than any day of a log: years have four digits.
+LAST_DAY = 3_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a run has come in one file, and in all files of its source: bytes as they are on disk, and new lines.
+
+    A size is 0 where nobody knows it, as of a pipe.
+    """
+
+    source: str
+    path: str
+    done: int
+    size: int
+    source_done: int
+    source_size: int
+    source_lines: int
+
+
+Progress = Callable[[Step], None]
+
+
+@dataclass(slots=True)
+class Run:
+    """What the sources of one run share. `known` follows what the store holds; `read_at` is when the run is made."""
+
+    segments: Segments
+    directory: Path
+    sample_limit: int
+    memory: int
+    read_at: int
+    progress: Progress | None = None
+    invalid: Invalid | None = None
+    clock: Callable[[], float] = time.monotonic
+    known: set[str] = field(init=False)
+    finished_before: finished.Streams = field(init=False)
+    finished: finished.Streams = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.known = {segment.id for segment in self.segments.segments(0, LAST_DAY)}
+        self.finished_before = finished.load(self.directory)
+
+    def save_finished(self, sources: set[str]) -> None:
+        """Files of other sources than those that were read are as finished as they were."""
+        others = {key: stream for key, stream in self.finished_before.items() if stream.source not in sources}
+        finished.save(self.directory, others | self.finished)
+
+
+class Reader:
+    """One source, while it is read. `streams` follows what the store holds, `heads` are the logs' first bytes.
+
+    `size` is what all its files take on disk, `done` what those take that were read.
+    """
+
+    def __init__(self, source: Source, run: Run) -> None:
+        self.source = source
+        self.run = run
+        self.streams = run.segments.streams(source.name)
+        self.heads: list[bytes] = []
+        self.size = self.done = self._lines = 0
+
+    def format_of(self, look: bytes, first: bytes, stream: Stream | None) -> str:
+        """Told by how a log that names its columns went on, else by its first lines, else by the new ones."""
+        if stream and stream.format and self.source.format in ("auto", stream.format.partition(" ")[0]):
+            return stream.format
+        if self.source.format != "auto":
+            return with_columns(self.source.format, look)
+        try:
+            return detect(look)
+        except (BadInput, NoData):
+            return detect(first)
+
+    def tell(self, path: str, done: int, size: int, chunk: bytes) -> None:
+        if self.run.progress:
+            self._lines += chunk.count(b"\n")
+            step = Step(self.source.name, path, done, size, self.done + done, self.size, self._lines)
+            self.run.progress(step)
+
+    def keep(self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts) -> bool:
+        """Whether it was not counted yet; then it is now."""
+        if segment.id in self.run.known:
+            return False
+        partials.write(self.run.directory, segment.id, counts)
+        if not self.run.segments.record(segment, stream, replaces):
+            return False
+        self.run.known.add(segment.id)
+        self.streams = (*(other for other in self.streams if other != replaces), stream)
+        return True
+
+    def is_finished(self, log: Log) -> bool:
+        stream = None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
+        if stream not in self.streams:
+            return False
+        self.finish(log, stream)
+        return True
+
+    def finish(self, log: Log, stream: Stream | None) -> None:
+        if stream and not log.is_plain and not log.note:
+            self.run.finished[finished.key_of(log)] = stream

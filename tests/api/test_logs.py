@@ -1,0 +1,140 @@
+"""The verbs about logs through the command line: which logs are read, what is told of them, what is shipped."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation, Said
+
+pytestmark = pytest.mark.real
+
+LINE = b'192.0.2.1 - - [02/Mar/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 100 "-" "-"\n'
+TEXT = b"".join(LINE % (second, second) for second in range(50))
+
+Ingest = Callable[..., "Said"]
+
+
+@pytest.fixture
+def ingest(installation: Installation) -> Ingest:
+    def run(*arguments: str) -> Said:
+        return installation.flex("-o", "json", "ingest", *arguments)
+
+    return run
+
+
+def counted(said: Said) -> int:
+    return int(said.json["lines"]["counted"])
+
+
+def test_one_source_of_the_settings_is_read_and_the_others_are_left(ingest: Ingest) -> None:
+    first = ingest("--source", "n2")
+    assert {row["source"] for row in first.json["files"]} == {"n2"}
+    assert counted(first) > 0
+    rest = ingest()
+    assert {row["source"] for row in rest.json["files"] if row["outcome"] == "read"} - {"n2"} != set()
+    assert counted(ingest()) == 0
+
+
+def test_a_source_that_is_not_there_is_an_error_that_names_those_that_are(ingest: Ingest) -> None:
+    said = ingest("--source", "n9")
+    assert said.code == 3
+    assert "n2" in json.loads(said.err)["answer"]
+
+
+def test_files_are_read_once_under_the_name_their_glob_would_have(
+    ingest: Ingest, installation: Installation, tmp_path: Path
+) -> None:
+    log = tmp_path / "old.log"
+    log.write_bytes(TEXT)
+    site = installation.hosting.sites[0] if installation.hosting else ""
+    assert counted(ingest(str(log), "--node", "n1", "--site", site)) == 50
+    again = ingest(str(log), "--node", "n1", "--site", site, "--format", "combined")
+    assert (again.code, again.json["files"][0]["outcome"]) == (0, "nothing new")
+    assert again.json["files"][0]["source"] == f"n1:{site}"
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ((), "--node"),
+        (("--node", "n9"), "n9"),
+        (("--source", "n9"), "n9"),
+        (("--source", "n1", "--node", "n1"), "--source"),
+        (("--source", "n1", "--site", "a.example"), "--site"),
+    ],
+)
+def test_files_of_whom_nobody_knows_are_not_read(
+    options: tuple[str, ...], word: str, ingest: Ingest, tmp_path: Path
+) -> None:
+    log = tmp_path / "old.log"
+    log.write_bytes(TEXT)
+    said = ingest(str(log), *options)
+    assert said.code == 3
+    assert word in said.err
+
+
+def test_options_of_files_without_files_are_refused(ingest: Ingest) -> None:
+    assert ingest("--node", "n1").code == 3
+
+
+def test_standard_input_is_a_log_like_any_other(installation: Installation) -> None:
+    command = [sys.executable, "-c", "from flex_api.cli import main; main()", "--config", str(installation.settings)]
+    command += ["-o", "json", "ingest", "-", "--node", "n1", "--site", "a.example"]
+    for wanted in (50, 0):
+        said = subprocess.run(command, input=TEXT, capture_output=True, check=True)
+        assert json.loads(said.stdout)["lines"]["counted"] == wanted
+
+
+def test_malformed_lines_are_told_by_reason_and_written_to_a_file(
+    ingest: Ingest, installation: Installation, tmp_path: Path
+) -> None:
+    log, invalid = tmp_path / "old.log", tmp_path / "invalid"
+    log.write_bytes(TEXT + b"nonsense\n" + TEXT.replace(b" 200 100 ", b" 200 x ")[:100].partition(b"\n")[0] + b"\n")
+    said = ingest(str(log), "--node", "n1", "--site", "a.example", "--invalid", str(invalid))
+    assert said.json["bad_lines"] == {"no_fields": 1, "no_bytes": 1}
+    (first, _) = said.json["files"][0]["bad_samples"]
+    assert log.read_bytes()[first["offset"] :].startswith(b"nonsense\n")
+    assert said.json["invalid"]["written"] == 2
+    assert len(invalid.read_text().splitlines()) == 2
+    log.write_bytes(b"more nonsense\n" + TEXT)
+    told = installation.flex("ingest", str(log), "--node", "n2", "--site", "a.example")
+    assert f"{log}, byte 0: more nonsense" in told.out
+
+
+def test_how_fast_each_source_was_read_is_told_at_the_end(ingest: Ingest) -> None:
+    for row in ingest().json["sources"]:
+        assert row["lines_per_second"] == pytest.approx(row["lines"] / row["seconds"])
+        assert row["bytes_per_second"] > 0
+
+
+def test_a_machine_with_nothing_but_logs_ships_what_the_controller_takes_in(
+    installation: Installation, tmp_path: Path
+) -> None:
+    log, beside = tmp_path / "access.log", tmp_path / "beside"
+    log.write_bytes(TEXT)
+    bare = installation.flex("--config", str(tmp_path / "none"), "-o", "json", *shipping(beside, log))
+    assert (bare.code, bare.json["parcels"]["parcels"]) == (0, 1)
+    assert counted(installation.flex("--config", str(tmp_path / "none"), "-o", "json", *shipping(beside, log))) == 0
+    stranger = installation.flex("-o", "json", "import", str(beside / "out"))
+    assert (stranger.code, stranger.json["parcels"][0]["outcome"]) == (3, "refused")
+    with (installation.folder / "sources").open("a", encoding="utf-8") as file:
+        file.write('[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n')
+    installation.write_settings()
+    assert installation.flex("import", "--node", "n2", str(beside / "out")).code == 3
+    taken = installation.flex("-o", "json", "import", "--delete", str(beside / "out"))
+    assert (taken.code, taken.json["taken"], taken.json["lines"]) == (0, 1, 50)
+    assert list((beside / "out").iterdir()) == []
+    # Who reads the log itself later goes on where the parcel ended.
+    assert counted(installation.flex("-o", "json", "ingest", str(log), "--node", "n1", "--site", "a.example")) == 0
+
+
+def shipping(beside: Path, log: Path) -> tuple[str, ...]:
+    return ("ingest", "--partials-only", str(beside), str(log), "--node", "n1", "--site", "a.example")

@@ -1,0 +1,62 @@
+"""Logs that cannot be trusted: what is said of them, and that nothing is planned from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+pytestmark = pytest.mark.real
+
+
+def broken(installation: Installation, node: str = "n2", lines: int = 3_000) -> None:
+    """A night on which nothing of what a node logs is understood."""
+    source = (
+        f'[[ingest.source]]\nglob = "{installation.folder}/broken.log"\nnode = "{node}"\nformat = "vhost_combined"\n'
+    )
+    (installation.folder / "broken.log").write_bytes(b"half of a line\n" * lines)
+    with (installation.folder / "sources").open("a", encoding="utf-8") as file:
+        file.write(source)
+    installation.write_settings()
+
+
+def test_logs_that_are_bad_keep_the_old_partition_until_the_rule_is_forced(installation: Installation) -> None:
+    broken(installation)
+    refused = installation.night()
+    assert refused.code == 20
+    for word in ("n2", "no_fields", "the limit is 5.0 %", "--force profile.max_malformed"):
+        assert word in refused.err
+    other = installation.night(1, "--force", "profile.max_age")
+    assert other.code == 20
+    assert installation.night(1, "--force", "profile.max_malformed").code == 0
+
+
+def test_a_rule_that_there_is_not_is_named(installation: Installation) -> None:
+    said = installation.flex("plan", "--force", "max_age")
+    assert said.code == 3
+    assert "profile.max_age" in said.err
+
+
+def test_what_is_known_of_each_source_is_shown(installation: Installation) -> None:
+    installation.flex("ingest")
+    data = installation.flex("-o", "json", "data", "--as-of", installation.as_of()).json
+    assert {row["state"] for row in data["nodes"]} == {"ok"}
+    assert all(row["coverage_ratio"] == 1 and row["hours_heard"] > 20 for row in data["nodes"])
+    assert {row["node"] for row in data["sources"]} == {"n1", "n2", "n3"}
+    told = installation.flex("data", "--as-of", installation.as_of(5))
+    assert "profile.max_age" in told.out
+    assert installation.flex("data", "--as-of", installation.as_of(5), "--detailed-exitcode").code == 20
+    assert "counts of n1" in installation.flex("doctor").out
+
+
+def test_the_report_says_what_is_wrong_with_logs(installation: Installation) -> None:
+    broken(installation, lines=200)
+    said = installation.night(1, "--force", "profile.max_malformed")
+    page = Path(said.json["report"]).read_text(encoding="utf-8")
+    assert "Logs by source" in page
+    assert "no_fields" in page
+    assert "half of a line" in page
