@@ -9,14 +9,14 @@ from pathlib import Path
 
 from flex import engine
 from flex.domain import Period
-from flex.errors import FlexError
+from flex.errors import BadSetting, FlexError
 from flex.store import migrate, open_store
-from flex_api import trust, words
+from flex_api import hosted, trust, words
 from flex_api.schemas import CheckRow
 from flex_api.settings import Settings
 from flex_api.wiring import key, server, solver, sources
 from flex_dns.preflight import preflight
-from flex_logs_ingest.sources import paths
+from flex_logs_ingest.sources import Source, paths
 
 # Less than this beside the partials and the database makes a night a gamble.
 ROOM = 10**9
@@ -78,10 +78,18 @@ def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not settings.ingest.source:
         yield _warn("logs", "there is no source", "add an [[ingest.source]] for each node")
     of_node: dict[str, list[Path]] = {}
-    for source in filter(lambda source: source.globs, sources(settings)):
+    for source in filter(lambda source: source.globs, _sources(settings)):
         of_node.setdefault(source.node, []).extend(map(Path, paths(source)))
     for node, files in of_node.items():
         yield _logs_of(node, files, settings, now)
+
+
+def _sources(settings: Settings) -> Sequence[Source]:
+    """None where the list of sites cannot be read, which is another check's business."""
+    try:
+        return sources(settings)
+    except BadSetting:
+        return ()
 
 
 def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime) -> CheckRow:
@@ -117,7 +125,11 @@ def _sites(settings: Settings) -> CheckRow:
         return _warn(
             "hosted sites", detail, "list your sites in ingest.sites_file if your logs hold names visitors sent"
         )
-    return _ok("hosted sites", f"those in {settings.ingest.sites_file}")
+    try:
+        listed = hosted.listed(settings.ingest.sites_file)
+    except FlexError as error:
+        return _fail("hosted sites", error)
+    return _ok("hosted sites", f"{words.count(len(listed), 'site')} in {settings.ingest.sites_file}")
 
 
 def _room(directory: Path) -> CheckRow:

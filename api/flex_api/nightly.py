@@ -152,7 +152,9 @@ def learn(world: World, force: Collection[str] = ()) -> Period:
     listed = settings.ingest.sites_file and hosted.listed(settings.ingest.sites_file)
     profiles, strangers = hosted.only(every, listed or None)
     if strangers:
-        world.say(f"{words.count(strangers, 'name')} in the logs are no sites of ours and were left out.")
+        ours, asked = int(profiles["requests"].sum()), int(every["requests"].sum())
+        left = words.share((asked - ours) / max(asked, 1))
+        world.say(f"{left} of the requests were for no site of ours and are left out: `flex sites unknown` names them.")
     large = _large_sites(world, profiles)
     spreads = profile.spreads_of(files.pieces(SIZES, large), large, most=max(len(world.nodes), 2))
     world.store.put_profiles(period, profiles, spreads)

@@ -71,6 +71,18 @@ class SitesOutput(Output):
     items: list[SiteRow]
 
 
+class UnknownName(Part):
+    name: str
+    requests_at_least: int
+
+
+class UnknownOutput(Output):
+    since: datetime
+    requests: int
+    bytes: int
+    items: list[UnknownName]
+
+
 class PinOutput(Output):
     site: str
     pinned: bool
@@ -311,6 +323,7 @@ class ErrorOutput(Output):
 OUTPUTS: dict[str, type[Output]] = {
     "version": VersionOutput,
     "sites list": SitesOutput,
+    "sites unknown": UnknownOutput,
     "sites pin": PinOutput,
     "sites unpin": PinOutput,
     "files": FilesOutput,

@@ -57,7 +57,7 @@ def of_files(asked: Asked, sources: Sequence[Source], names: SiteRule) -> Source
 def _like(name: str, sources: Sequence[Source]) -> Source:
     """Files are read as those of that source are, where there is only one way."""
     found = [source for source in sources if not name or source.name == name]
-    kinds = {(source.name, source.format, source.site.pattern, _by(source)) for source in found}
+    kinds = {(source.name, source.format, source.site.pattern, _by(source), source.document_root) for source in found}
     if not found:
         raise _unknown(name, sources)
     if len(kinds) > 1:

@@ -24,6 +24,7 @@ from flex_api.schemas import (
     RateRow,
     RunsOutput,
     SitesOutput,
+    UnknownOutput,
     VerdictRow,
 )
 
@@ -166,6 +167,20 @@ def sites(console: Console, output: SitesOutput) -> None:
         sizes = words.size(row.access_bytes), words.size(row.working_set_bytes)
         table.add_row(row.site, ", ".join(row.nodes) or "-", *sizes, f"{row.requests:,}", once, pin)
     console.print(table if output.items else "No site yet: `flex ingest` reads the logs.")
+
+
+def unknown(console: Console, output: UnknownOutput) -> None:
+    asked = f"{words.count(output.requests, 'request')} ({words.size(output.bytes)})"
+    console.print(f"{asked} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown).", markup=False)
+    if not output.items:
+        return
+    table = grid("asked for", "requests at least>")
+    for row in output.items:
+        # Visitors choose these names: brackets in them are no markup.
+        table.add_row(Text(row.name), f"{row.requests_at_least:,}")
+    console.print(table)
+    advice = "What is yours of these belongs into ingest.sites_file, or as a site's other name into [ingest.aliases]."
+    console.print(advice, markup=False)
 
 
 def nodes(console: Console, output: NodesOutput) -> None:

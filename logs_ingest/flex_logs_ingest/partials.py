@@ -7,6 +7,8 @@ In go the Counts of one segment, out come three Parquet files (zstd) named after
     <id>.sample.parquet   SAMPLE: time, target (row number in the first file), level; in the order of the log.
                           The metadata key `flex.level` holds the level from which on the sample is complete.
 
+and, where names were asked for that are no sites, one of those (unknown.py).
+
 A file is written under a temporary name, synced and renamed, so a name that ends in .parquet holds a whole file.
 Which files count is for the store to say: a file whose segment it does not know is a leftover of a killed run.
 """
@@ -25,13 +27,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
+from flex_logs_ingest import unknown
 from flex_logs_ingest.columns import LEVEL
+from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.runs import Run, damage
 from flex_logs_ingest.scan import Counts
 
 _NO_NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())]).empty_table()
 _OURS = re.compile(
-    r"(?P<id>[0-9a-f]{40})\.(files|hours|sample)\.parquet(?P<unfinished>\.part)?"
+    r"(?P<id>[0-9a-f]{40})\.(files|hours|sample|strangers)\.parquet(?P<unfinished>\.part)?"
     r"|[0-9a-f]{40}\.(files|merged)\.parquet(\.\d+)?(?P<unmerged>\.part)"
 )
 
@@ -60,8 +64,8 @@ def held(directory: Path) -> Iterator[None]:
         yield
 
 
-def write(directory: Path, segment: str, counts: Counts) -> None:
-    """All three files, whole and on disk when this returns. Raises NotWritten."""
+def write(directory: Path, segment: str, counts: Counts, documents: Documents | None = None) -> None:
+    """All three files, with the sizes of documents, whole and on disk when this returns. Raises NotWritten."""
     paths = [directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")]
     unfinished = [path.with_name(f"{path.name}.part") for path in paths]
     try:
@@ -70,6 +74,9 @@ def write(directory: Path, segment: str, counts: Counts) -> None:
             sync(path)
         for part, path in zip(unfinished, paths, strict=True):
             part.replace(path)
+        if documents:
+            documents.resize(*paths[:2])
+        unknown.write(directory, segment, counts.strangers)
         sync(directory)
     except OSError as error:
         raise not_written(directory, error) from error

@@ -16,6 +16,7 @@ import numpy as np
 
 from flex.domain import Segment, Stream
 from flex.errors import BadInput, NoData
+from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.formats import going_on, layout_of, record_size
 from flex_logs_ingest.pipe import Pipe
 from flex_logs_ingest.report import FileReport, Outcome, added_lines, added_reasons, few_samples
@@ -38,6 +39,7 @@ class _Reading(ABC):
     _begin: Start
     _scanner: Scanner
     _mark: Mark
+    _documents: Documents | None
 
     def __init__(self, reader: Reader, log: Log | Pipe) -> None:
         self._reader = reader
@@ -68,14 +70,16 @@ class _Reading(ABC):
             self._format = self._reader.format_of(look, first, begin.stream)
             self._begin_at(begin)
         except (BadInput, NoData) as error:
-            return self._report("unknown format", str(error))
+            return self._report("unknown format", f"{error}; {error.advice}")
         return None
 
     def _begin_at(self, begin: Start) -> None:
         run = self._reader.run
         self._begin, self._mark = begin, Mark(begin, self._head, self._record_size)
+        layout = layout_of(self._format, unsized=bool(self._reader.source.document_root))
+        self._documents = self._reader.documents(layout)
         self._scanner = new_scanner(
-            layout_of(self._format),
+            layout,
             self._rule,
             run.sample_limit,
             first_byte=begin.offset,
@@ -110,7 +114,7 @@ class _Reading(ABC):
             return "changed"
         stream = self._stream()
         segment = self._segment(stream, counts)
-        if not self._reader.keep(segment, stream, self._begin.stream, counts):
+        if not self._reader.keep(segment, stream, self._begin.stream, counts, self._documents):
             return "copy"
         self._counted.append(segment)
         return None

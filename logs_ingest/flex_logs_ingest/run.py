@@ -14,10 +14,12 @@ from flex.domain import Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
+from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.invalid import Invalid
+from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.scan import Counts
-from flex_logs_ingest.sources import Log, Source
+from flex_logs_ingest.sources import Log, Source, Unusable
 
 # Later than any day of a log: years have four digits.
 LAST_DAY = 3_000_000
@@ -87,10 +89,21 @@ class Reader:
             return stream.format
         if self.source.format != "auto":
             return with_columns(self.source.format, look)
+        unsized = bool(self.source.document_root)
         try:
-            return detect(look)
+            return detect(look, unsized=unsized)
         except (BadInput, NoData):
-            return detect(first)
+            return detect(first, unsized=unsized)
+
+    def documents(self, layout: Layout) -> Documents | None:
+        """Where sizes come from, if not from the lines of this layout alone. Raises Unusable when it is not there."""
+        root = self.source.document_root
+        if not root:
+            return None
+        documents = Documents(root, layout.unsized)
+        if not documents.is_there():
+            raise Unusable(f"the sizes of its targets are not known: there is no document_root {root}")
+        return documents
 
     def tell(self, path: str, done: int, size: int, chunk: bytes) -> None:
         if self.run.progress:
@@ -98,11 +111,13 @@ class Reader:
             step = Step(self.source.name, path, done, size, self.done + done, self.size, self._lines)
             self.run.progress(step)
 
-    def keep(self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts) -> bool:
+    def keep(
+        self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts, documents: Documents | None
+    ) -> bool:
         """Whether it was not counted yet; then it is now."""
         if segment.id in self.run.known:
             return False
-        partials.write(self.run.directory, segment.id, counts)
+        partials.write(self.run.directory, segment.id, counts, documents)
         if not self.run.segments.record(segment, stream, replaces):
             return False
         self.run.known.add(segment.id)

@@ -51,6 +51,7 @@ CALLS = {
     "verify": ("verify",),
     "sites list": ("sites", "list"),
     "files": ("files",),
+    "sites unknown": ("sites", "unknown"),
     "nodes list": ("nodes", "list"),
     "history": ("history",),
     "doctor": ("doctor",),

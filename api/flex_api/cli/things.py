@@ -11,14 +11,16 @@ import typer
 
 from flex import cycle as cycles
 from flex import wishes
-from flex.domain import NodeState, Pin
+from flex.domain import NodeState, Period, Pin
 from flex.errors import BadInput
 from flex.problem import unknown_node, unknown_site
 from flex_api import hosted, nightly, present, text
 from flex_api.cli.common import Context, bounded, context, now
 from flex_api.cli.night import opened
-from flex_api.schemas import NodesOutput, PinOutput, SitesOutput
+from flex_api.schemas import NodesOutput, PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.wiring import World
+from flex_logs_ingest.run import LAST_DAY
+from flex_logs_ingest.unknown import unknown
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check the wish, change nothing")]
 Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
@@ -56,6 +58,21 @@ def sites_show(ctx: typer.Context, site: SiteName) -> None:
         raise unknown_site(site, [row.site for row in every.items])
     output = every.model_copy(update={"items": rows})
     found.show(output, lambda console: text.sites(console, output))
+
+
+@sites_app.command("unknown")
+def sites_unknown(
+    ctx: typer.Context, most: Annotated[int, typer.Option(min=1, max=1000, help="so many names")] = 20
+) -> None:
+    """What visitors asked of names that are no sites of ours, in the time that profiles are made of and since."""
+    found = context(ctx)
+    with opened(found) as here:
+        since = Period.days_before(here.clock(), here.settings.profile.window.days).start
+        days = (int(since.timestamp()) // 86400, LAST_DAY)
+        told = unknown(here.settings.ingest.directory, here.store.segments(*days), *days, most)
+    items = [UnknownName(name=name, requests_at_least=requests) for name, requests in told.names]
+    output = UnknownOutput(since=since, requests=told.requests, bytes=told.bytes, items=items)
+    found.show(output, lambda console: text.unknown(console, output))
 
 
 def _sites(here: World) -> SitesOutput:

@@ -1,0 +1,78 @@
+"""What was asked of names that are no sites of ours: kept beside the counts of each reading, and shown.
+
+In go a reading's strangers (strangers.py), out comes one small Parquet file named after it, where there were any:
+
+    <id>.strangers.parquet    host, requests (at least); those asked for most first, at most a thousand
+
+It only informs: a reading whose file is gone counts for all it counted, and shows no names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from flex.domain import Segment
+from flex_logs_ingest.sites import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """All answers to requests for no site of ours, and the names that were asked for most, with requests at least."""
+
+    requests: int
+    bytes: int
+    names: tuple[tuple[str, int], ...]
+
+
+def write(directory: Path, segment: str, strangers: Mapping[str, int]) -> None:
+    """Whole when it is there under its name. Raises OSError."""
+    if not strangers:
+        return
+    path = _path(directory, segment)
+    unfinished = path.with_name(f"{path.name}.part")
+    table = pa.table({"host": list(strangers), "requests": pa.array(strangers.values(), pa.int64())})
+    pq.write_table(table, unfinished, compression="zstd")
+    unfinished.replace(path)
+
+
+def unknown(directory: Path, segments: Sequence[Segment], first_day: int, last_day: int, most: int) -> Unknown:
+    """Of these readings and days; the names are those of all the days that a reading tells of."""
+    names: Counter[str] = Counter()
+    requests = sent = 0
+    for segment in segments:
+        hours = _unknown_hours(directory / f"{segment.id}.hours.parquet", first_day, last_day)
+        requests += pc.sum(hours["requests"]).as_py() or 0
+        sent += pc.sum(hours["bytes"]).as_py() or 0
+        for name, number in _names(_path(directory, segment.id)):
+            names[name] += number
+    ordered = sorted(names.items(), key=lambda each: (-each[1], each[0]))
+    return Unknown(requests, sent, tuple(ordered[:most]))
+
+
+def _unknown_hours(path: Path, first_day: int, last_day: int) -> pa.Table:
+    hour = pc.field("hour")
+    days = (hour >= first_day * 24) & (hour < (last_day + 1) * 24)
+    wanted = ["requests", "bytes"]
+    try:
+        return pq.read_table(path, columns=wanted, filters=days & (pc.field("site") == UNKNOWN), partitioning=None)
+    except (OSError, pa.ArrowInvalid):
+        return pa.table({name: pa.array([], pa.int64()) for name in wanted})
+
+
+def _names(path: Path) -> list[tuple[str, int]]:
+    try:
+        table = pq.read_table(path, partitioning=None).to_pydict()
+    except (OSError, pa.ArrowInvalid):
+        return []
+    return list(zip(table["host"], table["requests"], strict=True))
+
+
+def _path(directory: Path, segment: str) -> Path:
+    return directory / f"{segment}.strangers.parquet"
