@@ -1,17 +1,23 @@
 """Logs that live on a cluster: read there, and merged there where that is wanted. docs/cluster.md says how to run it.
 
     spark-submit deploy/spark_job.py read --source shop --node web-1 --to hdfs://name/flex 'hdfs://name/logs/web-1/*'
+    python deploy/spark_job.py send --of hdfs://name/flex --to /srv/flex/incoming/web-1
     spark-submit deploy/spark_job.py merge --first 2026-11-14 --days 7 --of hdfs://name/flex --to hdfs://name/week
 
-`read` leaves counts and says what became of each file; `merge` writes the file table and the sums per site of a period
-as Parquet. The exit code is 0, or that of the error that flex would end with.
+`read` leaves counts and says what became of each file, `send` makes parcels of new counts for `flex import`, `merge`
+writes the file table and the sums per site of a period as Parquet. The exit code is 0, or that of the error that flex
+would end with.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -25,34 +31,47 @@ from flex_logs_ingest.sources import Source
 
 def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
-    spark = SparkSession.builder.appName(f"flex {given.verb}").getOrCreate()
     try:
-        code: int = given.work(spark, given)
+        code: int = given.work(given)
     except FlexError as error:
         sys.stderr.write(f"{error}\nkept: {error.kept}\nnext: {error.advice}\n")
         code = error.exit_code
-    finally:
-        spark.stop()
     return code
 
 
-def read(spark: SparkSession, given: argparse.Namespace) -> int:
+@contextmanager
+def _session(verb: str) -> Iterator[SparkSession]:
+    spark = SparkSession.builder.appName(f"flex {verb}").getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def read(given: argparse.Namespace) -> int:
     rule = SiteRule(fixed=given.site, pattern=given.site_pattern)
     source = Source(given.source, tuple(given.logs), given.node, rule, given.format)
-    reports = cluster.read(cluster.on_spark(spark), source, given.to)
+    with _session("read") as spark:
+        reports = cluster.read(cluster.on_spark(spark), source, given.to, read_at=int(time.time()))
     for report in reports:
         lines = ", ".join(f"{number:,} {name}" for name, number in report.lines if number)
         sys.stdout.write(f"{report.path}: {': '.join(filter(None, (report.outcome, report.note, lines)))}\n")
     return 20 if all(report.outcome in FAILED for report in reports) else 0
 
 
-def merge(spark: SparkSession, given: argparse.Namespace) -> int:
+def merge(given: argparse.Namespace) -> int:
     start = datetime.fromisoformat(given.first).replace(tzinfo=UTC)
     period = Period(start, start + timedelta(days=given.days))
-    partial = expressions.on_spark(spark, cluster.counts(given.of, "files"))
-    files = expressions.files(partial, period)
-    files.order_by("site", "target").to_parquet_dir(f"{given.to}/files")
-    expressions.sites(files).order_by("site").to_parquet_dir(f"{given.to}/sites")
+    counts = cluster.counts(given.of, "files")
+    with _session("merge") as spark:
+        files = expressions.files(expressions.on_spark(spark, counts), period)
+        files.order_by("site", "target").to_parquet_dir(f"{given.to}/files")
+        expressions.sites(files).order_by("site").to_parquet_dir(f"{given.to}/sites")
+    return 0
+
+
+def send(given: argparse.Namespace) -> int:
+    sys.stdout.write(f"{cluster.send(given.of, given.to)} parcels in {given.to}\n")
     return 0
 
 
@@ -74,6 +93,10 @@ def _parser() -> argparse.ArgumentParser:
     merging.add_argument("--days", type=int, required=True)
     merging.add_argument("--of", required=True, help="folder with the counts")
     merging.add_argument("--to", required=True, help="folder for the tables")
+    sending = verbs.add_parser("send", help="parcels of what is new, for `flex import`")
+    sending.set_defaults(work=send)
+    sending.add_argument("--of", required=True, help="folder with the counts")
+    sending.add_argument("--to", type=Path, required=True, help="directory that the controller imports from")
     return parser
 
 

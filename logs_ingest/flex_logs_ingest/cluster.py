@@ -2,10 +2,11 @@
 
 In go a source, whose globs are paths or URIs that every worker reaches, and a folder that all of them can write to; out
 come the counts of what is new in the logs, in that folder, and a report per file. Nothing but names and reports passes
-through the driver. Merging is for expressions.py, or for the controller that the folder is sent to.
+through the driver. Merging is for expressions.py, or for the controller that the counts are sent to as parcels.
 
     <id>.files.parquet, <id>.hours.parquet, <id>.sample.parquet    as partials.py has them
-    <id>.segment.json    the segment and the stream it leaves; counts without it do not count
+    <id>.segment.json    what was read (a Reading of parcels.py); counts without it do not count
+    <id>.sent            that it left as a parcel
 
 Each line counts once here, too. Logs that begin alike (a rotated log beside its compressed copy, a copy that was cut)
 are read in one task, one after the other. A log is read as far as it went when it was looked for, so a task that is
@@ -18,9 +19,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +29,12 @@ from pydantic import TypeAdapter
 
 from flex.domain import Segment, Stream
 from flex.errors import NoData
-from flex_logs_ingest import remote
-from flex_logs_ingest.read import FileReport, ingest
+from flex_logs_ingest import parcels, partials, remote
+from flex_logs_ingest import read as local
+from flex_logs_ingest.parcels import KINDS, Reading
 from flex_logs_ingest.remote import File
+from flex_logs_ingest.report import FileReport
+from flex_logs_ingest.run import Run
 from flex_logs_ingest.sources import Log, Source, Unusable
 from flex_logs_ingest.stream import HEAD
 
@@ -39,18 +42,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ENTRY = ".segment.json"
+_SENT = ".sent"
 # Of a packed log, enough to have its first 4 KiB unpacked.
 _LOOK = 2**20
 _MOST_TASKS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What one reading left: its segment, how far its log was read, and which earlier place that replaces."""
-
-    segment: Segment
-    stream: Stream
-    replaces: Stream | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +56,7 @@ class _Head:
     head: str
 
 
-_ENTRY = TypeAdapter(Entry)
+_ENTRY = TypeAdapter(Reading)
 _FILE = TypeAdapter(File)
 _FILES = TypeAdapter(tuple[File, ...])
 _HEAD = TypeAdapter(_Head)
@@ -92,27 +87,53 @@ def on_spark(spark: SparkSession) -> Tasks:
     return run
 
 
-def read(tasks: Tasks, source: Source, to: str, *, sample_limit: int = 2_000_000) -> tuple[FileReport, ...]:
+def read(
+    tasks: Tasks, source: Source, to: str, *, read_at: int = 0, sample_limit: int = 2_000_000
+) -> tuple[FileReport, ...]:
     """Count what is new in the logs that the globs of the source name; a report per file, sorted by path.
 
-    Raises NoData when no file is there, NotWritten when the folder takes no more.
+    `read_at` is when, in seconds since 1970. Raises NoData when no file is there, NotWritten when the folder takes no
+    more.
     """
     found = sorted({file for pattern in source.globs for file in remote.files(pattern)}, key=lambda file: file.uri)
     if not found:
         raise _nothing(source)
     heads = tasks(_head, [_FILE.dump_json(file) for file in found])
     groups = _groups([_HEAD.validate_json(head) for head in heads])
-    work = partial(_read, source, _streams(entries(to), source.name), to, sample_limit)
+    work = partial(_read, source, _streams(entries(to), source.name), to, read_at, sample_limit)
     answers = tasks(work, [_FILES.dump_json(group) for group in groups])
     reports = (report for answer in answers for report in _REPORTS.validate_json(answer))
     return tuple(sorted(reports, key=lambda report: report.path))
 
 
-def entries(folder: str) -> tuple[Entry, ...]:
+def entries(folder: str) -> tuple[Reading, ...]:
     """What all readings so far left in the folder, in order of id."""
     found = remote.files(f"{folder.rstrip('/')}/*{ENTRY}")
     with ThreadPoolExecutor(16) as threads:
         return tuple(_ENTRY.validate_json(text) for text in threads.map(remote.text, (file.uri for file in found)))
+
+
+def send(folder: str, out: Path) -> int:
+    """Parcels for the controller, of what was read since the last time; how many. Raises NotWritten."""
+    sent = {Path(file.uri).stem for file in remote.files(f"{folder.rstrip('/')}/*{_SENT}")}
+    new = [entry for entry in entries(folder) if entry.segment.id not in sent]
+    for entry in new:
+        _send(entry, folder.rstrip("/"), out)
+    return len(new)
+
+
+def _send(entry: Reading, folder: str, out: Path) -> None:
+    id_ = entry.segment.id
+    with tempfile.TemporaryDirectory() as scratch:
+        files = {kind: Path(scratch, kind) for kind in KINDS}
+        for kind, path in files.items():
+            path.write_bytes(remote.text(f"{folder}/{id_}.{kind}.parquet"))
+        parcel = Path(scratch, id_ + parcels.ENDING)
+        parcels.pack(asdict(entry), files, parcel)
+        remote.put(parcel, str(out))
+    # Noted last: what is sent twice counts once, what is noted and not sent would be lost.
+    with remote.written(folder, id_ + _SENT) as file:
+        file.write(b"")
 
 
 def counts(folder: str, kind: str) -> tuple[str, ...]:
@@ -156,23 +177,21 @@ def _groups(heads: Sequence[_Head]) -> list[tuple[File, ...]]:
     return [tuple(group) for group in groups]
 
 
-def _streams(known: Sequence[Entry], source: str) -> tuple[Stream, ...]:
+def _streams(known: Sequence[Reading], source: str) -> tuple[Stream, ...]:
     """How far each log was read; where it went on since is not in it."""
     gone = {entry.replaces for entry in known}
     return tuple(entry.stream for entry in known if entry.stream.source == source and entry.stream not in gone)
 
 
-def _read(source: Source, known: tuple[Stream, ...], to: str, sample_limit: int, row: bytes) -> bytes:
+def _read(source: Source, known: tuple[Stream, ...], to: str, read_at: int, sample_limit: int, row: bytes) -> bytes:
     """The task: copies of the logs, read as local ones are, their counts sent to the folder."""
     with tempfile.TemporaryDirectory() as folder:
         reports, uris = _fetched(_FILES.validate_json(row), source, Path(folder))
         if uris:
-            local = replace(source, globs=tuple(escape(path) for path in uris))
             sent = _Sent(known, Path(folder, "counts"), to, uris)
-            try:
-                reports += ingest([local], sent, sent.counts, sample_limit=sample_limit)
-            except NoData as error:
-                reports += [FileReport(source.name, path, "unreadable", error.answer) for path in uris]
+            with partials.held(sent.counts):
+                run = Run(sent, sent.counts, sample_limit, local.MEMORY, read_at)
+                reports += local.read([replace(source, globs=(), files=tuple(uris))], run)
         named = tuple(replace(report, path=uris.get(report.path, report.path)) for report in reports)
     return _REPORTS.dump_json(named)
 
@@ -210,7 +229,7 @@ class _Sent:
             remote.put(path, self._to)
             path.unlink()
         uri = self._uris[segment.path]
-        entry = Entry(replace(segment, path=uri), replace(stream, path=uri), self._told(replaces))
+        entry = Reading(replace(segment, path=uri), replace(stream, path=uri), self._told(replaces))
         with remote.written(self._to, segment.id + ENTRY) as file:
             file.write(_ENTRY.dump_json(entry))
         self._segments[segment.id] = segment

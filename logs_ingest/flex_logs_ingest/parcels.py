@@ -83,7 +83,7 @@ class Outbox:
         parcel = self._counts / f"{id_}{ENDING}"
         if all(path.exists() for path in files.values()):
             try:
-                _pack(json.loads(self._note_of(id_).read_bytes()), files, parcel)
+                pack(json.loads(self._note_of(id_).read_bytes()), files, parcel)
                 parcel.replace(self._out / parcel.name)
                 _sync(self._out)
             except OSError as error:
@@ -113,7 +113,8 @@ class Outbox:
             raise _not_written(directory, error) from error
 
 
-def _pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) -> None:
+def pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) -> None:
+    """The parcel of a Reading, as a dictionary, and of its files by kind."""
     contents = {kind: path.read_bytes() for kind, path in files.items()}
     sums = {kind: [len(content), hashlib.sha256(content).hexdigest()] for kind, content in contents.items()}
     with parcel.open("wb") as file:

@@ -23,7 +23,18 @@ from flex_logs_ingest.run import LAST_DAY, Progress, Reader, Run, Step
 from flex_logs_ingest.sources import Log, Source, Unusable, paths, shown
 from flex_logs_ingest.stream import HEAD
 
-__all__ = ["FAILED", "LAST_DAY", "SAMPLES", "FileReport", "Outcome", "Progress", "Step", "added_lines", "ingest"]
+__all__ = [
+    "FAILED",
+    "LAST_DAY",
+    "SAMPLES",
+    "FileReport",
+    "Outcome",
+    "Progress",
+    "Step",
+    "added_lines",
+    "ingest",
+    "read",
+]
 
 # A reading is recorded, and its memory given back, once it holds about this many bytes of counts.
 MEMORY = 2**26
@@ -47,12 +58,17 @@ def ingest(
     when the directory takes no more; what was counted until then stays counted.
     """
     with partials.held(directory):
-        run = Run(segments, directory, sample_limit, memory, read_at, progress, invalid)
-        partials.clear(directory, run.known)
-        reports = [report for source in sources for report in _reports(Reader(source, run))]
-        run.save_finished({source.name for source in sources})
+        reports = read(sources, Run(segments, directory, sample_limit, memory, read_at, progress, invalid))
     if all(report.outcome in FAILED for report in reports):
         raise _nothing(reports)
+    return reports
+
+
+def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
+    """What `ingest` does in a directory that is held; that nothing could be read is no error here."""
+    partials.clear(run.directory, run.known)
+    reports = [report for source in sources for report in _reports(Reader(source, run))]
+    run.save_finished({source.name for source in sources})
     return tuple(reports)
 
 

@@ -15,7 +15,7 @@ from flex.domain import Period
 from flex.errors import BadInput, NoData, NotWritten
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
-from flex_logs_ingest import cluster, expressions, merge, remote
+from flex_logs_ingest import arrivals, cluster, expressions, merge, remote
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import FileReport, ingest
 from flex_logs_ingest.sites import SiteRule
@@ -161,6 +161,24 @@ def test_tasks_that_run_twice_leave_what_one_leaves(logs: Path, line: Line, sour
     assert lines(to) == MANY
 
 
+def test_what_was_read_there_arrives_at_the_controller_once(
+    logs: Path, line: Line, to: Path, read_there: ReadThere, store: MemoryStore, counts: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "incoming"
+    (logs / "access.log").write_bytes(log(line, 0, MANY))
+    (logs / "old.log.gz").write_bytes(gzip.compress(line("/old", NOON - 3 * DAY, 4_000) * MANY))
+    read_there()
+    assert (cluster.send(str(to), out), cluster.send(str(to), out)) == (2, 0)
+    with (logs / "access.log").open("ab") as file:
+        file.write(log(line, MANY, 2 * MANY))
+    read_there()
+    assert cluster.send(str(to), out) == 1
+    for outcome in ("taken", "known"):
+        arrived = arrivals.take([out], store, counts, {("one", "node-1")})
+        assert [arrival.outcome for arrival in arrived] == [outcome] * 3
+    pd.testing.assert_frame_equal(tables(to)[0], file_table(store, counts, PERIOD).whole())
+
+
 def test_what_cannot_be_read_is_reported_and_the_rest_is_read(logs: Path, line: Line, read_there: ReadThere) -> None:
     (logs / "access.log").write_bytes(log(line, 0, MANY))
     (logs / "bad.gz").write_bytes(b"\x1f\x8bnonsense")
@@ -168,7 +186,7 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_read(logs: Path, line: 
     (logs / "prose.log").write_bytes(b"no log\n" * 100)
     reports = read_there()
     assert {name: report.outcome for name, report in reports.items()} == {
-        "access.log": "read", "bad.gz": "unreadable", "empty.log": "empty", "prose.log": "unreadable",
+        "access.log": "read", "bad.gz": "unreadable", "empty.log": "empty", "prose.log": "unknown format",
     }  # fmt: skip
     assert "no log" in reports["prose.log"].note
     assert {Path(report.path).parent for report in reports.values()} == {logs}
