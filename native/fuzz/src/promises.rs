@@ -14,6 +14,26 @@ pub fn hold(found: &Found, log: &[u8], limit: usize) {
     assert!(columns.text.len() <= 3 * log.len() + columns.day.len(), "memory grows faster than the log");
 }
 
+/// What is handed over in pieces is as much as what is handed over at once.
+pub fn add_up(pieces: &[Found], whole: &Found) {
+    let sum = |value: fn(&Found) -> i64| pieces.iter().map(value).sum::<i64>();
+    for class in 0..whole.lines.len() {
+        let lines = pieces.iter().map(|piece| piece.lines[class]).sum::<u64>();
+        assert_eq!(lines, whole.lines[class], "lines of a class in pieces");
+    }
+    let values: [fn(&Found) -> i64; 4] = [
+        |found| found.counts.columns().requests.iter().sum(),
+        |found| found.counts.columns().bytes.iter().sum(),
+        |found| found.counts.hours.iter().map(|hour| hour.requests).sum(),
+        |found| found.counts.hours.iter().map(|hour| hour.bytes).sum(),
+    ];
+    for value in values {
+        assert_eq!(sum(value), value(whole), "requests or bytes in pieces");
+    }
+    let last = pieces.iter().map(|piece| piece.last_time).max();
+    assert_eq!(last.unwrap_or_default(), whole.last_time, "the last time in pieces");
+}
+
 fn lines(found: &Found, log: &[u8]) {
     let ends = log.iter().filter(|byte| **byte == b'\n').count() as u64;
     let open = log.iter().rev().take_while(|byte| **byte != b'\n').count() as u64;
@@ -39,7 +59,10 @@ fn rows(found: &Found, columns: &Columns) {
         assert!((columns.site[row] as usize) < found.counts.sites.len(), "a row's site");
         assert_eq!(columns.last[row].div_euclid(86_400), columns.day[row], "a row's day");
         assert!(columns.last[row] <= found.last_time && columns.last[row] >= found.first_time, "a row's time");
-        assert!((0..=LARGEST).contains(&columns.size[row]) && columns.size[row] <= columns.bytes[row], "a target's size");
+        assert!(
+            (0..=LARGEST).contains(&columns.size[row]) && columns.size[row] <= columns.bytes[row],
+            "a target's size"
+        );
         assert!(columns.bytes[row] <= LARGEST * columns.requests[row] && columns.requests[row] > 0, "a row's bytes");
     }
 }
