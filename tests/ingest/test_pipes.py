@@ -140,3 +140,24 @@ def test_cutting_at_places_keeps_the_bytes_and_ends_a_piece_at_each_place(
     assert b"".join(pieces) == b"".join(chunks)
     ends = {sum(map(len, pieces[: i + 1])) for i in range(len(pieces))} | {0}
     assert all(place in ends for place in places if place <= len(b"".join(chunks)))
+
+
+def test_a_pipe_goes_on_by_the_columns_that_were_in_force_where_its_log_was_counted(
+    logs: Path, store: MemoryStore, counts: Path, tmp_path: Path
+) -> None:
+    first = b"#Fields: date time cs-uri-stem sc-status sc-bytes cs-host\n"
+    then = b"#Fields: date time cs-host sc-bytes sc-status cs-uri-stem\n"
+    old = first + b"2023-11-15 12:00:00 /old 200 5 a.example\n" * 9 + then
+    old += b"2023-11-15 12:00:01 a.example 7 200 /then\n" * 9
+    (logs / "u_ex.log").write_bytes(old)
+    ingest([Source("one", (f"{logs}/*",), "node-1", SiteRule())], store, counts)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    new = old + b"2023-11-15 12:00:02 a.example 9 200 /new\n" * 4
+    writer = threading.Thread(target=pipe.write_bytes, args=[new])
+    writer.start()
+    (report,) = ingest([Source("one", (), "node-1", SiteRule(), files=(str(pipe),))], store, counts)
+    writer.join()
+    assert dict(report.lines)["counted"] == 4
+    table = file_table(store, counts, EVER).whole()
+    assert dict(zip(table["target"], table["requests"].tolist(), strict=True)) == {"/old": 9, "/then": 9, "/new": 4}
