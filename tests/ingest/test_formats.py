@@ -87,6 +87,12 @@ def test_user_names_with_a_space_do_not_make_sites_of_clients() -> None:
     assert detect(COMBINED.replace(b"- - ", b"- - - ")) == "combined"
 
 
+@pytest.mark.parametrize("more", [' "-"', ' "192.0.2.9, 192.0.2.8"', ' "-" 0.003 "x y"', ' 12 "a" "b"'])
+def test_combined_lines_with_more_behind_them_are_combined(more: str) -> None:
+    assert detect(COMBINED.replace(b"\n", more.encode() + b"\n") * 3) == "combined"
+    assert detect(VHOST.replace(b"\n", more.encode() + b"\n") * 3) == "vhost_combined"
+
+
 def test_a_few_strange_lines_do_not_hide_the_format() -> None:
     assert detect(b"\0\0\0" + COMBINED + b"junk\n" * 8 + COMBINED.replace(b"\n", b"\r\n")) == "combined"
 
