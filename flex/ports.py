@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -75,6 +75,18 @@ class Segments(Protocol):
         """Those with accesses in any of these days, in order of id."""
         ...
 
+    def moved_counts(self) -> Mapping[str, str]:
+        """Segments whose counts are not in files of their own: the id of those they are in, "" where deleted."""
+        ...
+
+
+class Moves(Segments, Protocol):
+    """Where counts are may change; what was counted never does."""
+
+    def move_counts(self, segments: Collection[str], files: str) -> None:
+        """Say where the counts of these segments are from now on, of all of them in one transaction."""
+        ...
+
 
 class Profiles(Protocol):
     def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
@@ -83,6 +95,10 @@ class Profiles(Protocol):
 
     def profiles(self, until: datetime | None = None) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
         """PROFILES and SPREADS of the latest period, of those that end by then."""
+        ...
+
+    def drop_profiles(self, before: datetime) -> int:
+        """Forget the periods that ended before then, never the latest; how many those were."""
         ...
 
 
@@ -142,5 +158,5 @@ class Runs(Protocol):
         ...
 
 
-class Store(Wishes, Segments, Profiles, Cycles, Runs, Protocol):
+class Store(Wishes, Moves, Profiles, Cycles, Runs, Protocol):
     """All of the above in one place, as the database has it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TypeVar
 
 import pandas as pd
@@ -16,13 +17,13 @@ from flex import cycle as cycles
 from flex import profile
 from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run, Stage
-from flex.errors import FlexError, NoData
+from flex.errors import Busy, FlexError, NoData, NotWritten
 from flex.given import Facts
 from flex_api import applying, hosted, words
 from flex_api.leases import beat, lease
 from flex_api.trust import refuse_bad
 from flex_api.wiring import World, merging, sources
-from flex_logs_ingest import merge, read
+from flex_logs_ingest import merge, read, retention
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.read import FileReport
@@ -54,7 +55,8 @@ def run(world: World, force: Collection[str] = ()) -> Night:
         files = step("ingest", lambda: ingest(world), _said_of_files)
         _refuse_unread(files)
         _tell_of_unread(world, files)
-        step("profile", lambda: learn(world, force), str)
+        period = step("profile", lambda: learn(world, force), str)
+        step("tidy", lambda: tidy(world, period), str)
         applying.finish(world)
         made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
         held.concerns(made.cycle)
@@ -159,6 +161,24 @@ def learn(world: World, force: Collection[str] = ()) -> Period:
     spreads = profile.spreads_of(files.pieces(SIZES, large), large, most=max(len(world.nodes), 2))
     world.store.put_profiles(period, profiles, spreads)
     return period
+
+
+def tidy(world: World, period: Period) -> str:
+    """Add up or delete old counts, and forget old profiles. What stands in the way is said, and stops no night."""
+    days = world.settings.ingest.keep_days
+    directory = world.settings.ingest.directory
+    table = file_table(world.store, directory, period).path
+    keep_from = period.last_day + 1 - days if days else 0
+    try:
+        done = retention.tidy(world.store, directory, window_from=period.first_day, keep_from=keep_from, table=table)
+    except (NotWritten, NoData, Busy) as error:
+        world.say(f"Old counts could not be tidied: {error}")
+        return str(error)
+    forgotten = world.store.drop_profiles(period.end - timedelta(days=days)) if days else 0
+    return (
+        f"{words.count(done.added, 'reading')} added up, {words.count(done.deleted, 'reading')} deleted, "
+        f"{words.count(forgotten, 'old period')} forgotten"
+    )
 
 
 def propose(world: World) -> Proposal:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from flex.domain import Limits, Node
 from flex_api.misset import of_register
 from flex_api.quantities import Share, Size, Span, Whole
+from flex_logs_ingest.filetable import SIZES_FROM
 from flex_logs_ingest.formats import FORMATS
 from flex_solver import SOLVERS
 
@@ -138,6 +139,9 @@ class SourceSection(Section):
 class Ingest(Section):
     directory: Path = Field(Path("partials"), description="where counts of read logs are kept")
     sample_limit: Whole = Field(2_000_000, ge=1000, le=10**9, description="accesses kept for the prediction of load")
+    keep_days: int = Field(
+        90, ge=0, le=36_500, description="counts, profiles and tables that are older are deleted; 0 keeps all"
+    )
     aliases: dict[str, str] = Field(
         default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
     )
@@ -285,6 +289,12 @@ class Settings(Section):
             raise ValueError(f"the node {twice!r} is there twice")
         if twice := _twice([address for node in self.node for address in node.addresses]):
             raise ValueError(f"two nodes have the address {twice}: nobody could tell which of them serves a site")
+        needed = self.profile.window.days + SIZES_FROM
+        if 0 < self.ingest.keep_days < needed:
+            raise ValueError(
+                f"ingest.keep_days = {self.ingest.keep_days} is too short: profile.window and the {SIZES_FROM} days "
+                f"before it, which tell sizes, take {needed}"
+            )
         for source in self.ingest.source:
             if source.node not in names:
                 raise ValueError(f"a source names the node {source.node!r}; the nodes are {', '.join(names) or 'none'}")

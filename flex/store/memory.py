@@ -6,7 +6,7 @@ Frames are copied on the way in and out, so that nobody changes what is stored b
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, replace
 from datetime import datetime, timedelta
 
@@ -27,6 +27,7 @@ class MemoryStore:
         self._node_states: dict[str, NodeState] = {}
         self._streams: dict[tuple[object, ...], Stream] = {}
         self._segments: dict[str, Segment] = {}
+        self._moved: dict[str, str] = {}
         self._profiles: dict[Period, tuple[pd.DataFrame, pd.DataFrame]] = {}
         self._cycles: dict[str, Cycle] = {}
         self._placements: dict[str, pd.DataFrame] = {}
@@ -79,6 +80,13 @@ class MemoryStore:
         ordered = (self._segments[key] for key in sorted(self._segments))
         return tuple(each for each in ordered if each.last_day >= first_day and each.first_day <= last_day)
 
+    def moved_counts(self) -> Mapping[str, str]:
+        return dict(self._moved)
+
+    def move_counts(self, segments: Collection[str], files: str) -> None:
+        with self._lock:
+            self._moved |= dict.fromkeys(segments, files)
+
     def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
         stored = PROFILES.check(profiles).copy(), SPREADS.check(spreads).copy()
         with self._lock:
@@ -94,6 +102,14 @@ class MemoryStore:
             latest = max(reversed(ended), key=lambda period: period.end)
             profiles, spreads = self._profiles[latest]
         return latest, profiles.copy(), spreads.copy()
+
+    def drop_profiles(self, before: datetime) -> int:
+        with self._lock:
+            newest = max((period.end for period in self._profiles), default=before)
+            old = [period for period in self._profiles if period.end < min(before, newest)]
+            for period in old:
+                del self._profiles[period]
+            return len(old)
 
     def placement(self) -> tuple[str, pd.DataFrame]:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pandas as pd
-from sqlalchemy import and_, delete, insert, select, true
+from sqlalchemy import and_, delete, func, insert, select, true
 
 from flex.domain import Period
 from flex.store import bulk, schema
@@ -39,3 +39,14 @@ class SqlProfiles(Part):
             found = bulk.load(connection, schema.profiles, row.id, PROFILES)
             spread = bulk.load(connection, schema.spreads, row.id, SPREADS)
         return Period(row.start, row.end), found, spread
+
+    def drop_profiles(self, before: datetime) -> int:
+        with self._database.writing() as connection:
+            newest = connection.scalar(select(func.max(periods.c.end)))
+            old = select(periods.c.id).where(periods.c.end < before, periods.c.end < newest)
+            found = connection.scalars(old).all() if newest else []
+            for key in found:
+                for table in (schema.profiles, schema.spreads):
+                    connection.execute(delete(table).where(table.c.period == key))
+                connection.execute(delete(periods).where(periods.c.id == key))
+            return len(found)

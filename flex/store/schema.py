@@ -114,6 +114,14 @@ segments = Table(
     Index(None, "last_day", "first_day"),
 )
 
+# Segments whose counts are no longer in files of their own; `files` is empty where they were deleted.
+moved_counts = Table(
+    "moved_counts",
+    metadata,
+    Column("segment", ForeignKey("segments.id"), primary_key=True),
+    Column("files", TEXT, nullable=False),
+)
+
 periods = Table(
     "periods",
     metadata,

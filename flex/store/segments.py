@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select
 
 from flex.domain import BadLine, Segment, Stream
 from flex.store import refusals
 from flex.store.database import Part
-from flex.store.schema import segments, streams
+from flex.store.schema import moved_counts, segments, streams
 
 
 class SqlSegments(Part):
@@ -42,6 +43,18 @@ class SqlSegments(Part):
         wanted = select(segments).where(overlap).order_by(segments.c.id)
         with self._database.reading() as connection:
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
+
+    def moved_counts(self) -> Mapping[str, str]:
+        with self._database.reading() as connection:
+            return {row.segment: row.files for row in connection.execute(select(moved_counts))}
+
+    def move_counts(self, segments: Collection[str], files: str) -> None:
+        rows = [{"segment": segment, "files": files} for segment in sorted(segments)]
+        if not rows:
+            return
+        with self._database.writing() as connection:
+            connection.execute(delete(moved_counts).where(moved_counts.c.segment == bindparam("segment")), rows)
+            connection.execute(insert(moved_counts), rows)
 
 
 def _insert(connection: Connection, segment: Segment, stream: Stream) -> None:

@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal
 
 from flex.errors import BadInput
 from flex.ports import Segments
-from flex_logs_ingest import partials
+from flex_logs_ingest import kept, partials
 from flex_logs_ingest.evidence import counts_of
 from flex_logs_ingest.manifest import Manifest, Refused, manifest
 from flex_logs_ingest.parcels import ENDING
@@ -54,7 +54,7 @@ def take(
     found = [parcel for path in paths for parcel in _parcels(path)]
     with partials.held(directory):
         known = {segment.id for segment in segments.segments(0, LAST_DAY)}
-        partials.clear(directory, known)
+        partials.clear(directory, kept.left(segments, 0, LAST_DAY))
         return tuple(_taken(path, segments, directory, allowed, known) for path in found)
 
 

@@ -17,7 +17,7 @@ One run at a time writes to a folder.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -242,6 +242,9 @@ class _Sent:
         return tuple(
             each for each in self._segments.values() if each.last_day >= first_day and each.first_day <= last_day
         )
+
+    def moved_counts(self) -> Mapping[str, str]:
+        return {}
 
     def _told(self, stream: Stream | None) -> Stream | None:
         """As its own entry has it."""

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from flex.domain import Period
 from flex.ports import Segments
 from flex.tables import FILES
-from flex_logs_ingest import partials
+from flex_logs_ingest import kept, partials
 from flex_logs_ingest.runs import Run, damage, merge
 
 # How many days before a period are asked for the size of what the period saw only as 304 or in parts.
@@ -89,7 +89,7 @@ def file_table(segments: Segments, directory: Path, period: Period, told: Told =
     """
     days = (period.first_day, period.last_day)
     before = (max(period.first_day - SIZES_FROM, 0), period.first_day - 1)
-    found, known = ([segment.id for segment in segments.segments(*some)] for some in (days, before))
+    found, known = kept.files(segments, *days), kept.left(segments, *before)
     name = sha1(repr((days, found, before, known)).encode(), usedforsecurity=False).hexdigest()
     path = directory / f"{name}.merged.parquet"
     if not _is_whole(path):

@@ -20,7 +20,7 @@ from flex.domain import Period, Segment
 from flex.ports import Segments
 from flex.replay import Ints, Sample
 from flex.tables import FILES, HOURS, Schema
-from flex_logs_ingest import partials
+from flex_logs_ingest import kept, partials
 from flex_logs_ingest.filetable import file_table
 
 # Partial tables are added up when this many rows wait, or as many as there are already.
@@ -44,8 +44,12 @@ def hours_by_day(segments: Segments, directory: Path, period: Period) -> Iterato
 
 
 def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.DataFrame:
-    found = segments.segments(*days)
-    merged = _added(["site", "hour"], _HOURS, (partials.hours(directory, s.id, *days) for s in found))
+    return hours_in(directory, kept.files(segments, *days), days)
+
+
+def hours_in(directory: Path, files: Iterable[str], days: tuple[int, int]) -> pd.DataFrame:
+    """HOURS of these days in files of these ids."""
+    merged = _added(["site", "hour"], _HOURS, (partials.hours(directory, one, *days) for one in files))
     return _frame(merged, HOURS)
 
 
@@ -54,7 +58,7 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
 
     Sizes are those of the file table; a target whose size is not known counts as its mean answer.
     """
-    found = _in_log_order(segments.segments(period.first_day, period.last_day))
+    found = _in_log_order(kept.with_sample(segments, period.first_day, period.last_day))
     level = _common_level(found, directory, period, limit)
     read = [_accesses(segment, directory, period, level) for segment in found]
     names = pd.concat([_NO_NAMES, *(accesses.names for accesses in read)], ignore_index=True)

@@ -58,6 +58,9 @@ class Outbox:
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         return self._store.segments(first_day, last_day)
 
+    def moved_counts(self) -> Mapping[str, str]:
+        return self._store.moved_counts()
+
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         note = json.dumps(asdict(Reading(segment, stream, replaces)))
         self._write(self._note_of(segment.id), note.encode())

@@ -21,6 +21,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -144,9 +145,31 @@ def sample_level(directory: Path, segment: str) -> int:
 
 
 def wide(table: pa.Table) -> pa.Table:
-    """With room for more than 2 GiB of names in one column."""
-    wide = [field.with_type(pa.large_string()) if pa.types.is_string(field.type) else field for field in table.schema]
-    return table.cast(pa.schema(wide))
+    """With room for more than 2 GiB of names in one column; fields alike, whoever wrote the file."""
+    types = {field.name: pa.large_string() if pa.types.is_string(field.type) else field.type for field in table.schema}
+    return table.cast(pa.schema(list(types.items())))
+
+
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which has its name once it is whole and on disk. The name lasts when `sync` was called."""
+    unfinished = path.with_name(f"{path.name}.part")
+    with unfinished.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def remove(directory: Path, files: Collection[str]) -> None:
+    """All files of these ids."""
+    try:
+        for path in [*directory.iterdir()]:
+            ours = _OURS.fullmatch(path.name)
+            if ours and ours["id"] in files:
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise not_written(directory, error, "the counts that are still needed are all there") from error
 
 
 def sync(path: Path) -> None:

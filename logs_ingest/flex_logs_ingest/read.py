@@ -14,7 +14,7 @@ from pathlib import Path
 
 from flex.errors import NoData
 from flex.ports import Segments
-from flex_logs_ingest import partials
+from flex_logs_ingest import kept, partials
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.pipe import Pipe, is_pipe
 from flex_logs_ingest.reading import FileReading, PipeReading
@@ -66,7 +66,7 @@ def ingest(
 
 def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
     """What `ingest` does in a directory that is held; that nothing could be read is no error here."""
-    partials.clear(run.directory, run.known)
+    partials.clear(run.directory, kept.left(run.segments, 0, LAST_DAY))
     reports = [report for source in sources for report in _reports(Reader(source, run))]
     run.save_finished({source.name for source in sources})
     return tuple(reports)

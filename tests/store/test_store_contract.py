@@ -49,6 +49,30 @@ def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
     )
 
 
+def test_where_counts_are_changes_for_all_of_them_at_once_and_again(store: Store) -> None:
+    for id_ in ("a", "b", "c"):
+        assert store.record(segment(id_), stream(0, head=id_), None)
+    assert store.moved_counts() == {}
+    store.move_counts(["a", "b"], "sum")
+    assert store.moved_counts() == {"a": "sum", "b": "sum"}
+    store.move_counts(("b", "a"), "")
+    store.move_counts([], "nothing")
+    assert store.moved_counts() == {"a": "", "b": ""}
+    assert not store.record(segment("a"), stream(0, head="a"), None)
+
+
+def test_old_periods_are_forgotten_but_never_the_latest(store: Store) -> None:
+    for days in range(5):
+        store.put_profiles(Period(NOW, NOW + (days + 1) * DAY), profiles("a.example.org"), SPREADS.empty())
+    assert store.drop_profiles(NOW + 3 * DAY) == 2
+    assert store.drop_profiles(NOW + 3 * DAY) == 0
+    assert store.drop_profiles(NOW + 100 * DAY) == 2
+    assert store.profiles(NOW + 4 * DAY) is None
+    found = store.profiles()
+    assert found is not None
+    assert found[0] == Period(NOW, NOW + 5 * DAY)
+
+
 def test_a_pin_comes_back_as_it_was_put(store: Store) -> None:
     pins = (
         Pin("a.example.org", ("n2", "n1"), 2, NOW, "it's slow", "an operator"),
