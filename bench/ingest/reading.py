@@ -60,9 +60,13 @@ def read(logs: list[str], counts: Path, site: str | None) -> int:
 
 
 def rows(counts: Path) -> int:
+    """Distinct targets; one that was counted in several readings is one."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return sum(pq.read_metadata(path).num_rows for path in counts.glob("*.files.parquet"))
+    keys = ["site", "target"]
+    tables = [pq.read_table(path, columns=keys) for path in sorted(counts.glob("*.files.parquet"))]
+    return len(pa.concat_tables(tables).group_by(keys).aggregate([]))
 
 
 def peak_mib() -> float:
