@@ -107,6 +107,7 @@ def ingest(
         world.store,
         settings.directory,
         sample_limit=settings.sample_limit,
+        workers=settings.workers,
         progress=world.progress,
         invalid=invalid,
         read_at=int(world.time_of_day().timestamp()),

@@ -142,6 +142,7 @@ class Ingest(Section):
     keep_days: int = Field(
         90, ge=0, le=36_500, description="counts, profiles and tables that are older are deleted; 0 keeps all"
     )
+    workers: Whole = Field(0, le=64, description="logs read at the same time; 0: one for each core, up to 4")
     aliases: dict[str, str] = Field(
         default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
     )

@@ -10,11 +10,13 @@ killed after it, the log goes on behind it. Lines still being written wait for t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from flex.errors import NoData
 from flex.ports import Segments
 from flex_logs_ingest import kept, partials
+from flex_logs_ingest.apart import Apart
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.pipe import Pipe, is_pipe
 from flex_logs_ingest.reading import FileReading, PipeReading
@@ -50,15 +52,20 @@ def ingest(
     invalid: Invalid | None = None,
     memory: int = MEMORY,
     read_at: int = 0,
+    workers: int = 0,
 ) -> tuple[FileReport, ...]:
     """Count what is new in every file of every source; a report per file, sorted by path within its source.
 
     A file that cannot be read is an outcome, not an error. Every malformed line goes to `invalid`, where that is given.
     Raises NoData when there is no file that could be read, Busy while another run reads into the directory, NotWritten
     when the directory takes no more; what was counted until then stays counted.
+
+    So many `workers` read at the same time and share the `memory`; 0 stands for one for each core, up to 4. One alone
+    reads where malformed lines are wanted: they are in the order of the files then.
     """
     with partials.held(directory):
-        reports = read(sources, Run(segments, directory, sample_limit, memory, read_at, progress, invalid))
+        apart = Apart(1 if invalid else workers)
+        reports = read(sources, Run(segments, directory, sample_limit, memory, read_at, progress, invalid, apart))
     if all(report.outcome in FAILED for report in reports):
         raise _nothing(reports)
     return reports
@@ -78,11 +85,11 @@ def _reports(reader: Reader) -> list[FileReport]:
     files = sorted({*paths(reader.source), *named} - set(pipes))
     if not files and not pipes:
         return [FileReport(reader.source.name, ", ".join(reader.source.globs), "nothing matches")]
-    read = [_file(reader, path) for path in _oldest_first(reader, files)]
+    read = reader.run.apart.each(partial(_file, reader), _oldest_first(reader, files))
     return sorted([*read, *(_pipe(reader, path) for path in pipes)], key=lambda report: report.path)
 
 
-def _oldest_first(reader: Reader, found: Sequence[str]) -> list[str]:
+def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes]]:
     """Rotated logs before those still written: while one is copied, the copy is the shorter of the two."""
     ages = []
     for path in found:
@@ -90,17 +97,17 @@ def _oldest_first(reader: Reader, found: Sequence[str]) -> list[str]:
             with Log(path) as log:
                 reader.heads.append(log.read(HEAD))
                 reader.size += log.size
-                ages.append((log.status.st_mtime_ns, path))
+                ages.append((log.status.st_mtime_ns, path, reader.heads[-1]))
         except Unusable:
-            ages.append((0, path))
-    return [path for _, path in sorted(ages)]
+            ages.append((0, path, b""))
+    return [(path, head) for _, path, head in sorted(ages)]
 
 
 def _file(reader: Reader, path: str) -> FileReport:
     try:
         with Log(path) as log:
             report = FileReading(reader, log).report()
-            reader.done += log.size
+            reader.tell_done(report.path, log.size)
             return report
     except Unusable as error:
         return _unusable(reader, path, error)

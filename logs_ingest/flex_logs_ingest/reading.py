@@ -182,6 +182,11 @@ class FileReading(_Reading):
         self._head = look[:HEAD]
         if not look:
             return self._report("unreadable" if log.note else "empty")
+        with reader.run.apart.alone(self._head):
+            return self._new(look)
+
+    def _new(self, look: bytes) -> FileReport:
+        log, reader = self._file, self._reader
         begin = start(log, self._head, reader.streams, reader.heads)
         if begin.copy:
             return self._report("copy", begin.copy)

@@ -14,6 +14,7 @@ from flex.domain import Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
+from flex_logs_ingest.apart import Apart
 from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.invalid import Invalid
@@ -55,12 +56,14 @@ class Run:
     read_at: int
     progress: Progress | None = None
     invalid: Invalid | None = None
+    apart: Apart = field(default_factory=lambda: Apart(1))
     clock: Callable[[], float] = time.monotonic
     known: set[str] = field(init=False)
     finished_before: finished.Streams = field(init=False)
     finished: finished.Streams = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.memory //= self.apart.workers
         self.known = {segment.id for segment in self.segments.segments(0, LAST_DAY)}
         self.finished_before = finished.load(self.directory)
 
@@ -73,7 +76,7 @@ class Run:
 class Reader:
     """One source, while it is read. `streams` follows what the store holds, `heads` are the logs' first bytes.
 
-    `size` is what all its files take on disk, `done` what those take that were read.
+    `size` is what all its files take on disk. Several files may be read at the same time.
     """
 
     def __init__(self, source: Source, run: Run) -> None:
@@ -81,7 +84,9 @@ class Reader:
         self.run = run
         self.streams = run.segments.streams(source.name)
         self.heads: list[bytes] = []
-        self.size = self.done = self._lines = 0
+        self.size = self._lines = self._read = 0
+        # How far each file was read.
+        self._done: dict[str, int] = {}
 
     def format_of(self, look: bytes, first: bytes, stream: Stream | None) -> str:
         """Told by how a log that names its columns went on, else by its first lines, else by the new ones."""
@@ -106,10 +111,21 @@ class Reader:
         return documents
 
     def tell(self, path: str, done: int, size: int, chunk: bytes) -> None:
+        self.run.apart.check()
         if self.run.progress:
-            self._lines += chunk.count(b"\n")
-            step = Step(self.source.name, path, done, size, self.done + done, self.size, self._lines)
-            self.run.progress(step)
+            lines = chunk.count(b"\n")
+            with self.run.apart.serial():
+                self._lines += lines
+                self._come(path, done)
+                self.run.progress(Step(self.source.name, path, done, size, self._read, self.size, self._lines))
+
+    def tell_done(self, path: str, size: int) -> None:
+        with self.run.apart.serial():
+            self._come(path, size)
+
+    def _come(self, path: str, done: int) -> None:
+        self._read += done - self._done.get(path, 0)
+        self._done[path] = done
 
     def keep(
         self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts, documents: Documents | None
@@ -118,10 +134,11 @@ class Reader:
         if segment.id in self.run.known:
             return False
         partials.write(self.run.directory, segment.id, counts, documents)
-        if not self.run.segments.record(segment, stream, replaces):
-            return False
-        self.run.known.add(segment.id)
-        self.streams = (*(other for other in self.streams if other != replaces), stream)
+        with self.run.apart.serial():
+            if not self.run.segments.record(segment, stream, replaces):
+                return False
+            self.run.known.add(segment.id)
+            self.streams = (*(other for other in self.streams if other != replaces), stream)
         return True
 
     def is_finished(self, log: Log) -> bool:

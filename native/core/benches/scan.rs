@@ -8,7 +8,7 @@ use flex_core::cut::{BYTES, Kind, Layout, Op, REQUEST, STATUS, TIME, VHOST};
 use flex_core::scan::Scan;
 use flex_core::sites::Rule;
 
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 18;
 
 fn main() -> std::io::Result<()> {
     let mut asked = std::env::args().skip(1).filter(|word| word != "--bench");

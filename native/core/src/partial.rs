@@ -111,7 +111,12 @@ impl Counts {
 
     fn write_sample(&self, path: &Path) -> Result<()> {
         let level = KeyValue::new("flex.level".to_owned(), self.level.to_string());
-        let mut file = create(path, SAMPLE, common()?.set_key_value_metadata(Some(vec![level])))?;
+        // Numbers of targets look like chance: no compression is worth its time here.
+        let properties = common()?
+            .set_compression(Compression::UNCOMPRESSED)
+            .set_encoding(Encoding::DELTA_BINARY_PACKED)
+            .set_key_value_metadata(Some(vec![level]));
+        let mut file = create(path, SAMPLE, properties)?;
         for sample in self.sample.chunks(ROWS) {
             let mut group = file.next_row_group()?;
             write_ints(&mut group, &sample.iter().map(|sampled| sampled.time).collect::<Vec<i64>>())?;
