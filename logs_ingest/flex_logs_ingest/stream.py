@@ -57,7 +57,7 @@ class Mark:
         end = self._end(chunk)
         if end > 0:
             self.offset += self.open_size + end
-            self._tail = _last(self._tail, self.open, chunk[:end])
+            self._tail = _last(self._tail, self.open, chunk[max(end - TAIL, 0) : end])
             self.open, self.open_size = b"", 0
         self.open = _last(self.open, chunk[end:])
         self.open_size += len(chunk) - end
