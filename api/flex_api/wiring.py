@@ -159,8 +159,9 @@ def source_name(node: str, site: str) -> str:
 
 
 def sources(settings: Settings) -> tuple[Source, ...]:
-    """Logs go by their node, and by their site where it is set: a glob that is edited, or two that overlap, never make
-    a line count twice, and logs of two sites that begin alike are still two.
+    """Logs go by their node, and by their site where it is set: a glob that is edited, or two of one node that overlap,
+    never make a line count twice, and logs of two sites that begin alike are still two. With another node or site a
+    source is another one, and counts its logs anew.
     """
     names = site_names(settings)
     return tuple(

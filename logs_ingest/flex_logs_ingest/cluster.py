@@ -180,7 +180,7 @@ def _groups(heads: Sequence[_Head]) -> list[tuple[File, ...]]:
 def _streams(known: Sequence[Reading], source: str) -> tuple[Stream, ...]:
     """How far each log was read; where it went on since is not in it."""
     gone = {entry.replaces for entry in known}
-    return tuple(entry.stream for entry in known if entry.stream.source == source and entry.stream not in gone)
+    return tuple(entry.stream for entry in known if entry.segment.source == source and entry.stream not in gone)
 
 
 def _read(source: Source, known: tuple[Stream, ...], to: str, read_at: int, sample_limit: int, row: bytes) -> bytes:

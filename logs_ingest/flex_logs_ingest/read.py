@@ -75,7 +75,7 @@ def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
     """What `ingest` does in a directory that is held; that nothing could be read is no error here."""
     partials.clear(run.directory, kept.left(run.segments, 0, LAST_DAY))
     reports = [report for source in sources for report in _reports(Reader(source, run))]
-    run.save_finished({source.name for source in sources})
+    run.save_finished()
     return tuple(reports)
 
 
@@ -95,9 +95,10 @@ def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes
     for path in found:
         try:
             with Log(path) as log:
-                reader.heads.append(log.read(HEAD))
+                head = log.read(HEAD)
+                reader.look_at(path, head)
                 reader.size += log.size
-                ages.append((log.status.st_mtime_ns, path, reader.heads[-1]))
+                ages.append((log.status.st_mtime_ns, path, head))
         except Unusable:
             ages.append((0, path, b""))
     return [(path, head) for _, path, head in sorted(ages)]
@@ -106,6 +107,7 @@ def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes
 def _file(reader: Reader, path: str) -> FileReport:
     try:
         with Log(path) as log:
+            reader.claim(log)
             report = FileReading(reader, log).report()
             reader.tell_done(report.path, log.size)
             return report

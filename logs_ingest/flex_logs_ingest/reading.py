@@ -45,6 +45,7 @@ class _Reading(ABC):
         self._reader = reader
         self._log = log
         self._path = shown(log.path)
+        self._family = reader.family(log.path)
         self._head = b""
         self._format = ""
         # Of a log that names its columns, those in force where it is now.
@@ -76,7 +77,9 @@ class _Reading(ABC):
     def _begin_at(self, begin: Start) -> None:
         run = self._reader.run
         self._begin, self._mark = begin, Mark(begin, self._head, self._record_size)
-        layout = layout_of(self._format, unsized=bool(self._reader.source.document_root))
+        layout = layout_of(
+            self._format, unsized=bool(self._reader.source.document_root), begun=begin.stream is not None
+        )
         self._documents = self._reader.documents(layout)
         self._scanner = new_scanner(
             layout,
@@ -124,7 +127,7 @@ class _Reading(ABC):
             self._reader.run.invalid.add(self._path, self._scanner.take_bad())
 
     def _stream(self) -> Stream:
-        return self._mark.stream(self._reader.source.name, self._path, self._goes_on)
+        return self._mark.stream(self._family, self._path, self._goes_on)
 
     def _segment(self, stream: Stream, counts: Counts) -> Segment:
         first_day, last_day = _days(counts, self._reader.run.read_at)
@@ -187,7 +190,7 @@ class FileReading(_Reading):
 
     def _new(self, look: bytes) -> FileReport:
         log, reader = self._file, self._reader
-        begin = start(log, self._head, reader.streams, reader.heads)
+        begin = start(log, self._head, reader.streams(self._family), reader.heads(self._family))
         if begin.copy:
             return self._report("copy", begin.copy)
         self._record_size = record_size(reader.source.format, look)
@@ -226,7 +229,7 @@ class PipeReading(_Reading):
         if not look:
             return self._report("unreadable" if self._log.note else "empty")
         self._record_size = record_size(self._reader.source.format, look)
-        self._places = sorted(alike(self._head, self._reader.streams), key=lambda stream: stream.offset)
+        self._places = sorted(alike(self._head, self._reader.streams(self._family)), key=lambda stream: stream.offset)
         if refused := self._prepare(Start(), look, look):
             return refused
         outcome = self._count(cut(chain([look], self._log.chunks()), [place.offset for place in self._places]))

@@ -6,7 +6,7 @@ No line is read here; reading.py does that.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,20 +61,24 @@ class Run:
     known: set[str] = field(init=False)
     finished_before: finished.Streams = field(init=False)
     finished: finished.Streams = field(init=False, default_factory=dict)
+    # The families of logs that were read: see Reader.family.
+    families: set[str] = field(init=False, default_factory=set)
+    # Which source has read each file, by device and inode.
+    claimed: dict[tuple[int, int], str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.memory //= self.apart.workers
         self.known = {segment.id for segment in self.segments.segments(0, LAST_DAY)}
         self.finished_before = finished.load(self.directory)
 
-    def save_finished(self, sources: set[str]) -> None:
-        """Files of other sources than those that were read are as finished as they were."""
-        others = {key: stream for key, stream in self.finished_before.items() if stream.source not in sources}
+    def save_finished(self) -> None:
+        """Files of other logs than those that were read are as finished as they were."""
+        others = {key: stream for key, stream in self.finished_before.items() if stream.source not in self.families}
         finished.save(self.directory, others | self.finished)
 
 
 class Reader:
-    """One source, while it is read. `streams` follows what the store holds, `heads` are the logs' first bytes.
+    """One source, while it is read. What its streams are follows what the store holds.
 
     `size` is what all its files take on disk. Several files may be read at the same time.
     """
@@ -82,11 +86,41 @@ class Reader:
     def __init__(self, source: Source, run: Run) -> None:
         self.source = source
         self.run = run
-        self.streams = run.segments.streams(source.name)
-        self.heads: list[bytes] = []
+        self._streams: dict[str, tuple[Stream, ...]] = {}
+        self._heads: dict[str, list[bytes]] = {}
         self.size = self._lines = self._read = 0
         # How far each file was read.
         self._done: dict[str, int] = {}
+
+    def family(self, path: str) -> str:
+        """Logs of one family are told apart by what they contain alone.
+
+        Where the name of a file says its site, the logs of each site are a family: two sites that only ever heard from
+        the same monitor have the very same lines.
+        """
+        site = self.source.site.of_file(path) if self.source.site.pattern else None
+        family = f"{self.source.name}:{site.fixed}" if site else self.source.name
+        self.run.families.add(family)
+        return family
+
+    def streams(self, family: str) -> tuple[Stream, ...]:
+        with self.run.apart.serial():
+            if family not in self._streams:
+                self._streams[family] = self.run.segments.streams(family)
+            return self._streams[family]
+
+    def heads(self, family: str) -> Sequence[bytes]:
+        """The first bytes of all its logs that are there now."""
+        return self._heads.get(family, ())
+
+    def look_at(self, path: str, head: bytes) -> None:
+        self._heads.setdefault(self.family(path), []).append(head)
+
+    def claim(self, log: Log) -> None:
+        """A log belongs to one source: read for two of them, every line would count twice. Raises Unusable."""
+        claimed = self.run.claimed.setdefault((log.status.st_dev, log.status.st_ino), self.source.name)
+        if claimed != self.source.name:
+            raise Unusable(f"the source {claimed} has read it; a log belongs to one source, so mend the globs")
 
     def format_of(self, look: bytes, first: bytes, stream: Stream | None) -> str:
         """Told by how a log that names its columns went on, else by its first lines, else by the new ones."""
@@ -138,12 +172,13 @@ class Reader:
             if not self.run.segments.record(segment, stream, replaces):
                 return False
             self.run.known.add(segment.id)
-            self.streams = (*(other for other in self.streams if other != replaces), stream)
+            family = self._streams.get(stream.source, ())
+            self._streams[stream.source] = (*(other for other in family if other != replaces), stream)
         return True
 
     def is_finished(self, log: Log) -> bool:
         stream = None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
-        if stream not in self.streams:
+        if stream is None or stream not in self.streams(self.family(log.path)):
             return False
         self.finish(log, stream)
         return True

@@ -156,11 +156,13 @@ _loop = engine.pick("Scan", ReferenceScan)
 def new_scanner(
     layout: Layout, rule: SiteRule, sample_limit: int, *, first_byte: int = 0, keep_bad: bool = False
 ) -> Scanner:
-    """Raises BadInput when neither the layout nor the rule says which site a line belongs to.
+    """Raises BadInput when neither the layout nor the rule says which site a line belongs to, unless a log that names
+    its columns has lost that one on its way.
 
     The sample holds at most `sample_limit` accesses; when there are more, targets of low level leave it.
     """
-    if rule.fixed is None and "vhost" not in layout.fields:
+    lost = layout.kind == "w3c" and first_byte > 0
+    if rule.fixed is None and "vhost" not in layout.fields and not lost:
         raise BadInput(
             "counts per site",
             "the log's format does not say which site a request was for",

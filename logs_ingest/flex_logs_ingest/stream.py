@@ -6,7 +6,7 @@ that it is a cut copy of one already counted. Nothing is counted and nothing is 
 
 What content cannot tell: two logs of one source with the very same bytes are one log, and a cut copy of less than
 4 KiB is known as one only while the log it was taken from is there. Logs of different sites that may begin with the
-same line in the same second belong into different sources.
+same line in the same second belong into different sources, or have names that say their site.
 """
 
 from __future__ import annotations

@@ -170,3 +170,20 @@ def test_a_log_of_headings_alone_has_no_format_yet() -> None:
 def test_a_log_whose_columns_name_no_site_needs_a_name_for_it() -> None:
     with pytest.raises(BadInput, match="which site"):
         new_scanner(layout_of("w3c date time cs-uri-stem sc-status sc-bytes"), SiteRule(), 10)
+
+
+def test_columns_that_lost_one_and_got_it_back_count_the_same_in_one_run_and_in_many(tmp_path: Path) -> None:
+    parts = [FIELDS + LINE, FIELDS.replace(b" sc-bytes", b"") + LINE.replace(b" 5\n", b"\n"), LINE, FIELDS + LINE]
+    found = []
+    for number, stretches in enumerate(([b"".join(parts)], parts)):
+        log, store = tmp_path / f"{number}.log", MemoryStore()
+        total: dict[str, int] = {}
+        for stretch in stretches:
+            with log.open("ab") as file:
+                file.write(stretch)
+            (report,) = ingest([Source("n", (str(log),), "n", SiteRule())], store, tmp_path / str(number))
+            assert report.outcome == "read"
+            total = {name: total.get(name, 0) + count for name, count in report.lines}
+        found.append(total)
+    assert found[0] == found[1]
+    assert found[0]["counted"] == 2

@@ -59,8 +59,11 @@ FORMATS: dict[str, Layout] = {
 HEAD_LINES = 1000
 
 
-def layout_of(format_: str, *, unsized: bool = False) -> Layout:
-    """The layout of a format; it may be `unsized` where sizes are known from elsewhere. The format is one of
+def layout_of(format_: str, *, unsized: bool = False, begun: bool = False) -> Layout:
+    """The layout of a format; it may be `unsized` where sizes are known from elsewhere.
+
+    A log that has `begun` and names its columns may have lost one that is needed, until it names others: then its
+    lines are malformed, whether one run reads them or two. The format is one of
 
     - a name, `combined`; one whose columns the log names may be followed by those in force before the log says so,
       `w3c date time cs-method ...`,
@@ -70,9 +73,11 @@ def layout_of(format_: str, *, unsized: bool = False) -> Layout:
     layout = _layout_of(format_)
     if "bytes" in layout.fields:
         return layout
-    if not unsized:
-        raise _columns_missing(layout.start, unsized) or unusable(format_, "it does not give bytes")
-    return replace(layout, unsized=True)
+    if unsized:
+        return replace(layout, unsized=True)
+    if begun and layout.kind == "w3c":
+        return layout
+    raise _columns_missing(layout.start, unsized) or unusable(format_, "it does not give bytes")
 
 
 def _layout_of(format_: str) -> Layout:
