@@ -30,6 +30,9 @@ CHUNK = 2**20
 _ZSTD_BITE = 2**9
 # One of gzip for at most a thousand. What stands in one bite with damaged data is lost with them.
 _GZIP_BITE = 2**12
+# A header with nothing special in it, with extra fields, or with a name; any other may be longer.
+_USUAL = (b"", b"\0", b"\x04", b"\x08")
+_SHORT_HEADER, _LONG_HEADER = 1024, 2**17
 # The data have a header of gzip's, not of zlib's.
 _GZIP = 31
 
@@ -80,10 +83,23 @@ class _Gzip:
                 raise EOFError("the last gzip member is incomplete")
             if not packed:
                 return b""
-            # Tapes fill their blocks with zeros behind a member.
-            packed = packed if self._inside else packed.lstrip(b"\0")
+            if not self._inside:
+                packed = self._headed(packed)
             if packed and (plain := self._unpacked(packed)):
                 return plain
+
+    def _headed(self, packed: bytes) -> bytes:
+        """With all of the member's header: isal stumbles over some that come in two pieces.
+
+        Tapes fill their blocks with zeros behind a member.
+        """
+        packed = packed.lstrip(b"\0")
+        while packed and len(packed) < (_SHORT_HEADER if packed[3:4] in _USUAL else _LONG_HEADER):
+            more = self._raw.read(_GZIP_BITE)
+            if not more:
+                break
+            packed += more
+        return packed
 
     def _unpacked(self, packed: bytes) -> bytes:
         plain: bytes = self._member.decompress(packed)
