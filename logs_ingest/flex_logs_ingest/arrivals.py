@@ -20,7 +20,7 @@ from flex.errors import BadInput
 from flex.ports import Segments
 from flex_logs_ingest import kept, partials
 from flex_logs_ingest.evidence import counts_of
-from flex_logs_ingest.manifest import Manifest, Refused, manifest
+from flex_logs_ingest.manifest import Manifest, Unsound, manifest
 from flex_logs_ingest.parcels import ENDING
 from flex_logs_ingest.run import LAST_DAY
 
@@ -87,7 +87,7 @@ def _taken(
                 taken = segments.adopt(segment, found.reading.stream, found.reading.replaces)
                 outcome = "taken" if taken else "known"
                 known.add(segment.id)
-    except (OSError, Refused) as error:
+    except (OSError, Unsound) as error:
         return Arrival(str(path), "refused", str(error))
     return Arrival(
         path=str(path),
@@ -106,28 +106,28 @@ def _opened(path: Path) -> BinaryIO:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
         os.close(descriptor)
-        raise Refused("it is not a regular file" if not stat.S_ISREG(status.st_mode) else "it is too large")
+        raise Unsound("it is not a regular file" if not stat.S_ISREG(status.st_mode) else "it is too large")
     return os.fdopen(descriptor, "rb")
 
 
 def _first_line(file: BinaryIO) -> bytes:
     line = file.readline(LONGEST_LINE)
     if not line.endswith(b"\n"):
-        raise Refused("it is cut, or no parcel")
+        raise Unsound("it is cut, or no parcel")
     return line
 
 
 def _refuse_strangers(source: str, node: str, allowed: Collection[tuple[str, str]]) -> None:
     if (source, node) not in allowed:
-        raise Refused(f"no source {source!r:.100} of {node!r:.100} with shipped = true is in the settings")
+        raise Unsound(f"no source {source!r:.100} of {node!r:.100} with shipped = true is in the settings")
 
 
 def _contents(file: BinaryIO, found: Manifest) -> tuple[io.BytesIO, ...]:
     contents = tuple(file.read(size) for size, _ in found.files)
     whole = all(len(content) == size for content, (size, _) in zip(contents, found.files, strict=True))
     if not whole or file.read(1):
-        raise Refused("it is cut, or has more in it than it says")
+        raise Unsound("it is cut, or has more in it than it says")
     for content, (_, checksum) in zip(contents, found.files, strict=True):
         if hashlib.sha256(content).hexdigest() != checksum:
-            raise Refused("it is damaged: a checksum is another")
+            raise Unsound("it is damaged: a checksum is another")
     return tuple(map(io.BytesIO, contents))

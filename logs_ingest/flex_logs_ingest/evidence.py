@@ -1,7 +1,7 @@
 """The counts in a parcel, held against what it says of itself, as if an enemy had made them.
 
 In go a segment and the three Parquet files of a parcel, out come Counts that could have been counted here: sorted, of
-the right types, each sum that of the segment. Refused says what is wrong. What cannot be told without the log is
+the right types, each sum that of the segment. Unsound says what is wrong. What cannot be told without the log is
 whether it says so; a node can only ever lie about its own traffic.
 """
 
@@ -22,7 +22,7 @@ from flex.tables import HOURS, PARTIAL, SAMPLE, Schema
 from flex_logs_ingest.columns import LEVEL, Columns, ColumnTables, Found, Ints, hours_table
 from flex_logs_ingest.line import LARGEST, LAST_TIME, MOST, TARGET_LIMIT
 from flex_logs_ingest.malformed import REASONS
-from flex_logs_ingest.manifest import Refused
+from flex_logs_ingest.manifest import Unsound
 from flex_logs_ingest.reading import by_hour
 from flex_logs_ingest.scan import CLASSES, Counts
 
@@ -98,23 +98,23 @@ def _table(file: BinaryIO, schema: Schema, most: int) -> tuple[pd.DataFrame, int
             footer = parquet.metadata
             room = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
             if footer.num_rows > most or room > ROOM:
-                raise Refused(f"its {schema.name} are more than its lines can make")
+                raise Unsound(f"its {schema.name} are more than its lines can make")
             frame = _frame(parquet.read(), schema)
             level = int((footer.metadata or {}).get(LEVEL.encode(), b"0"))
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise Refused(f"its {schema.name} cannot be read: {error}") from error
+        raise Unsound(f"its {schema.name} cannot be read: {error}") from error
     if not 0 <= level <= DEEPEST:
-        raise Refused(f"the level of its {schema.name} is {level}")
+        raise Unsound(f"the level of its {schema.name} is {level}")
     return frame, level
 
 
 def _frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
     if table.column_names != list(schema.columns):
-        raise Refused(f"its {schema.name} have the columns {table.column_names!r:.200}")
+        raise Unsound(f"its {schema.name} have the columns {table.column_names!r:.200}")
     try:
         return schema.check(table.to_pandas())
     except BadTable as error:
-        raise Refused(str(error)) from error
+        raise Unsound(str(error)) from error
 
 
 def _check_partial(table: pd.DataFrame, segment: Segment) -> None:
@@ -182,4 +182,4 @@ def _total(column: pd.Series) -> int:
 
 def _need(holds: object, otherwise: str) -> None:
     if not holds:
-        raise Refused(otherwise)
+        raise Unsound(otherwise)

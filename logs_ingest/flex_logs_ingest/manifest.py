@@ -1,6 +1,6 @@
 """The first line of a parcel, read as if an enemy had written it.
 
-In goes the line, out come plain values; Refused says what is wrong. Whether the counts are those it speaks of is not
+In goes the line, out come plain values; Unsound says what is wrong. Whether the counts are those it speaks of is not
 looked at here.
 """
 
@@ -27,7 +27,7 @@ _ID = re.compile("[0-9a-f]{40}")
 T = TypeVar("T")
 
 
-class Refused(Exception):
+class Unsound(Exception):
     """Why a parcel is not taken."""
 
 
@@ -43,9 +43,9 @@ def manifest(line: bytes) -> Manifest:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise Refused("it does not begin with a line of JSON") from error
+        raise Unsound("it does not begin with a line of JSON") from error
     if _object(found, "parcel").get("parcel") != VERSION:
-        raise Refused(f"it is no parcel of version {VERSION}")
+        raise Unsound(f"it is no parcel of version {VERSION}")
     segment, stream = _segment(_member(found, "segment")), _stream(_member(found, "stream"))
     replaces = None if found.get("replaces") is None else _stream(_member(found, "replaces"))
     _agree(segment, stream, replaces)
@@ -59,15 +59,15 @@ def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
     # Where the names of files say their sites, the logs of each site are told apart from the others.
     family, _, _ = stream.source.partition(f"{segment.source}:") if segment.source != stream.source else ("", "", "")
     if family or (replaces and replaces.source != stream.source):
-        raise Refused("it names several sources")
+        raise Unsound("it names several sources")
     if (begin.offset, stream.offset) != (segment.first_byte, segment.last_byte) or begin.offset >= stream.offset:
-        raise Refused("what was read is not where the log was read to")
+        raise Unsound("what was read is not where the log was read to")
     if segment.id != segment_id(begin, stream):
-        raise Refused("its id is not that of what was read")
+        raise Unsound("its id is not that of what was read")
     if segment.first_time > segment.last_time or segment.first_day > segment.last_day:
-        raise Refused("its times run backwards")
+        raise Unsound("its times run backwards")
     if dict(segment.lines)["malformed"] != sum(number for _, number in segment.reasons):
-        raise Refused("its reasons do not add up to its malformed lines")
+        raise Unsound("its reasons do not add up to its malformed lines")
 
 
 def _segment(found: Mapping[str, object]) -> Segment:
@@ -106,7 +106,7 @@ def _stream(found: Mapping[str, object]) -> Stream:
 def _file(files: Mapping[str, object], kind: str) -> tuple[int, str]:
     size, checksum = _pair(files.get(kind))
     if not isinstance(checksum, str) or not _SUM.fullmatch(checksum):
-        raise Refused(f"its {kind} have no checksum")
+        raise Unsound(f"its {kind} have no checksum")
     return _int(size), checksum
 
 
@@ -114,7 +114,7 @@ def _counts(found: Mapping[str, object], name: str, known: tuple[str, ...]) -> t
     counts = dict.fromkeys(known, 0) if known is CLASSES else {}
     for key, number in map(_pair, _list(found, name)):
         if key not in known:
-            raise Refused(f"{key!r:.100} is none of its {name}")
+            raise Unsound(f"{key!r:.100} is none of its {name}")
         counts[str(key)] = _int(number)
     return tuple(counts.items())
 
@@ -136,7 +136,7 @@ def _hour(given: object) -> tuple[int, int]:
 def _list(found: Mapping[str, object], name: str) -> list[object]:
     given = found.get(name)
     if not isinstance(given, list):
-        raise Refused(f"its {name} are no list")
+        raise Unsound(f"its {name} are no list")
     return given
 
 
@@ -146,13 +146,13 @@ def _member(found: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 def _object(given: object, name: str) -> Mapping[str, object]:
     if not isinstance(given, dict):
-        raise Refused(f"its {name} is no object")
+        raise Unsound(f"its {name} is no object")
     return given
 
 
 def _pair(given: object) -> list[object]:
     if not isinstance(given, list) or len(given) != 2:
-        raise Refused("a pair of it is none")
+        raise Unsound("a pair of it is none")
     return given
 
 
@@ -164,18 +164,18 @@ def _text(found: Mapping[str, object], name: str, form: re.Pattern[str] | None =
         or not given.isprintable()
         or (form and not form.fullmatch(given))
     ):
-        raise Refused(f"its {name} is {given!r:.100}")
+        raise Unsound(f"its {name} is {given!r:.100}")
     return given
 
 
 def _number(found: Mapping[str, object], name: str, most: int = MOST) -> int:
     try:
         return _int(found.get(name), most)
-    except Refused as error:
-        raise Refused(f"its {name}: {error}") from error
+    except Unsound as error:
+        raise Unsound(f"its {name}: {error}") from error
 
 
 def _int(given: object, most: int = MOST) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= most:
-        raise Refused(f"{given!r:.100} is no number from 0 to {most}")
+        raise Unsound(f"{given!r:.100} is no number from 0 to {most}")
     return given

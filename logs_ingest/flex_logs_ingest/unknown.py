@@ -23,7 +23,7 @@ from flex_logs_ingest.sites import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class Unhosted:
     """All answers to requests for no site of ours, and the names that were asked for most, with requests at least."""
 
     requests: int
@@ -42,7 +42,7 @@ def write(directory: Path, segment: str, strangers: Mapping[str, int]) -> None:
     unfinished.replace(path)
 
 
-def unknown(directory: Path, segments: Sequence[Segment], first_day: int, last_day: int, most: int) -> Unknown:
+def unknown(directory: Path, segments: Sequence[Segment], first_day: int, last_day: int, most: int) -> Unhosted:
     """Of these readings and days; the names are those of all the days that a reading tells of."""
     names: Counter[str] = Counter()
     requests = sent = 0
@@ -53,7 +53,7 @@ def unknown(directory: Path, segments: Sequence[Segment], first_day: int, last_d
         for name, number in _names(_path(directory, segment.id)):
             names[name] += number
     ordered = sorted(names.items(), key=lambda each: (-each[1], each[0]))
-    return Unknown(requests, sent, tuple(ordered[:most]))
+    return Unhosted(requests, sent, tuple(ordered[:most]))
 
 
 def _unknown_hours(path: Path, first_day: int, last_day: int) -> pa.Table:

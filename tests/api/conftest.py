@@ -26,7 +26,7 @@ from flex_dns.named import PrivateNamed
 
 NODES = ("n1", "n2", "n3")
 DAY = date(2026, 3, 2)
-ZONES = tuple(f"z{number}.example." for number in range(60))
+ZONES = tuple(f"z{number}.example." for number in range(200))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from flex_logs_ingest import partials
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
-from flex_logs_ingest.unknown import Unknown, unknown
+from flex_logs_ingest.unknown import Unhosted, unknown
 
 LISTED = SiteRule(listed=frozenset(["a.example"]))
 
@@ -36,14 +36,14 @@ def test_names_of_all_readings_are_added_up_and_the_traffic_of_the_days_asked_fo
     found = unknown(counts, store.segments(0, 9), 0, 9, most=10)
     assert sorted(found.names) == sorted(names)
     assert (found.names[0], found.requests, found.bytes) == (("b.example", 4), 8, 80)
-    assert unknown(counts, store.segments(5, 9), 5, 9, most=1) == Unknown(1, 10, (("192.0.2.1", 2),))
+    assert unknown(counts, store.segments(5, 9), 5, 9, most=1) == Unhosted(1, 10, (("192.0.2.1", 2),))
 
 
 @pytest.mark.usefixtures("read")
 def test_names_that_are_lost_leave_the_counts_as_they_are(store: MemoryStore, counts: Path) -> None:
     for path in counts.glob("*.strangers.parquet"):
         path.write_bytes(b"damaged")
-    assert unknown(counts, store.segments(0, 9), 0, 9, most=10) == Unknown(8, 80, ())
+    assert unknown(counts, store.segments(0, 9), 0, 9, most=10) == Unhosted(8, 80, ())
 
 
 @pytest.mark.usefixtures("read")
