@@ -26,7 +26,7 @@ torture: ## the slow tests: kills, faults, large inputs
 	$(SETUP) dev native servers spark
 	@$(BIN)/pytest -m torture $(ARGS)
 
-fuzz: ## bytes nobody expects, for every log format or FORMAT=..., SECONDS=600 for each; takes cargo-fuzz
+fuzz: ## bytes nobody expects, in every log format and in files of counts, or FORMAT=...; SECONDS=600 each; takes cargo-fuzz
 	$(SETUP) dev native
 	@nice $(BIN)/python native/fuzz/run.py $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS) $(FORMAT)
 

@@ -1,9 +1,9 @@
-"""`python native/fuzz/run.py [--seconds N] [--jobs N] [FORMAT]...`: bytes nobody expects, for every log format.
+"""`python native/fuzz/run.py [--seconds N] [--jobs N] [NAME]...`: bytes nobody expects, in every log format.
 
-Writes what the fuzzer needs of each format from the register (its layout, its sample as seeds, a dictionary), builds
-the fuzzer, runs it for so long a format, and shows how often it ran. What it finds stays in .cache/fuzz/FORMAT/found,
-the inputs that between them reach all the code that it has reached in .cache/fuzz/FORMAT/corpus. Those are then read
-by the Python reference too, which has to say the same of each.
+A name is one of a log format, or `partial` for files of counts. Builds the fuzzers, runs each for so long with what
+seeds.py makes for it, and shows how often it ran. What it finds stays in .cache/fuzz/NAME/found, the inputs that
+between them reach all the code that was reached in .cache/fuzz/NAME/corpus. Logs among these are then read by the
+Python reference too, which has to say the same of each.
 """
 
 from __future__ import annotations
@@ -14,83 +14,43 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
+import seeds
 
 from flex import engine
-from flex_logs_ingest.columns import Loop
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.layout import Layout
-from flex_logs_ingest.records import RecordScan
 from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 
-ROOT = Path(__file__).resolve().parents[2]
-HOME = ROOT / ".cache/fuzz"
-TARGET = "x86_64-unknown-linux-gnu"
+HERE = Path(__file__).resolve().parent
+HOME = HERE.parents[1] / ".cache/fuzz"
+PROGRAMS = HOME / "target/x86_64-unknown-linux-gnu/release"
+PARTIAL = "partial"
 LONGEST = 20_000
-# The shape is asked for by the search for a log's format, never by the scan.
-DESCRIBED = {"kind", "start", "ops", "keys", "url_site", "stops", "shape", "unsized"}
-WORDS = (
-    *(b'\\"', b"\\x22", b"\\u00e9", b"\\\\", b"%2e", b"%2F", b"/../", b"//", b"HTTP/1.1", b"http://", b"HTTPS://"),
-    *(b"GET ", b"HEAD ", b'"-" 400 0', b"10/Oct/2000:13:55:36 -0700", b"2000-10-10T13:55:36Z", b"971211336.000"),
-    *(b"#Fields: ", b"null", b"\r\n", b"\n", b"\0", b"200", b"304", b"9" * 20, b"[::1]:80", b"-"),
-)
-
-
-def described(layout: Layout) -> str:
-    """As src/layout.rs reads it."""
-    assert {field.name for field in fields(Layout)} == DESCRIBED, "a layout says more than the fuzzer is told"
-    facts = [f"kind {layout.kind}"]
-    facts += [f"{name} ={value.hex()}" for name in ("start", "stops") if (value := getattr(layout, name))]
-    facts += ["url_site"] * layout.url_site + ["unsized"] * layout.unsized
-    facts += [f"op {op.field or '-'} ={op.literal.hex()} {'quoted' if op.quoted else 'bare'}" for op in layout.ops]
-    facts += [f"key {field} " + " ".join(f"={text.hex()}" for text in texts) for field, texts in layout.keys]
-    return "\n".join(facts) + "\n"
 
 
 def prepare(name: str) -> None:
-    layout, folder = FORMATS[name], HOME / name
     for part in ("corpus", "seeds", "found"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
-    (folder / "layout").write_text(described(layout))
-    sample = lines_of(layout, (ROOT / f"tests/data/logs/{name}.log").read_bytes())
-    for number, seed in enumerate([sample, *sample.splitlines(keepends=True)]):
-        (folder / "seeds" / str(number)).write_bytes(b"\x07\x7f" + seed)
-    keys = [key for _, keys in layout.keys for key in keys]
-    words = {*WORDS, *(op.literal for op in layout.ops), *keys, *(b'"%s":' % key for key in keys)}
-    (folder / "words").write_text("".join(f'"{_spelled(word)}"\n' for word in sorted(words)))
+        (HOME / name / part).mkdir(parents=True, exist_ok=True)
+    if name == PARTIAL:
+        seeds.of_partial(HOME / name)
+    else:
+        seeds.of_format(name, HOME / name)
 
 
-def lines_of(layout: Layout, log: bytes) -> bytes:
-    """What the scan is fed: records are written as lines first."""
-    if layout.kind != "records":
-        return log
-    lines: list[bytes] = []
-    RecordScan(cast("Loop", SimpleNamespace(feed=lines.append))).feed(log)
-    return b"".join(lines)
-
-
-def _spelled(word: bytes) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in word)
-
-
-def build(sanitizer: str) -> Path:
+def build(sanitizer: str) -> None:
     if subprocess.run(["cargo", "fuzz", "--version"], capture_output=True, check=False).returncode:
         sys.exit("fuzzing needs cargo-fuzz: cargo install cargo-fuzz")
     toolchain = [] if sanitizer == "none" else ["+nightly"]
-    command = ["cargo", *toolchain, "fuzz", "build", "scan", "--fuzz-dir", str(ROOT / "native/fuzz")]
-    subprocess.run([*command, "--sanitizer", sanitizer, "--target-dir", str(HOME / "target")], check=True)
-    return HOME / "target" / TARGET / "release/scan"
+    command = ["cargo", *toolchain, "fuzz", "build", "--fuzz-dir", str(HERE), "--sanitizer", sanitizer]
+    subprocess.run([*command, "--target-dir", str(HOME / "target")], check=True)
 
 
-def fuzz(program: Path, name: str, seconds: int) -> tuple[str, int, str]:
+def fuzz(name: str, seconds: int) -> tuple[str, int, str]:
     """Executions, and what was found."""
-    folder = HOME / name
+    folder, program = HOME / name, PROGRAMS / ("partial" if name == PARTIAL else "scan")
     options = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-timeout=10", "-rss_limit_mb=1024"]
     options += [f"-dict={folder}/words", f"-artifact_prefix={folder}/found/", "-print_final_stats=1"]
     command = [str(program), *options, str(folder / "corpus"), str(folder / "seeds")]
@@ -103,8 +63,8 @@ def fuzz(program: Path, name: str, seconds: int) -> tuple[str, int, str]:
 
 
 def differing(name: str) -> str:
-    """The first input of the corpus about which the two engines do not agree."""
-    if engine.NATIVE is None:
+    """The first log of the corpus about which the two engines do not agree."""
+    if engine.NATIVE is None or name == PARTIAL:
         return ""
     for path in sorted((HOME / name / "corpus").iterdir()):
         data = path.read_bytes()
@@ -124,17 +84,17 @@ def counted(scan: type[ReferenceScan], name: str, data: bytes) -> dict[str, obje
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("formats", nargs="*", choices=[[], *FORMATS], help="all of them where none is named")
-    parser.add_argument("--seconds", type=int, default=600, help="for each format (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="formats at once (%(default)s)")
+    parser.add_argument("names", nargs="*", choices=[[], *FORMATS, PARTIAL], help="all of them where none is given")
+    parser.add_argument("--seconds", type=int, default=600, help="for each name (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="names at once (%(default)s)")
     parser.add_argument("--sanitizer", default="none", help="`address` once there is unsafe code; takes a nightly Rust")
     wanted = parser.parse_args()
-    names = wanted.formats or list(FORMATS)
+    names = wanted.names or [*FORMATS, PARTIAL]
     for name in names:
         prepare(name)
-    program = build(wanted.sanitizer)
+    build(wanted.sanitizer)
     with ThreadPoolExecutor(wanted.jobs) as pool:
-        ended = list(pool.map(lambda name: fuzz(program, name, wanted.seconds), names))
+        ended = list(pool.map(lambda name: fuzz(name, wanted.seconds), names))
     for name, ran, found in ended:
         print(f"{name:16} {ran:>13,} executions  {found or 'nothing found'}")
     return int(any(found for _, _, found in ended))
