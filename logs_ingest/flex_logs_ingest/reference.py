@@ -7,7 +7,7 @@ distinct targets, sites and hours, not with the log; `memory` says how far. What
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TypeVar
 from zlib import crc32
@@ -36,6 +36,8 @@ _CLOCK = {b":%02d:%02d" % divmod(second, 60): second for second in range(3600)}
 
 # About what a row takes beside its target, an hour or a site, an access in the sample.
 _ROW, _ENTRY, _SAMPLED = 700, 600, 40
+# About what a day takes when it is written: a row group of its own.
+_DAY = 2**15
 # The longest time whose hour is remembered.
 _LONG_TIME = 64
 
@@ -86,12 +88,13 @@ class ReferenceScan:
         self._first, self._last = MOST, 0
         self._lines = [0, 0, 0, 0]
         self._text, self._entries = 0, 0
+        self._days: set[int] = set()
 
     @property
     def memory(self) -> int:
         """About how many bytes are held, and are needed to hand over what they say."""
         rows = len(self._levels) * _ROW + self._text
-        return rows + self._entries * _ENTRY + len(self._sample_row) * _SAMPLED
+        return rows + self._entries * _ENTRY + len(self._days) * _DAY + len(self._sample_row) * _SAMPLED
 
     def feed(self, chunk: bytes) -> None:
         piece, newline, rest = chunk.partition(b"\n")
@@ -141,11 +144,13 @@ class ReferenceScan:
         sample_time, sample_row = self._sample_time.append, self._sample_row.append
         first, last = self._first, self._last
         counted = other_status = no_request = 0
+        wrong, why = array("q"), array("b")
         for i, line in enumerate(lines):
             line = line.lstrip(b"\0")
             texts = extract(line.rstrip(b"\r")) if len(line) <= LINE_LIMIT else None
             if texts is None:
-                self._malformed(lines, i, NO_FIELDS if len(line) <= LINE_LIMIT else TOO_LONG)
+                wrong.append(i)
+                why.append(NO_FIELDS if len(line) <= LINE_LIMIT else TOO_LONG)
                 continue
             vhost, when, request, status, sent = texts
             size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
@@ -156,8 +161,8 @@ class ReferenceScan:
                     no_request += 1
                     self._headed(line.rstrip(b"\r"))
                 else:
-                    wrong = NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME
-                    self._malformed(lines, i, wrong)
+                    wrong.append(i)
+                    why.append(NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME)
                 continue
             if not first <= time <= last:
                 first, last = min(first, time), max(last, time)
@@ -201,10 +206,16 @@ class ReferenceScan:
         self._lines[COUNTED] += counted
         self._lines[OTHER_STATUS] += other_status
         self._lines[NO_REQUEST] += no_request
+        self._lines[MALFORMED] += len(wrong)
+        self._malformed(lines, wrong, why)
 
-    def _malformed(self, lines: list[bytes], i: int, reason: int) -> None:
-        self._lines[MALFORMED] += 1
-        self._bad.add(self._start + sum(len(line) + 1 for line in lines[:i]), reason, lines[i].lstrip(b"\0"))
+    def _malformed(self, lines: list[bytes], wrong: Iterable[int], why: Iterable[int]) -> None:
+        """The lines of these numbers, in order."""
+        start, before = self._start, 0
+        for i, reason in zip(wrong, why, strict=True):
+            start += sum(map(len, lines[before:i])) + i - before
+            before = i
+            self._bad.add(start, reason, lines[i].lstrip(b"\0"))
 
     def _time(self, when: bytes) -> int | None:
         time, clock = seconds(when), _CLOCK.get(when[14:20])
@@ -220,6 +231,7 @@ class ReferenceScan:
         site = self._site_of(vhost) if self._fixed is None else self._fixed
         if site not in self._hours and len(self._hours) >= _SITES:
             site = UNKNOWN
+        self._days.add(day)
         place = site, self._hours.setdefault(site, {}), self._targets.setdefault((day, site), {})
         if len(vhost) <= _LONG:
             _remember(self._places, (day, vhost), place)

@@ -24,7 +24,7 @@ from isal import isal_zlib
 
 from flex_logs_ingest.sites import SiteRule
 
-CHUNK = 2**20
+CHUNK = 2**18
 
 # Half a kilobyte of zstd can stand for fifty thousand kilobytes of text, and its decoder gives all of them at once.
 _ZSTD_BITE = 2**9

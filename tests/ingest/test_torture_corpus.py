@@ -17,7 +17,7 @@ import pytest
 from flex import engine
 from flex_logs_ingest.columns import Found
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.malformed import KEPT
+from flex_logs_ingest.malformed import KEPT, NO_FIELDS
 from flex_logs_ingest.reference import LINE_LIMIT, ReferenceScan
 from flex_logs_ingest.scan import CLASSES, Scanner
 from flex_logs_ingest.sites import SiteRule
@@ -363,4 +363,14 @@ def test_a_line_costs_what_its_length_costs_whatever_it_repeats(name: str, scan:
     for piece in REPEATED:
         log = scan(FORMATS[name], RULE, 100)
         log.feed(begin + piece * (LINE_LIMIT // len(piece) - len(begin)) + b"\n")
+    assert process_time() - started < 5
+
+
+@pytest.mark.parametrize("scan", [ReferenceScan, NATIVE], ids=["reference", "first choice"])
+@pytest.mark.parametrize("line", [b"\n", b"nonsense\n"])
+def test_lines_that_are_malformed_cost_no_more_the_more_there_are(line: bytes, scan: type[ReferenceScan]) -> None:
+    started = process_time()
+    log = scan(FORMATS["combined"], RULE, 100)
+    log.feed(line * 200_000)
+    assert log.finish()["reasons"][NO_FIELDS] == 200_000
     assert process_time() - started < 5

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -152,8 +153,8 @@ from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
 
-log, counts = sys.argv[1:]
-source = Source("one", (log,), "node-1", SiteRule(fixed="a.example"), "combined")
+log, counts, format = sys.argv[1:]
+source = Source("one", (log,), "node-1", SiteRule("a.example" if format == "combined" else None), format=format)
 (report,) = ingest([source], MemoryStore(), Path(counts))
 (peak,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
 print(sum(number for _, number in report.lines), int(peak) // 1024)
@@ -161,9 +162,9 @@ print(sum(number for _, number in report.lines), int(peak) // 1024)
 MIB = 2**20
 
 
-def read_alone(path: Path) -> tuple[int, int]:
+def read_alone(path: Path, format_: str = "combined") -> tuple[int, int]:
     """Lines, and MiB of memory at most."""
-    command = [sys.executable, "-c", READER, str(path), f"{path}.counts"]
+    command = [sys.executable, "-c", READER, str(path), f"{path}.counts", format_]
     lines, peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     return int(lines), int(peak)
 
@@ -215,4 +216,32 @@ def test_gigabytes_of_anything_take_no_more_memory(packing: str, content: str, t
     bomb.write_bytes(BOMBS[packing](itertools.repeat(CONTENTS[content], pieces)))
     lines, peak = read_alone(bomb)
     assert lines == pieces * CONTENTS[content].count(b"\n")
+    assert peak < 256
+
+
+def line_of(host: str = "a.example", target: str = "/", hours: int = 0) -> bytes:
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+    return f'{host} 192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET {target} HTTP/1.1" 200 1 "-" "-"\n'.encode()
+
+
+# Whatever there are many of.
+MANY: dict[str, tuple[int, Callable[[int], bytes]]] = {
+    "targets": (1_000_000, lambda i: line_of(target=f"/{i}")),
+    "long targets": (60_000, lambda i: line_of(target=f"/{'x' * 4000}{i}")),
+    "hosts": (500_000, lambda i: line_of(host=f"h{i}.example")),
+    "long hosts": (60_000, lambda i: line_of(host=f"{'x' * 4000}{i}.example")),
+    "days": (30_000, lambda i: line_of(hours=i * 1000)),
+    "hours": (500_000, lambda i: line_of(hours=i % 50_000, host=f"h{i // 50_000}.example")),
+}
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("what", MANY)
+def test_however_many_there_are_of_anything_they_take_no_more_memory(what: str, tmp_path: Path) -> None:
+    number, line = MANY[what]
+    log = tmp_path / "access.log"
+    with log.open("wb") as file:
+        file.writelines(map(line, range(number)))
+    lines, peak = read_alone(log, "vhost_combined")
+    assert lines == number
     assert peak < 256

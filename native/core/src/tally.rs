@@ -1,6 +1,6 @@
 //! What a scan has counted so far: hours of each site, rows of each target, the sample of accesses.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::mem::take;
 
 use crate::counts::{Counts, Hour, Sampled};
@@ -8,6 +8,8 @@ use crate::rows::Rows;
 
 /// What one more site, hour or day takes beside its name, with its places in the tables.
 const ENTRY: usize = 128;
+/// About what a day takes when it is written: a row group of its own.
+const DAY: usize = 1 << 13;
 
 #[derive(Clone)]
 struct Site {
@@ -26,6 +28,7 @@ pub struct Tally {
     /// Day and site of each group of rows.
     groups: Vec<(i64, u32)>,
     group_numbers: HashMap<(i64, u32), u32>,
+    days: HashSet<i64>,
     rows: Rows,
     sample: Vec<Sampled>,
     level: u32,
@@ -35,7 +38,7 @@ impl Tally {
     /// About how much memory all of it takes.
     pub fn memory(&self) -> usize {
         let entries = self.sites.len() + self.hours.len() + self.groups.len();
-        self.rows.memory() + entries * ENTRY + self.sample.len() * size_of::<Sampled>()
+        self.rows.memory() + entries * ENTRY + self.days.len() * DAY + self.sample.len() * size_of::<Sampled>()
     }
 
     /// An answer of any status.
@@ -81,6 +84,7 @@ impl Tally {
         let group = *self.group_numbers.entry(day).or_insert(next);
         if group == next {
             self.groups.push(day);
+            self.days.insert(day.0);
         }
         let site = &mut self.sites[site];
         (site.hour, site.hour_at, site.group) = (hour, hour_at, group);
