@@ -128,7 +128,10 @@ def ask(event, _arguments=()):
 
 class Asked:
     def __init__(self, store):
-        self.streams, self.segments, self._store = store.streams, store.segments, store
+        self._store = store
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
 
     def record(self, *what):
         ask("record")
