@@ -27,12 +27,14 @@ from flex_logs_ingest.sites import SiteRule
 CHUNK = 2**18
 
 # Half a kilobyte of zstd can stand for fifty thousand kilobytes of text, and its decoder gives all of them at once.
-_ZSTD_BITE = 2**9
+_BITE = 2**9
 # One of gzip for at most a thousand. What stands in one bite with damaged data is lost with them.
 _GZIP_BITE = 2**12
 # A header with nothing special in it, with extra fields, or with a name; any other may be longer.
 _USUAL = (b"", b"\0", b"\x04", b"\x08")
 _SHORT_HEADER, _LONG_HEADER = 1024, 2**17
+# What `xz -9` takes to unpack, and some more.
+_XZ_MEMORY = 80 * 2**20
 # The data have a header of gzip's, not of zlib's.
 _GZIP = 31
 
@@ -113,36 +115,59 @@ class _Gzip:
         self._rest = b""
 
 
-class _Zstd:
-    """zstandard's own reader takes a cut file for a whole one, so frames are followed here."""
+class _Unpacker(Protocol):
+    """Unpacks one stream. `unused_data` is what stands behind it, once it is at its end."""
 
-    def __init__(self, raw: BinaryIO) -> None:
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Streams:
+    """Streams one behind the other: the readers of zstandard and of Python take a cut file for a whole one, or as much
+    memory as it asks for.
+    """
+
+    def __init__(self, raw: BinaryIO, new: Callable[[], _Unpacker]) -> None:
         self._raw = raw
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._new = new
+        self._stream = new()
         self._rest = b""
         self._inside = False
 
     def read1(self, _size: int, /) -> bytes:
         while True:
-            packed = self._rest or self._raw.read(_ZSTD_BITE)
+            packed = self._rest or self._raw.read(_BITE)
             self._rest = b""
             if not packed and self._inside:
-                raise EOFError("the last zstd frame is incomplete")
+                raise EOFError("the last stream is incomplete")
             if not packed:
                 return b""
-            if plain := self._unpacked(packed):
+            # Streams of xz are filled up with zeros to whole words.
+            packed = packed if self._inside else packed.lstrip(b"\0")
+            if packed and (plain := self._unpacked(packed)):
                 return plain
 
     def _unpacked(self, packed: bytes) -> bytes:
-        plain: bytes = self._frame.decompress(packed)
-        self._inside = not self._frame.eof
-        if self._frame.eof:
-            self._rest = self._frame.unused_data
-            self._frame = zstandard.ZstdDecompressor().decompressobj()
+        plain: bytes = self._stream.decompress(packed)
+        self._inside = not self._stream.eof
+        if self._stream.eof:
+            self._rest = self._stream.unused_data
+            self._stream = self._new()
         return plain
 
     def close(self) -> None:
         self._rest = b""
+
+
+def _zstd(raw: BinaryIO) -> Bytes:
+    return _Streams(raw, lambda: zstandard.ZstdDecompressor().decompressobj())
+
+
+def _xz(raw: BinaryIO) -> Bytes:
+    return _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +180,8 @@ class Packing:
 PACKINGS: dict[str, Packing] = {
     "gzip": Packing(b"\x1f\x8b", _Gzip),
     "bzip2": Packing(b"BZh", bz2.BZ2File),
-    "xz": Packing(b"\xfd7zXZ\x00", lzma.LZMAFile),
-    "zstd": Packing(b"\x28\xb5\x2f\xfd", _Zstd),
+    "xz": Packing(b"\xfd7zXZ\x00", _xz),
+    "zstd": Packing(b"\x28\xb5\x2f\xfd", _zstd),
 }
 # Its own stubs say that this is an exception, not a class of them.
 _IsalError = cast("type[Exception]", isal_zlib.IsalError)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,6 +125,25 @@ def test_a_file_without_the_right_to_read_it_is_an_outcome(logs: Path, line: Lin
         (logs / name).write_bytes(line("/a"))
     (logs / "secret.log").chmod(0)
     assert read()["secret.log"].note == "Permission denied"
+
+
+def test_an_xz_that_asks_for_a_gigabyte_to_unpack_is_shown_and_not_unpacked(logs: Path, line: Line, read: Read) -> None:
+    small = bytearray(lzma.compress(line("/x") * 9, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 4096}]))
+    # The block's header: its size in words, flags, filter, length and value of the filter's property, checksum.
+    end = 12 + 4 * (small[12] + 1) - 4
+    small[16] = 36
+    small[end : end + 4] = zlib.crc32(small[12:end]).to_bytes(4, "little")
+    (logs / "access.log.xz").write_bytes(small)
+    (logs / "other.log").write_bytes(line("/y"))
+    report = read()["access.log.xz"]
+    assert (report.outcome, counted(report)) == ("unreadable", 0)
+    assert "emory" in report.note
+
+
+def test_xz_streams_one_behind_the_other_are_one_log(logs: Path, line: Line, read: Read) -> None:
+    streams = [lzma.compress(line(f"/{n}") * 3, preset=0) for n in range(3)]
+    (logs / "access.log.xz").write_bytes(bytes(8).join(streams))
+    assert counted(read()["access.log.xz"]) == 9
 
 
 def test_a_cut_gzip_counts_its_whole_lines(logs: Path, line: Line, read: Read) -> None:
