@@ -111,7 +111,7 @@ def judge(
     *,
     idle: Collection[str] = (),
 ) -> Judged:
-    """`sources` are names with their nodes; of nodes that are `idle`, silence says nothing."""
+    """`sources` are names with their nodes; of nodes and sources that are `idle`, silence says nothing."""
     of_source: dict[str, list[Segment]] = {name: [] for name, _ in sources}
     node_of = dict(sources)
     for segment in segments:
@@ -133,7 +133,12 @@ def judge(
         else replace(alone[node_of[name]], name=name)
         for name, found in of_source.items()
     )
-    return Judged(judged, nodes)
+    return Judged(tuple(_may_be_silent(quality) if quality.name in idle else quality for quality in judged), nodes)
+
+
+def _may_be_silent(quality: Quality) -> Quality:
+    said = tuple(finding for finding in quality.findings if finding.rule not in (MAX_AGE, MIN_COVERAGE))
+    return replace(quality, findings=said)
 
 
 def _softened(quality: Quality) -> Quality:

@@ -18,13 +18,27 @@ from flex_api import present
 from flex_api.schemas import DataOutput, FindingRow, QualityRow
 from flex_api.settings import Settings
 from flex_api.wiring import nodes, sources
+from flex_logs_ingest.sources import Source
 
 
 def judged(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
-    named = [(source.name, source.node) for source in sources(settings)]
-    idle = {node.name for node in nodes(settings, store) if node.state != "active"}
+    known = sources(settings)
+    idle = {node.name for node in nodes(settings, store) if node.state != "active"} | _left(known, store)
     found = store.segments(*quality.history(period))
+    named = [(source.name, source.node) for source in known]
     return quality.judge(named, found, period, now, _limits(settings), idle=idle)
+
+
+def _left(known: Sequence[Source], store: Store) -> set[str]:
+    """The logs of one site on a node that serves it no more."""
+    _, placement = store.placement()
+    placed = set(zip(placement["site"], placement["node"], strict=True))
+    settled = set(placement["site"])
+    return {
+        source.name
+        for source in known
+        if source.site.fixed in settled and (source.site.fixed, source.node) not in placed
+    }
 
 
 def _limits(settings: Settings) -> Limits:

@@ -191,3 +191,10 @@ def test_whatever_was_read_is_judged(found: list[tuple[dict[int, int], str, int]
     assert all(0 <= each.coverage <= 1 for each in (*judgement.nodes, *judgement.sources))
     several = {each.node for each in judgement.sources if each.name != each.node}
     assert all(each.state != "bad" for each in judgement.sources if each.node in several)
+
+
+def test_of_a_log_whose_site_is_elsewhere_now_silence_says_nothing() -> None:
+    gone, kept = segment({FIRST - 48: 60}, "n1:gone.example"), segment(WHOLE_DAY, "n1:kept.example")
+    for idle, rules in (((), {MAX_AGE, MIN_COVERAGE}), (("n1:gone.example",), set())):
+        (found,) = (each for each in judged(gone, kept, idle=idle).sources if each.name == "n1:gone.example")
+        assert {finding.rule for finding in found.findings} == rules
