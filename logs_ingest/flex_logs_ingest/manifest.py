@@ -57,8 +57,8 @@ def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
     """The name of a reading is made of what was read, so nobody can give one reading another's."""
     begin = Start(replaces)
     # Where the names of files say their sites, the logs of each site are told apart from the others.
-    family, _, _ = stream.source.partition(f"{segment.source}:") if segment.source != stream.source else ("", "", "")
-    if family or (replaces and replaces.source != stream.source):
+    of_source = stream.source == segment.source or stream.source.startswith(f"{segment.source}:")
+    if not of_source or (replaces and replaces.source != stream.source):
         raise Unsound("it names several sources")
     if (begin.offset, stream.offset) != (segment.first_byte, segment.last_byte) or begin.offset >= stream.offset:
         raise Unsound("what was read is not where the log was read to")

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from flex_logs_ingest.sources import BROKEN, CHUNK, PACKINGS, Bytes, Unusable
+from flex_logs_ingest.sources import BROKEN, CHUNK, PACKINGS, Bytes, Unpacked, Unusable
 
 STANDARD_INPUT = "-"
 
@@ -22,11 +19,13 @@ def is_pipe(path: str) -> bool:
     return path == STANDARD_INPUT or Path(path).is_fifo()
 
 
-class Pipe:
+class Pipe(Unpacked):
     """The decompressed bytes of a pipe, forward. `note` says when they end before their time.
 
     Raises Unusable when it cannot be opened, or is a terminal.
     """
+
+    _raw: _Counted
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -38,29 +37,10 @@ class Pipe:
         buffered = io.BufferedReader(self._raw, CHUNK)
         self._bytes: Bytes = buffered if self.packing == "plain" else PACKINGS[self.packing].unpack(buffered)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._bytes.close()
-        self._raw.close()
-
     @property
     def read_on_disk(self) -> int:
         """How many bytes have come out of it."""
         return self._raw.count
-
-    def read(self, size: int) -> bytes:
-        """Up to `size` bytes, fewer only at the end."""
-        parts = []
-        while size and (part := self._some(size)):
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
-
-    def chunks(self) -> Iterator[bytes]:
-        while chunk := self.read(CHUNK):
-            yield chunk
 
     def _some(self, size: int) -> bytes:
         try:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import bz2
 import glob
+import io
 import lzma
 import os
 import re
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,53 +70,6 @@ class Bytes(Protocol):
     def close(self) -> None: ...
 
 
-class _Gzip:
-    """Python's own reader takes three times as long; that of isal gives nothing of data that end early."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self._raw = raw
-        self._member = isal_zlib.decompressobj(_GZIP)
-        self._rest = b""
-        self._inside = False
-
-    def read1(self, _size: int, /) -> bytes:
-        while True:
-            packed = self._rest or self._raw.read(_GZIP_BITE)
-            self._rest = b""
-            if not packed and self._inside:
-                raise EOFError("the last gzip member is incomplete")
-            if not packed:
-                return b""
-            if not self._inside:
-                packed = self._headed(packed)
-            if packed and (plain := self._unpacked(packed)):
-                return plain
-
-    def _headed(self, packed: bytes) -> bytes:
-        """With all of the member's header: isal stumbles over some that come in two pieces.
-
-        Tapes fill their blocks with zeros behind a member.
-        """
-        packed = packed.lstrip(b"\0")
-        while packed and len(packed) < (_SHORT_HEADER if packed[3:4] in _USUAL else _LONG_HEADER):
-            more = self._raw.read(_GZIP_BITE)
-            if not more:
-                break
-            packed += more
-        return packed
-
-    def _unpacked(self, packed: bytes) -> bytes:
-        plain: bytes = self._member.decompress(packed)
-        self._inside = not self._member.eof
-        if self._member.eof:
-            self._rest = self._member.unused_data
-            self._member = isal_zlib.decompressobj(_GZIP)
-        return plain
-
-    def close(self) -> None:
-        self._rest = b""
-
-
 class _Unpacker(Protocol):
     """Unpacks one stream. `unused_data` is what stands behind it, once it is at its end."""
 
@@ -127,28 +82,33 @@ class _Unpacker(Protocol):
 
 class _Streams:
     """Streams one behind the other: the readers of zstandard and of Python take a cut file for a whole one, or as much
-    memory as it asks for.
+    memory as it asks for. `called` is what the packing calls one of them.
     """
 
-    def __init__(self, raw: BinaryIO, new: Callable[[], _Unpacker]) -> None:
+    def __init__(self, raw: BinaryIO, new: Callable[[], _Unpacker], called: str, bite: int = _BITE) -> None:
         self._raw = raw
         self._new = new
+        self._called = called
+        self._bite = bite
         self._stream = new()
         self._rest = b""
         self._inside = False
 
     def read1(self, _size: int, /) -> bytes:
         while True:
-            packed = self._rest or self._raw.read(_BITE)
+            packed = self._rest or self._raw.read(self._bite)
             self._rest = b""
             if not packed and self._inside:
-                raise EOFError("the last stream is incomplete")
+                raise EOFError(f"the last {self._called} is incomplete")
             if not packed:
                 return b""
-            # Streams of xz are filled up with zeros to whole words.
-            packed = packed if self._inside else packed.lstrip(b"\0")
+            packed = packed if self._inside else self._begin(packed)
             if packed and (plain := self._unpacked(packed)):
                 return plain
+
+    def _begin(self, packed: bytes) -> bytes:
+        """Where a stream begins: xz fills its streams up with zeros to whole words, tapes their blocks behind one."""
+        return packed.lstrip(b"\0")
 
     def _unpacked(self, packed: bytes) -> bytes:
         plain: bytes = self._stream.decompress(packed)
@@ -162,12 +122,29 @@ class _Streams:
         self._rest = b""
 
 
+class _Gzip(_Streams):
+    """Python's own reader takes three times as long; that of isal gives nothing of data that end early."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        super().__init__(raw, lambda: isal_zlib.decompressobj(_GZIP), "gzip member", _GZIP_BITE)
+
+    def _begin(self, packed: bytes) -> bytes:
+        """With all of the member's header: isal stumbles over some that come in two pieces."""
+        packed = super()._begin(packed)
+        while packed and len(packed) < (_SHORT_HEADER if packed[3:4] in _USUAL else _LONG_HEADER):
+            more = self._raw.read(self._bite)
+            if not more:
+                break
+            packed += more
+        return packed
+
+
 def _zstd(raw: BinaryIO) -> Bytes:
-    return _Streams(raw, lambda: zstandard.ZstdDecompressor().decompressobj())
+    return _Streams(raw, lambda: zstandard.ZstdDecompressor().decompressobj(), "zstd frame")
 
 
 def _xz(raw: BinaryIO) -> Bytes:
-    return _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
+    return _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), "xz stream")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +165,11 @@ _IsalError = cast("type[Exception]", isal_zlib.IsalError)
 BROKEN = (EOFError, OSError, _IsalError, lzma.LZMAError, zstandard.ZstdError)
 
 
-class Log:
-    """The decompressed bytes of one file, from wherever one asks. `note` says when they end before their time.
+class Unpacked(ABC):
+    """What files and pipes have in common: decompressed bytes, as many as one asks for."""
 
-    Raises Unusable when the file cannot be opened or is not a regular file.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.note = ""
-        self.position = 0
-        self._raw = _open(path)
-        self.status = os.fstat(self._raw.fileno())
-        self.size = self.status.st_size
-        self.packing = _packing(self._raw)
-        self._left = b""
-        self._bytes = self._unpacked()
+    _raw: io.RawIOBase | BinaryIO
+    _bytes: Bytes
 
     def __enter__(self) -> Self:
         return self
@@ -211,15 +177,6 @@ class Log:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._bytes.close()
         self._raw.close()
-
-    @property
-    def read_on_disk(self) -> int:
-        """How far into the file itself, for a progress bar."""
-        return min(self._raw.tell(), self.size)
-
-    @property
-    def is_plain(self) -> bool:
-        return self.packing == "plain"
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes, fewer only at the end of what can be read."""
@@ -232,6 +189,38 @@ class Log:
     def chunks(self) -> Iterator[bytes]:
         while chunk := self.read(CHUNK):
             yield chunk
+
+    @abstractmethod
+    def _some(self, size: int) -> bytes: ...
+
+
+class Log(Unpacked):
+    """The decompressed bytes of one file, from wherever one asks. `note` says when they end before their time.
+
+    Raises Unusable when the file cannot be opened or is not a regular file.
+    """
+
+    _raw: BinaryIO
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.note = ""
+        self.position = 0
+        self._raw = _open(path)
+        self.status = os.fstat(self._raw.fileno())
+        self.size = self.status.st_size
+        self.packing = _packing(self._raw)
+        self._left = b""
+        self._bytes = self._unpacked()
+
+    @property
+    def read_on_disk(self) -> int:
+        """How far into the file itself, for a progress bar."""
+        return min(self._raw.tell(), self.size)
+
+    @property
+    def is_plain(self) -> bool:
+        return self.packing == "plain"
 
     def seek(self, offset: int) -> bool:
         """Whether the log is that long; packed files are read again from the start where they must."""
