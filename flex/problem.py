@@ -10,7 +10,7 @@ where nodes are equal and in proportion to capacity where they are not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,22 @@ Bools = npt.NDArray[np.bool_]
 DIMENSIONS = ("access rate", "working set")
 
 
+@dataclass(frozen=True, slots=True)
+class MoveLimits:
+    """What a placement may move at most; None is no limit.
+
+    `moves` are new rows, `cold_bytes` what all of them together must read, `inflow` what those of any one node must.
+    """
+
+    moves: int | None = None
+    cold_bytes: int | None = None
+    inflow: int | None = None
+
+    @property
+    def none(self) -> bool:
+        return self == MoveLimits()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """Index everything by position: sites and nodes are sorted by name.
@@ -35,8 +51,14 @@ class Problem:
     `old` holds the (site, node) rows in force, sorted, and `held` what each of them asks of its node now, where that is
     not what a replica will ask, as the number of replicas changes. A node that is in the settings no more and still
     has rows is closed, and among `gone`.
-    A site must be on every node of `pinned[s]`, and on exactly `replicas[s]` open nodes in all.
-    Node n is balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
+    A site must be on every node of `pinned[s]`, on none of `barred[s]`, and on exactly `replicas[s]` open nodes in all.
+    No two sites of a group of `apart` share a node; those of a group of `together` are on the same nodes, and have the
+    same number of replicas. Node n is balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
+
+    A new row of site s is `weight[s]` moves (None: 1 each) and cold[s] cold bytes. Solvers are never asked to keep
+    sites together: they see each group as one site that weighs as much as its members (bundles.py). Such a site may be
+    in force on a node in part: `partly` has rows of (site, node, moves, cold bytes), sorted, that say how much less
+    than elsewhere a new row costs there.
     """
 
     dimensions: tuple[str, ...]
@@ -52,6 +74,21 @@ class Problem:
     tolerance: float
     held: Floats | None = None
     gone: frozenset[int] = frozenset()
+    barred: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    apart: tuple[frozenset[int], ...] = ()
+    together: tuple[frozenset[int], ...] = ()
+    limits: MoveLimits = MoveLimits()
+    weight: Ints | None = None
+    partly: Ints | None = None
+
+    @property
+    def rivals(self) -> dict[int, frozenset[int]]:
+        """For each site of a group of `apart`, those that share no node with it."""
+        found: dict[int, frozenset[int]] = {}
+        for group in self.apart:
+            for site in group:
+                found[site] = found.get(site, frozenset()) | (group - {site})
+        return found
 
 
 @dataclass(frozen=True, slots=True)

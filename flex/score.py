@@ -5,6 +5,7 @@ One judge for every solver. Nothing here looks at how an answer was found.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +16,15 @@ from flex.problem import Floats, Ints, Problem
 # Loads are sums of floats: a node exactly on the edge of the band is inside it.
 ROUNDING = 1e-9
 
+WISHES = ("twice", "replicas", "closed", "pin", "barred", "apart", "together")
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule a placement breaks. `kind` is one of over, under (the band), replicas, twice, pin, closed (the wishes)."""
+    """A rule a placement breaks.
+
+    `kind` is one of over, under (the band), moves, cold, inflow (the limits of moves), or one of WISHES.
+    """
 
     kind: str
     subject: str
@@ -27,7 +33,7 @@ class Violation:
 
     @property
     def is_wish(self) -> bool:
-        return self.kind not in ("over", "under")
+        return self.kind in WISHES
 
 
 def loads(problem: Problem, rows: Ints) -> Floats:
@@ -89,16 +95,42 @@ def left(problem: Problem, rows: Ints) -> Ints:
     return problem.old[~np.isin(_keys(problem, problem.old), _keys(problem, rows))]
 
 
+def moves(problem: Problem, rows: Ints) -> int:
+    """How many moves the new rows are."""
+    return int(_costs(problem, rows)[:, 0].sum())
+
+
 def cold_bytes(problem: Problem, rows: Ints) -> int:
-    return int(problem.cold[moved(problem, rows)[:, 0]].sum())
+    return int(_costs(problem, rows)[:, 1].sum())
+
+
+def inflow(problem: Problem, rows: Ints) -> Ints:
+    """The cold bytes that come to each node."""
+    arriving = np.zeros(len(problem.nodes), dtype=np.int64)
+    np.add.at(arriving, rows[:, 1], _costs(problem, rows)[:, 1])
+    return arriving
+
+
+def _costs(problem: Problem, rows: Ints) -> Ints:
+    """The moves and the cold bytes of each row: none of those in force, less of those that are so in part."""
+    weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
+    keys = _keys(problem, rows)
+    is_new = ~np.isin(keys, _keys(problem, problem.old))
+    costs: Ints = np.stack([weight, problem.cold], axis=1)[rows[:, 0]] * is_new[:, None]
+    if problem.partly is not None and len(problem.partly):
+        known = _keys(problem, problem.partly)
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        costs -= np.where((known[at] == keys)[:, None], problem.partly[at, 2:], 0)
+    return costs
 
 
 def violations(problem: Problem, rows: Ints) -> tuple[Violation, ...]:
     """Everything the placement breaks, in a fixed order; empty when it is balanced and all wishes hold."""
-    return (*_wishes_broken(problem, rows), *_band_broken(problem, rows))
+    broken = (_counts_broken, _nodes_broken, _groups_broken, _limits_broken, _band_broken)
+    return tuple(violation for rule in broken for violation in rule(problem, rows))
 
 
-def _wishes_broken(problem: Problem, rows: Ints) -> list[Violation]:
+def _counts_broken(problem: Problem, rows: Ints) -> list[Violation]:
     found = []
     keys, times = np.unique(_keys(problem, rows), return_counts=True)
     for key, count in zip(keys[times > 1], times[times > 1], strict=True):
@@ -106,14 +138,62 @@ def _wishes_broken(problem: Problem, rows: Ints) -> list[Violation]:
     replicas = np.bincount(rows[:, 0], minlength=len(problem.sites))
     for s in np.flatnonzero(replicas != problem.replicas):
         found.append(Violation("replicas", problem.sites[s], float(problem.replicas[s]), float(replicas[s])))
-    for s, n in rows[~problem.open[rows[:, 1]]]:
-        found.append(Violation("closed", f"{problem.sites[s]} on {problem.nodes[n]}", 0, 1))
-    present = set(keys.tolist())
-    for site, nodes in sorted(problem.pinned.items()):
-        for node in sorted(nodes):
-            if site * len(problem.nodes) + node not in present:
-                found.append(Violation("pin", f"{problem.sites[site]} on {problem.nodes[node]}", 1, 0))
     return found
+
+
+def _nodes_broken(problem: Problem, rows: Ints) -> list[Violation]:
+    """Rows where none may be, and none where one must."""
+    present = set(_keys(problem, rows).tolist())
+    wished = {("pin", 1.0): problem.pinned, ("barred", 0.0): problem.barred}
+    closed = [Violation("closed", _on(problem, s, n), 0, 1) for s, n in rows[~problem.open[rows[:, 1]]].tolist()]
+    return closed + [
+        Violation(kind, _on(problem, site, node), wanted, 1 - wanted)
+        for (kind, wanted), wishes in wished.items()
+        for site, nodes in sorted(wishes.items())
+        for node in sorted(nodes)
+        if (site * len(problem.nodes) + node in present) != bool(wanted)
+    ]
+
+
+def _groups_broken(problem: Problem, rows: Ints) -> list[Violation]:
+    nodes = _nodes_of(rows, frozenset().union(*problem.apart, *problem.together))
+    found = []
+    for group in problem.apart:
+        crowds: dict[int, list[int]] = defaultdict(list)
+        for site in sorted(group):
+            for node in nodes[site]:
+                crowds[node].append(site)
+        for node, sites in sorted(crowds.items()):
+            if len(sites) > 1:
+                named = " and ".join(problem.sites[site] for site in sites)
+                found.append(Violation("apart", f"{named} on {problem.nodes[node]}", 1, float(len(sites))))
+    for group in problem.together:
+        first, *others = sorted(group)
+        for other in others:
+            if apart := nodes[first] ^ nodes[other]:
+                named = f"{problem.sites[first]} and {problem.sites[other]}"
+                found.append(Violation("together", named, 0, float(len(apart))))
+    return found
+
+
+def _nodes_of(rows: Ints, sites: frozenset[int]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {site: set() for site in sites}
+    for site, node in rows[np.isin(rows[:, 0], list(sites))].tolist():
+        found[site].add(node)
+    return found
+
+
+def _limits_broken(problem: Problem, rows: Ints) -> list[Violation]:
+    limits = problem.limits
+    if limits.none:
+        return []
+    arriving = inflow(problem, rows).tolist()
+    spent = [
+        ("moves", "the whole cluster", limits.moves, moves(problem, rows)),
+        ("cold", "the whole cluster", limits.cold_bytes, sum(arriving)),
+        *(("inflow", node, limits.inflow, cold) for node, cold in zip(problem.nodes, arriving, strict=True)),
+    ]
+    return [Violation(kind, of, most, actual) for kind, of, most, actual in spent if most is not None and actual > most]
 
 
 def _band_broken(problem: Problem, rows: Ints) -> list[Violation]:
@@ -126,6 +206,10 @@ def _band_broken(problem: Problem, rows: Ints) -> list[Violation]:
         subject = f"{problem.nodes[n]} {problem.dimensions[d]}"
         found.append(Violation(kind, subject, problem.tolerance, float(abs(away[n, d]))))
     return found
+
+
+def _on(problem: Problem, site: int, node: int) -> str:
+    return f"{problem.sites[site]} on {problem.nodes[node]}"
 
 
 def _keys(problem: Problem, rows: Ints) -> Ints:

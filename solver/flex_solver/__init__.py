@@ -1,17 +1,32 @@
 """Solvers: a Problem goes in, a Solution comes out.
 
-A solver is one file and one line here. None of them judges what it found: that is flex.score's.
+A solver is one file and one line here. None of them judges what it found: that is flex.score's. None is asked to keep
+sites together either: each group comes to it as one site.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from flex.bundles import bundled
 from flex.ports import Solver
+from flex.problem import Budget, Problem, Solution
 from flex_solver import auto, exact, local, round_robin, scratch
 
+
+def _in_bundles(solver: Solver) -> Solver:
+    def place(problem: Problem, budget: Budget) -> Solution:
+        bundles = bundled(problem)
+        solution = solver(bundles.problem, budget)
+        return replace(solution, rows=bundles.rows(solution.rows))
+
+    return place
+
+
 SOLVERS: dict[str, Solver] = {
-    "auto": auto.place,
-    "exact": exact.place,
-    "local": local.place,
-    "round_robin": round_robin.place,
-    "scratch": scratch.place,
+    "auto": _in_bundles(auto.place),
+    "exact": _in_bundles(exact.place),
+    "local": _in_bundles(local.place),
+    "round_robin": _in_bundles(round_robin.place),
+    "scratch": _in_bundles(scratch.place),
 }

@@ -15,7 +15,7 @@ def answer(problem: Problem, rows: Ints, solver: str, *, least: int | None = Non
     """`least` is a bound the solver knows better than counting does; it may be the number of moves itself."""
     ordered = in_order(rows.reshape(-1, 2))
     floor = bound.least_moves(problem) if least is None else least
-    moves = len(score.moved(problem, ordered))
+    moves = score.moves(problem, ordered)
     balanced = worst(problem, ordered) <= problem.tolerance + score.ROUNDING
     said = "" if balanced else _out_of_band(problem, ordered)
     return Solution(
