@@ -1,7 +1,7 @@
 """Solvers: a Problem goes in, a Solution comes out.
 
 A solver is one file and one line here. None of them judges what it found: that is flex.score's. None is asked to keep
-sites together either: each group comes to it as one site.
+sites together either: each group comes to it as one site. All but the first three are there to be compared with.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from flex.bundles import bundled
 from flex.ports import Solver
 from flex.problem import Budget, Problem, Solution
-from flex_solver import auto, exact, local, round_robin, scratch
+from flex_solver import auto, closest, exact, greedy, hill, local, offload, round_robin, scratch
 
 
 def _in_bundles(solver: Solver) -> Solver:
@@ -27,6 +27,11 @@ SOLVERS: dict[str, Solver] = {
     "auto": _in_bundles(auto.place),
     "exact": _in_bundles(exact.place),
     "local": _in_bundles(local.place),
+    "closest": _in_bundles(closest.place),
+    "greedy": _in_bundles(greedy.greedy),
+    "hill": _in_bundles(hill.place),
+    "keep": _in_bundles(greedy.keep),
+    "offload": _in_bundles(offload.place),
     "round_robin": _in_bundles(round_robin.place),
     "scratch": _in_bundles(scratch.place),
 }

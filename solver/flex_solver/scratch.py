@@ -19,10 +19,10 @@ from flex_solver.start import repair
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
     nothing = problem.old[:0]
     rows = repair(replace(problem, old=nothing), np.arange(len(problem.sites)), nothing)
-    return answer(problem, _renamed(problem, rows), "scratch")
+    return answer(problem, renamed(problem, rows), "scratch")
 
 
-def _renamed(problem: Problem, rows: Ints) -> Ints:
+def renamed(problem: Problem, rows: Ints) -> Ints:
     """The rows with other nodes' names, where pins and balance allow it: sites with pins keep their nodes.
 
     With those left behind, nodes that hold some are no longer the same under another name. Where that costs the

@@ -1,0 +1,60 @@
+"""The greedy rule of load rebalancing (Aggarwal, Motwani and Zhu), and first fit that keeps what fits.
+
+In goes a Problem; out comes a placement. Both take sites off nodes that are above their bands and put them where there
+is most room, largest first. The first takes off the largest until the node fits; the second keeps the largest that fit
+together. Neither looks at nodes below their bands. For one dimension the first is within twice the best that as many
+moves can do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex.problem import Budget, Floats, Ints, Problem, Solution
+from flex.score import ROUNDING
+from flex_solver.answer import answer
+from flex_solver.ledger import Ledger
+from flex_solver.start import repair
+
+
+def greedy(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
+    """The largest leave."""
+    ledger, size = _start(problem)
+    pool = []
+    for node in np.flatnonzero(problem.open).tolist():
+        for site in ledger.movable(node, size).tolist():
+            if _fits(problem, ledger.full[node]):
+                break
+            ledger.take(site, node)
+            pool.append((site, node))
+    return answer(problem, _rows(ledger, pool, size), "greedy")
+
+
+def keep(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
+    """The largest stay."""
+    ledger, size = _start(problem)
+    pool = []
+    for node in np.flatnonzero(problem.open).tolist():
+        sites = ledger.movable(node, size).tolist()
+        for site in sites:
+            ledger.take(site, node)
+        for site in sites:
+            if _fits(problem, ledger.full[node] + problem.load[site] / ledger.scale[node]):
+                ledger.put(site, node)
+            else:
+                pool.append((site, node))
+    return answer(problem, _rows(ledger, pool, size), "keep")
+
+
+def _start(problem: Problem) -> tuple[Ledger, Floats]:
+    size: Floats = problem.load.max(axis=1)
+    return Ledger(problem, repair(problem, np.arange(len(problem.sites)), problem.old[:0])), size
+
+
+def _fits(problem: Problem, full: Floats) -> bool:
+    return bool((full <= 1 + problem.tolerance + ROUNDING).all())
+
+
+def _rows(ledger: Ledger, pool: list[tuple[int, int]], size: Floats) -> Ints:
+    ledger.put_back(sorted(pool, key=lambda taken: (-size[taken[0]], taken)))
+    return ledger.rows()
