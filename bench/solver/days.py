@@ -122,7 +122,9 @@ def _pinned(problem: Problem, day: int) -> Problem:  # noqa: ARG001  # The pins 
         return problem
     largest = np.argsort(-problem.load.max(axis=1), kind="stable")[:100]
     nodes = len(problem.nodes)
-    return replace(problem, pinned={int(s): frozenset({n % nodes}) for n, s in enumerate(sorted(largest[::5].tolist()))})
+    return replace(
+        problem, pinned={int(s): frozenset({n % nodes}) for n, s in enumerate(sorted(largest[::5].tolist()))}
+    )
 
 
 SCENARIOS: dict[str, Change] = {"drift": _as_it_is, "drained": _drained, "added": _added, "pinned": _pinned}

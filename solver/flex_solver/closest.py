@@ -42,4 +42,4 @@ def _dealt(ledger: Ledger, random: np.random.Generator) -> Ints:
 
 def _distance(problem: Problem, rows: Ints) -> tuple[float, int]:
     outside = max(0.0, worst(problem, rows) - problem.tolerance - score.ROUNDING)
-    return round(outside, 6), len(score.moved(problem, rows))
+    return round(outside, 6), score.moves(problem, rows)

@@ -86,22 +86,27 @@ class _Climb:
             smaller = others[self._load[others, goal] < self._load[site, goal]]
             fits = self._accepted(self._load[site] - self._load[smaller], node, target, goal)
             for other in smaller[np.flatnonzero(fits)].tolist():
-                if self._ledger.may_take(other)[node]:
-                    self._ledger.move(site, node, target)
-                    self._ledger.move(other, target, node)
+                if self._swapped(site, node, other, target):
                     return True
         return False
+
+    def _swapped(self, site: int, node: int, other: int, target: int) -> bool:
+        """Whether the other site may come once the first has gone; where it may not, everything is as it was."""
+        self._ledger.move(site, node, target)
+        may_come = bool(self._ledger.may_take(other)[node])
+        self._ledger.move(*((other, target, node) if may_come else (site, target, node)))
+        return may_come
 
     def _accepted(self, given: Floats, source: int, target: int | slice, goal: int) -> Bools:
         """Whether so much load may go from one node to another, each of `given` or each of the targets."""
         full, scale = self._ledger.full, self._ledger.scale
-        left, there = full[source] - given / scale[source], full[target]
-        come = there + given / scale[target]
+        here, there = full[source], full[target]
+        left, come = here - given / scale[source], there + given / scale[target]
         fits = (left[..., goal] >= self._low) & (come[..., goal] <= self._high)
         for earlier in range(goal):
-            inside = (full[source, earlier] >= self._low) & (there[..., earlier] <= self._high)
+            inside = (here[earlier] >= self._low) & (there[..., earlier] <= self._high)
             stays = (left[..., earlier] >= self._low) & (come[..., earlier] <= self._high)
-            nearer = np.abs(left[..., earlier] - come[..., earlier]) < np.abs(full[source, earlier] - there[..., earlier])
+            nearer = np.abs(left - come)[..., earlier] < np.abs(here - there)[..., earlier]
             fits &= np.where(inside, stays, nearer)
         accepted: Bools = np.asarray(fits)
         return accepted

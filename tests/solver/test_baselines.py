@@ -1,4 +1,4 @@
-"""The two solvers that are there for comparison."""
+"""The solvers that are there for comparison: each follows its own rule, and keeps wishes and limits all the same."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from flex import score
-from flex.problem import Budget, Problem, in_order
-from flex_solver import round_robin, scratch
+from flex.ports import Solver
+from flex.problem import Budget, MoveLimits, Problem, in_order
+from flex_solver import closest, greedy, hill, offload, round_robin, scratch
+from flex_solver.ledger import Ledger
 
 Cluster = Callable[..., Problem]
 
@@ -52,3 +55,71 @@ def test_sites_go_round_from_node_to_node(cluster: Cluster) -> None:
     )
     rows = [(problem.sites[s], problem.nodes[n]) for s, n in round_robin.place(problem, Budget()).rows.tolist()]
     assert rows == [("a", "n0"), ("b", "n2"), ("b", "n3"), ("c", "n3"), ("d", "n3"), ("e", "n2")]
+
+
+FIVE = {"a": (60, 60), "b": (50, 50), "c": (40, 40), "d": (30, 30), "e": (20, 20)}
+ON_FIRST = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"], "e": ["n1"]}
+
+
+def placed(problem: Problem, solver: Solver) -> dict[str, str]:
+    rows = solver(problem, Budget()).rows.tolist()
+    return {problem.sites[site]: problem.nodes[node] for site, node in rows}
+
+
+def test_hill_climbing_sends_the_largest_site_that_fits_to_the_emptiest_node(cluster: Cluster) -> None:
+    found = placed(cluster(FIVE, ON_FIRST), hill.place)
+    assert [site for site, node in found.items() if node not in ON_FIRST[site]] == ["a"]
+
+
+def test_hill_climbing_swaps_where_nothing_fits(cluster: Cluster) -> None:
+    loads = {"a": (70, 70), "b": (60, 60), "c": (40, 40), "d": (30, 30)}
+    problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "c": ["n1"], "d": ["n1"]}, tolerance=0.05)
+    assert not score.violations(problem, hill.place(problem, Budget()).rows)
+    assert len(score.moved(problem, hill.place(problem, Budget()).rows)) == 2
+
+
+def test_hill_climbing_keeps_an_earlier_dimension_in_the_band(cluster: Cluster) -> None:
+    loads = {"a": (100, 20), "b": (100, 100), "c": (0, 80)}
+    problem = cluster(loads, {"a": ["n0"], "b": ["n1"], "c": ["n1"]})
+    assert placed(problem, hill.place) == {"a": "n0", "b": "n1", "c": "n0"}
+
+
+def test_off_loading_is_between_the_fullest_node_and_the_emptiest(cluster: Cluster) -> None:
+    problem = cluster({"a": (90, 90), "b": (60, 60), "c": (50, 50)}, {"a": ["n0"], "b": ["n1"], "c": ["n1"]}, nodes=3)
+    assert placed(problem, offload.place) == {"a": "n0", "b": "n2", "c": "n1"}
+
+
+def test_the_greedy_rule_takes_the_largest_sites_off_an_overloaded_node(cluster: Cluster) -> None:
+    assert placed(cluster(FIVE, ON_FIRST), greedy.greedy) == {"a": "n1", "b": "n0", "c": "n0", "d": "n1", "e": "n1"}
+
+
+def test_first_fit_keeps_the_largest_sites_that_fit(cluster: Cluster) -> None:
+    assert placed(cluster(FIVE, ON_FIRST), greedy.keep) == {"a": "n0", "b": "n0", "c": "n1", "d": "n1", "e": "n1"}
+
+
+def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from_scratch(
+    drifted: Callable[[int, int, int], Problem],
+) -> None:
+    problem = drifted(60, 4, 3)
+    found, alone = (solver(problem, Budget()).rows for solver in (closest.place, scratch.place))
+    assert not score.violations(problem, found)
+    assert 0 < len(score.moved(problem, found)) <= len(score.moved(problem, alone))
+
+
+@pytest.mark.parametrize("solver", [closest.place, greedy.greedy, greedy.keep, hill.place, offload.place])
+@pytest.mark.parametrize("limits", [MoveLimits(moves=1), MoveLimits(cold_bytes=150), MoveLimits(inflow=100)], ids=str)
+def test_rules_of_comparison_stay_within_the_limits(solver: Solver, limits: MoveLimits, cluster: Cluster) -> None:
+    problem = replace(cluster(FIVE, ON_FIRST, nodes=3, cold=dict.fromkeys(FIVE, 100)), limits=limits)
+    broken = score.violations(problem, solver(problem, Budget()).rows)
+    assert not [violation for violation in broken if violation.kind in ("moves", "cold", "inflow")]
+
+
+def test_a_ledger_opens_no_node_to_a_site_that_a_wish_forbids(cluster: Cluster) -> None:
+    problem = cluster(dict.fromkeys("abc", (10, 10)), {site: ["n0"] for site in "abc"}, nodes=4, closed=["n3"])
+    a, b = 0, 1
+    wished = replace(problem, barred={a: frozenset({2})}, apart=(frozenset({a, b}),))
+    ledger = Ledger(wished, in_order(np.array([[0, 0], [1, 1], [2, 0]])))
+    assert ledger.may_take(a).tolist() == [False, False, False, False]
+    ledger.take(b, 1)
+    assert ledger.may_take(a).tolist() == [False, True, False, False]
+    assert ledger.may_take(b).tolist() == [False, True, True, False]
