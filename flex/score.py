@@ -97,21 +97,21 @@ def left(problem: Problem, rows: Ints) -> Ints:
 
 def moves(problem: Problem, rows: Ints) -> int:
     """How many moves the new rows are."""
-    return int(_costs(problem, rows)[:, 0].sum())
+    return int(costs(problem, rows)[:, 0].sum())
 
 
 def cold_bytes(problem: Problem, rows: Ints) -> int:
-    return int(_costs(problem, rows)[:, 1].sum())
+    return int(costs(problem, rows)[:, 1].sum())
 
 
 def inflow(problem: Problem, rows: Ints) -> Ints:
     """The cold bytes that come to each node."""
     arriving = np.zeros(len(problem.nodes), dtype=np.int64)
-    np.add.at(arriving, rows[:, 1], _costs(problem, rows)[:, 1])
+    np.add.at(arriving, rows[:, 1], costs(problem, rows)[:, 1])
     return arriving
 
 
-def _costs(problem: Problem, rows: Ints) -> Ints:
+def costs(problem: Problem, rows: Ints) -> Ints:
     """The moves and the cold bytes of each row: none of those in force, less of those that are so in part."""
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     keys = _keys(problem, rows)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from flex.bundles import bundled
 from flex.ports import Solver
 from flex.problem import Budget, Problem, Solution
-from flex_solver import auto, closest, exact, greedy, hill, local, offload, round_robin, scratch
+from flex_solver import auto, closest, cpsat, exact, greedy, hill, local, offload, round_robin, scratch
 
 
 def _in_bundles(solver: Solver) -> Solver:
@@ -34,4 +34,5 @@ SOLVERS: dict[str, Solver] = {
     "offload": _in_bundles(offload.place),
     "round_robin": _in_bundles(round_robin.place),
     "scratch": _in_bundles(scratch.place),
+    **({"cpsat": _in_bundles(cpsat.place)} if cpsat.HAVE_CPSAT else {}),
 }

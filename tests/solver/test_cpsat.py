@@ -1,0 +1,54 @@
+"""CP-SAT, where it is installed, comes to the same numbers of moves as the integer program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex import score
+from flex.problem import Budget, MoveLimits, Problem
+from flex_solver import cpsat
+
+pytestmark = pytest.mark.skipif(not cpsat.HAVE_CPSAT, reason="OR-tools is not installed")
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_it_finds_the_fewest_moves_of_all(
+    data: st.DataObject,
+    tiny: st.SearchStrategy[Problem],
+    best_of_all: Callable[[Problem], tuple[float, int, int]],
+) -> None:
+    problem = data.draw(tiny)
+    rows = cpsat.place(problem, Budget()).rows
+    outside, moves, _ = best_of_all(problem)
+    if not outside:
+        # Loads are rounded away from the edge of the band, which a placement may stand right on.
+        assert score.moves(problem, rows) == moves or _on_the_edge(problem)
+
+
+def _on_the_edge(problem: Problem) -> bool:
+    looser, tighter = (replace(problem, tolerance=problem.tolerance * factor) for factor in (1 + 1e-4, 1 - 1e-4))
+    return score.moves(problem, cpsat.place(looser, Budget()).rows) != score.moves(
+        problem, cpsat.place(tighter, Budget()).rows
+    )
+
+
+def test_it_keeps_sites_apart_and_off_barred_nodes(drifted: Callable[[int, int, int], Problem]) -> None:
+    problem = drifted(40, 4, 2)
+    wished = replace(problem, barred={0: frozenset({0, 1})}, apart=(frozenset({0, 1, 2}),))
+    assert not score.violations(wished, cpsat.place(wished, Budget()).rows)
+
+
+def test_it_stays_within_the_limits(drifted: Callable[[int, int, int], Problem]) -> None:
+    problem = drifted(40, 4, 2)
+    free = cpsat.place(problem, Budget()).rows
+    limits = MoveLimits(moves=max(0, score.moves(problem, free) - 1), inflow=int(np.median(problem.cold)))
+    limited = replace(problem, limits=limits)
+    broken = score.violations(limited, cpsat.place(limited, Budget()).rows)
+    assert {violation.kind for violation in broken} <= {"over", "under"}
