@@ -11,10 +11,12 @@ import sys
 from bench import loops
 from bench.figures import Measure, keep, show
 from bench.ingest import speed
+from bench.solver import days
 
 BENCHES: dict[str, Measure] = {
     "ingest": speed.measure,
     "loops": loops.measure,
+    "solver-days": days.measure,
 }
 
 

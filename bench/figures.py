@@ -43,13 +43,13 @@ def keep(name: str, figures: Figures) -> Path:
 
 
 def show(name: str, figures: Figures) -> None:
-    """As a table; what has a `_min` and a `_max` beside it takes them into its own row."""
+    """As a table; what has a `_min` and a `_max` beside it takes them into its own row. Days are left to the file."""
     table = Table(title=name, title_justify="left")
     table.add_column("figure")
     for column in ("value", "min", "max"):
         table.add_column(column, justify="right")
     for figure in figures:
-        if not _is_bound(figure, figures):
+        if not _is_bound(figure, figures) and not figure.endswith("_by_day"):
             table.add_row(
                 figure, *(_text(figures.get(bound, "")) for bound in (figure, f"{figure}_min", f"{figure}_max"))
             )
