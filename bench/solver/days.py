@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.figures import Figures
-from bench.solver.drifted import drifted
+from bench.solver.family import cluster
 from flex import score
 from flex.decide import decide
 from flex.problem import Budget, Floats, Ints, Problem
@@ -78,7 +78,7 @@ def _from_scratch(today: Problem) -> Ints:
 
 def _balanced(change: Change) -> Problem:
     """A cluster on its first morning, in balance and with its wishes kept."""
-    problem = change(replace(drifted(SITES, NODES, seed=1), tolerance=AIM), 0)
+    problem = change(cluster(SITES, NODES, seed=1, tolerance=AIM), 0)
     return replace(problem, old=SOLVERS["scratch"](problem, BUDGET).rows)
 
 

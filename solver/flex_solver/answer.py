@@ -8,13 +8,13 @@ import numpy as np
 
 from flex import score
 from flex.problem import Floats, Ints, Problem, Solution, in_order
-from flex_solver import bound
+from flex_solver.relax import relaxed
 
 
 def answer(problem: Problem, rows: Ints, solver: str, *, least: int | None = None, note: str = "") -> Solution:
-    """`least` is a bound the solver knows better than counting does; it may be the number of moves itself."""
+    """`least` is a bound that the solver knows already, or knows better; it may be the number of moves itself."""
     ordered = in_order(rows.reshape(-1, 2))
-    floor = bound.least_moves(problem) if least is None else least
+    floor = relaxed(problem).least if least is None else least
     moves = score.moves(problem, ordered)
     balanced = worst(problem, ordered) <= problem.tolerance + score.ROUNDING
     said = "" if balanced else _out_of_band(problem, ordered)

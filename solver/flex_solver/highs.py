@@ -1,0 +1,92 @@
+"""Linear and integer programs as arrays, solved by HiGHS: for programs too large, or too many, to be written out.
+
+In goes a Program; out come values, and of a linear one the duals. One thread each and counted work, no clock, so that
+equal programs have equal answers. Where highspy is not installed, AVAILABLE says so and nothing here may be called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from flex.problem import Bools, Floats, Ints
+
+AVAILABLE = find_spec("highspy") is not None
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """Minimise cost @ x, where x lies between `lower` and `upper`, and the sums of the terms between the rows' bounds.
+
+    Terms are added in batches: value[i] times x[column[i]] in row[i].
+    """
+
+    cost: Floats
+    lower: Floats
+    upper: Floats
+    row_lower: Floats
+    row_upper: Floats
+    whole: Bools | None = None
+    _rows: list[Ints] = field(default_factory=list)
+    _columns: list[Ints] = field(default_factory=list)
+    _values: list[Floats] = field(default_factory=list)
+
+    def add(self, row: Ints, column: Ints, value: Floats | float) -> None:
+        self._rows.append(np.ravel(row))
+        self._columns.append(np.ravel(column))
+        self._values.append(np.ravel(np.broadcast_to(value, np.shape(row))))
+
+    def model(self) -> Any:  # highspy ships no types.
+        import highspy
+
+        row, column = np.concatenate(self._rows), np.concatenate(self._columns)
+        value = np.concatenate(self._values)
+        by_column = np.lexsort((row, column))
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = len(self.cost), len(self.row_lower)
+        model.col_cost_, model.col_lower_, model.col_upper_ = self.cost, self.lower, self.upper
+        model.row_lower_, model.row_upper_ = self.row_lower, self.row_upper
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(self.cost)))])
+        model.a_matrix_.start_ = starts.astype(np.int32)
+        model.a_matrix_.index_, model.a_matrix_.value_ = row[by_column].astype(np.int32), value[by_column]
+        if self.whole is not None:
+            kinds = np.array([highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger])
+            model.integrality_ = kinds[self.whole.astype(np.int64)].tolist()
+        return model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optimum:
+    """What the best point of a linear program costs, its values, and what each row's bound costs."""
+
+    cost: float
+    values: Floats
+    duals: Floats
+
+
+def _ready(program: Program, **options: float | int | str) -> Any:
+    import highspy
+
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy ships few types.
+    highs.silent()
+    for name, value in {"threads": 1, "random_seed": 0, **options}.items():
+        highs.setOptionValue(name, value)
+    highs.passModel(program.model())
+    return highs
+
+
+def minimum(program: Program) -> Optimum | None:
+    """None where HiGHS did not find the optimum."""
+    import highspy
+
+    highs = _ready(program)
+    highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    solution = highs.getSolution()
+    values, duals = np.array(solution.col_value), np.array(solution.row_dual)
+    return Optimum(float(highs.getInfo().objective_function_value), values, duals)

@@ -1,0 +1,90 @@
+"""The bound of all nodes together: never more than is true, never less than counting, the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex import score
+from flex.bundles import bundled
+from flex.problem import Budget, Ints, Problem
+from flex_solver import bound, exact, highs
+from flex_solver.relax import relaxed
+
+pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
+Drifted = Callable[[int, int, int], Problem]
+
+
+@st.composite
+def wished(draw: st.DrawFn, tiny: st.SearchStrategy[Problem]) -> Problem:
+    """A tiny cluster, some sites barred from nodes, apart from each other, or heavy because they are several."""
+    problem = draw(tiny)
+    sites, free = range(len(problem.sites)), np.flatnonzero(problem.open).tolist()
+    barred = {site: frozenset(draw(st.sets(st.sampled_from(free), max_size=1))) for site in sites}
+    pairs = [frozenset(pair) for pair in combinations(sites, 2)]
+    some_pairs = st.lists(st.sampled_from(pairs), max_size=1) if pairs else st.just([])
+    alike = [pair for pair in pairs if len(set(problem.replicas[list(pair)].tolist())) == 1]
+    groups = draw(st.lists(st.sampled_from(alike), max_size=1)) if alike else []
+    asked = replace(problem, barred=barred, apart=tuple(draw(some_pairs)), together=tuple(groups))
+    return bundled(asked).problem
+
+
+def fewest(problem: Problem) -> int | None:
+    """The moves of the best of all balanced placements; None where there is none."""
+    return min(
+        (score.moves(problem, rows) for rows in placements(problem) if not score.violations(problem, rows)),
+        default=None,
+    )
+
+
+def placements(problem: Problem) -> Iterator[Ints]:
+    free = np.flatnonzero(problem.open).tolist()
+    choices = [list(combinations(free, count)) for count in problem.replicas.tolist()]
+    for chosen in product(*choices):
+        yield np.array([(s, n) for s, nodes in enumerate(chosen) for n in nodes], dtype=np.int64).reshape(-1, 2)
+
+
+@settings(max_examples=300)
+@given(data=st.data(), first=st.sampled_from([0, 1, 12]), rounds=st.integers(1, 3))
+def test_no_balanced_placement_moves_fewer(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem], first: int, rounds: int
+) -> None:
+    problem = data.draw(wished(tiny))
+    moves = fewest(problem)
+    if moves is not None:
+        assert relaxed(problem, first=first, rounds=rounds).least <= moves
+
+
+@pytest.mark.parametrize(("nodes", "seed"), [(3, 1), (3, 2), (4, 2), (4, 5)])
+def test_it_lies_between_what_counting_says_and_the_proven_fewest(drifted: Drifted, nodes: int, seed: int) -> None:
+    problem = drifted(15 * nodes, nodes, seed)
+    solution = exact.place(problem, Budget())
+    assert solution.proven
+    for first, rounds in product((0, 1, 12), (1, 2, 3)):
+        least = relaxed(problem, first=first, rounds=rounds).least
+        assert bound.least_moves(problem) <= least <= score.moves(problem, solution.rows)
+
+
+def test_it_sees_what_counting_at_each_node_cannot(drifted: Drifted) -> None:
+    problem = drifted(400, 8, 1)
+    assert (bound.least_moves(problem), relaxed(problem).least) == (5, 6)
+
+
+def test_rows_that_are_pinned_or_may_not_stay_have_no_price(drifted: Drifted) -> None:
+    problem = drifted(60, 4, 5)
+    (first, node), (second, other) = problem.old[:2].tolist()
+    asked = replace(problem, pinned={first: frozenset({node})}, barred={second: frozenset({other})})
+    assert np.flatnonzero(np.isinf(relaxed(asked).reduced)).tolist() == [0, 1]
+
+
+def test_the_same_is_said_each_time(drifted: Drifted) -> None:
+    problem = drifted(300, 6, 1)
+    first, again = relaxed(problem), relaxed(problem)
+    assert first.least == again.least
+    assert first.reduced.tobytes() == again.reduced.tobytes()
