@@ -275,27 +275,14 @@ def _drifted(facts: Facts, rules: Rules, found: Reach) -> list[str]:
 
 
 def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:
-    """Zone by zone. What an earlier attempt began stays "applying" when this one fails: some of it may be in DNS."""
-    applied: list[str] = []
-    for one in cycle.plans:
-        try:
-            target.apply(one)
-        except (DnsError, PartlyApplied) as error:
-            half = begun or bool(applied) or isinstance(error, PartlyApplied)
-            store.update(replace(cycle, state="applying" if half else "failed", message=str(error)))
-            if applied and isinstance(error, DnsError):
-                raise _partly(error, applied) from error
-            raise
-        applied.append(one.zone)
-
-
-def _partly(error: DnsError, applied: Sequence[str]) -> PartlyApplied:
-    return PartlyApplied(
-        error.asked,
-        error.answer,
-        kept=f"{', '.join(applied)} changed already; {error.kept}",
-        advice=f"{error.advice}; then `flex apply --resume` finishes it",
-    )
+    """What an earlier attempt began stays "applying" when this one fails: some of it may be in DNS."""
+    journal = store.journal(cycle.id) if begun else store.new_journal(cycle.id)
+    try:
+        target.apply(*cycle.plans, journal=journal)
+    except (DnsError, PartlyApplied) as error:
+        half = begun or isinstance(error, PartlyApplied)
+        store.update(replace(cycle, state="applying" if half else "failed", message=str(error)))
+        raise
 
 
 def _wanted_in(one: Plan, wanted: pd.DataFrame, zones: Sequence[str]) -> pd.DataFrame:

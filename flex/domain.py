@@ -12,6 +12,7 @@ from typing import Literal
 
 NodeState = Literal["active", "draining", "down"]
 RecordType = Literal["A", "AAAA", "TXT"]
+RowState = Literal["planned", "sent", "done", "conflict", "refused"]
 CycleState = Literal["proposed", "applying", "applied", "discarded", "failed"]
 
 
@@ -126,13 +127,30 @@ class Plan:
     """What would have to change in one zone, in canonical order.
 
     `foreign` are the names we were asked to place that hold somebody else's addresses: never touched, always shown.
-    `owned` is how many names carried our marker when the plan was made; limits are shares of it.
+    `owned` is how many names carried our marker when the plan was made; limits are shares of it. `serial` is the
+    zone's at that time, 0 where it is not known: a zone that still has it is as the plan saw it.
     """
 
     zone: str
     changes: tuple[Change, ...]
     foreign: tuple[str, ...] = ()
     owned: int = 0
+    serial: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRow:
+    """Changes of one zone that go to its name server together, and how far they are.
+
+    `changes` are their places in the zone's plan. Planned and sent ones are to be looked after; done, conflict and
+    refused ones have ended, the latter two with the reason as their note.
+    """
+
+    number: int
+    zone: str
+    changes: tuple[int, ...]
+    state: RowState = "planned"
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def diff(
         if name not in state.owned:
             changes.append(_marker(name, zone, owner, ttl))
     reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
-    return Plan(zone, tuple(changes), reasons, owned=len(state.owned))
+    return Plan(zone, tuple(changes), reasons, owned=len(state.owned), serial=state.serial)
 
 
 def _of_name(name: str, want: Sets, have: Sets) -> Iterator[Change]:

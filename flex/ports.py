@@ -8,7 +8,20 @@ from typing import Protocol
 
 import pandas as pd
 
-from flex.domain import Cycle, NodeState, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
+from flex.domain import (
+    Cycle,
+    JournalRow,
+    NodeState,
+    Period,
+    Pin,
+    Plan,
+    RowState,
+    Run,
+    Segment,
+    Stage,
+    Stream,
+    Verdict,
+)
 from flex.problem import Budget, Problem, Solution
 from flex.records import ZoneState
 
@@ -19,6 +32,20 @@ class Solver(Protocol):
     def __call__(self, problem: Problem, budget: Budget) -> Solution: ...
 
 
+class Journal(Protocol):
+    """What one application of a plan does to each zone, message by message, so that it can be gone on with."""
+
+    def rows(self) -> tuple[JournalRow, ...]:
+        """In order of their numbers; none before it began."""
+        ...
+
+    def intend(self, rows: Sequence[JournalRow]) -> None:
+        """Write all of them down before the first is sent."""
+        ...
+
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None: ...
+
+
 class DnsTarget(Protocol):
     """A zone that can be read, changed by compare-and-swap, and checked on every server that answers for it."""
 
@@ -26,12 +53,12 @@ class DnsTarget(Protocol):
         """Complete, or an error: a failed read never looks like an empty zone."""
         ...
 
-    def apply(self, plan: Plan) -> None:
-        """Make every change of the plan true, or say exactly what is not.
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+        """Make every change of the plans, one a zone, true, or say exactly what is not.
 
-        A change whose `after` already holds is done, so applying twice is harmless and a killed run can go on.
-        Raises Stale (nothing of this plan applied) or PartlyApplied when a record is neither `before` nor `after`;
-        what others wrote is never overwritten.
+        A change whose `after` already holds is done, so applying twice is harmless and a killed run can go on: by the
+        journal where it has rows. Raises Stale (nothing was applied) or PartlyApplied when a record is neither
+        `before` nor `after`; what others wrote is never overwritten.
         """
         ...
 
@@ -128,6 +155,14 @@ class Cycles(Protocol):
 
     def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
         """Newest first."""
+        ...
+
+    def journal(self, cycle_id: str) -> Journal:
+        """What was sent to make it true, and what became of that."""
+        ...
+
+    def new_journal(self, cycle_id: str) -> Journal:
+        """The same for a new attempt: those before it are forgotten."""
         ...
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from flex.domain import Plan, Verdict
+from flex.ports import Journal
 from flex.records import ZoneState
 from flex_dns.contents import Contents, Question, at_or_below, canonical, questions, state
-from flex_dns.standing import overtaken, standing
+from flex_dns.standing import Standing, overtaken, standing
 from flex_dns.trouble import not_authoritative
 from flex_dns.verify import differences
 
@@ -20,7 +21,7 @@ Set = tuple[int, tuple[str, ...]]
 
 
 class MemoryTarget:
-    """One primary and no secondaries. A plan is one message: all of it or nothing."""
+    """One primary and no secondaries. Plans that are applied together are one message: all of it or nothing."""
 
     def __init__(self, zones: Iterable[str], owner: str) -> None:
         self._owner = owner
@@ -33,17 +34,20 @@ class MemoryTarget:
         with self._lock:
             return state(zone, asked, self._owner, self._contents(zone, questions(zone, asked)))
 
-    def apply(self, plan: Plan) -> None:
-        """Raises Stale or PartlyApplied, and changes nothing, when a record is neither `before` nor `after`."""
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:  # noqa: ARG002  as above
+        """As on a real server, but for messages: there are none, and so no half of them."""
         with self._lock:
-            asked: list[Question] = [(change.name, change.type) for change in plan.changes]
-            found = standing(plan.changes, self._contents(plan.zone, asked))
-            if found.conflicts:
-                raise overtaken(plan, len(found.done), found.conflicts)
-            for change in found.pending:
-                after = change.after
-                self._put(plan.zone, change.name, change.type, (after.ttl, after.values) if after else None)
-            self._serials[plan.zone] += bool(found.pending)
+            found = [(plan, self._standing(plan)) for plan in plans]
+            done = sum(len(one.done) for _, one in found)
+            wrong = [(plan, one.conflicts) for plan, one in found if one.conflicts]
+            for plan, one in found if done or not wrong else ():
+                for change in one.pending:
+                    after = change.after
+                    self._put(plan.zone, change.name, change.type, (after.ttl, after.values) if after else None)
+                self._serials[plan.zone] += bool(one.pending)
+                done += len(one.pending)
+            for plan, conflicts in wrong:
+                raise overtaken(plan, done, conflicts)
 
     def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
         with self._lock:
@@ -60,6 +64,10 @@ class MemoryTarget:
     def serial(self, zone: str) -> int:
         """Rises by one with each plan that changes anything, and with each edit."""
         return self._serials[zone]
+
+    def _standing(self, plan: Plan) -> Standing:
+        asked: list[Question] = [(change.name, change.type) for change in plan.changes]
+        return standing(plan.zone, plan.changes, self._contents(plan.zone, asked))
 
     def _zone(self, zone: str, asked: str) -> dict[Question, Set]:
         if zone not in self._zones:

@@ -23,6 +23,7 @@ from flex.marker import marker_name
 from flex_dns import reading, verify
 from flex_dns.server import Server
 from flex_dns.session import Clock, Session
+from flex_dns.transfer import may_transfer
 from flex_dns.trouble import not_granted, said_no, translated
 
 CheckState = Literal["ok", "warn", "fail"]
@@ -60,9 +61,9 @@ def _checks(server: Server, zone: str, clock: Clock) -> Iterator[Check]:
         if served.state == "fail":
             return
         yield _transfer(server, zone, clock)
-        name = f"flex-preflight-{secrets.token_hex(8)}.{zone}"
-        yield _try("addresses", lambda: _may(session, server, zone, name, "A", "AAAA"))
-        yield _try("markers", lambda: _may(session, server, zone, marker_name(name, zone), "TXT"))
+        name = nobodys(zone)
+        yield _try("addresses", lambda: may_change(session, server, zone, name, "A", "AAAA"))
+        yield _try("markers", lambda: may_change(session, server, zone, marker_name(name, zone), "TXT"))
         yield _own_name(session, zone)
 
 
@@ -104,7 +105,7 @@ def _transfer(server: Server, zone: str, clock: Clock) -> Check:
     try:
         # On a connection of its own, as the rest of the transfer is not waited for.
         with Session(server, clock) as session:
-            rcode = next(session.transfer(zone)).rcode()
+            rcode = may_transfer(session, zone)
     except DnsError as error:
         return Check("transfer", "fail", str(error), error.advice)
     if rcode == dns.rcode.NOERROR:
@@ -132,7 +133,12 @@ def _own_name(session: Session, zone: str) -> Check:
     )
 
 
-def _may(session: Session, server: Server, zone: str, name: str, *kinds: str) -> str:
+def nobodys(zone: str) -> str:
+    """A name that is not there."""
+    return f"flex-preflight-{secrets.token_hex(8)}.{zone}"
+
+
+def may_change(session: Session, server: Server, zone: str, name: str, *kinds: str) -> str:
     """Delete what is not there: the policy is asked, the zone and its serial stay as they are."""
     asked = f"right to change {' and '.join(kinds)} in {zone}"
     update = dns.update.UpdateMessage(zone)

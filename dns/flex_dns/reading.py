@@ -1,7 +1,7 @@
 """Reading record sets from a primary: by one zone transfer where the key may, else name by name.
 
-Complete or an error: a transfer counts when it ended with the SOA it began with and its last message was signed,
-an answer when the server gave it with authority. Without transfers, names under a wildcard seem to exist.
+Complete or an error: what a transfer must be is in transfer.py, an answer counts when the server gave it with
+authority. Without transfers, names under a wildcard seem to exist.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import dns.rrset
 from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 
-from flex_dns.contents import Contents, Question, at_or_below, below, canonical
+from flex_dns.contents import Contents, Question, canonical
 from flex_dns.server import Server
 from flex_dns.session import Session
-from flex_dns.trouble import not_authoritative, said_no, untrusted
-
-SETS = (dns.rdatatype.A, dns.rdatatype.AAAA, dns.rdatatype.TXT)
+from flex_dns.transfer import transferred
+from flex_dns.trouble import not_authoritative, said_no
 
 
 def read(session: Session, server: Server, zone: str, questions: Sequence[Question]) -> Contents:
     """The sets in question. Raises a DnsError when any of them could not be learnt for certain."""
-    return _by_transfer(session, server, zone, questions) or by_queries(session, server, zone, questions)
+    names = [name for name, _ in questions]
+    return transferred(session, server, zone, names) or by_queries(session, server, zone, questions)
 
 
 def by_queries(session: Session, server: Server, zone: str, questions: Sequence[Question]) -> Contents:
@@ -62,56 +62,6 @@ def soa_serial(session: Session, server: Server, zone: str) -> int:
     return serials[0]
 
 
-def _by_transfer(session: Session, server: Server, zone: str, questions: Sequence[Question]) -> Contents | None:
-    """None when the server lets us transfer nothing."""
-    rrsets = _transferred(session, server, zone)
-    if rrsets is None:
-        return None
-    wanted = set(questions)
-    names = {name for name, _ in questions}
-    sets: dict[Question, tuple[int, tuple[str, ...]]] = {}
-    cuts: set[str] = set()
-    dnames: set[str] = set()
-    closed: dict[str, str] = {}
-    serial = _serial(rrsets[0])
-    for rrset in rrsets:
-        name = _name(rrset)
-        if rrset.rdtype in SETS and (name, kind := dns.rdatatype.to_text(rrset.rdtype)) in wanted:
-            _, values = sets.get((name, kind), (0, ()))
-            sets[name, kind] = (rrset.ttl, tuple(sorted({*values, *_values(rrset)})))
-        elif rrset.rdtype == dns.rdatatype.CNAME and name in names:
-            closed[name] = f"has a CNAME to {rrset[0].to_text()}"
-        elif rrset.rdtype == dns.rdatatype.NS and name != zone:
-            cuts.add(name)
-        elif rrset.rdtype == dns.rdatatype.DNAME:
-            dnames.add(name)
-    closed |= {name: f"is delegated at {cut}" for name, cut in at_or_below(names, cuts)}
-    closed |= {name: f"lies below the DNAME at {dname}" for name, dname in below(names, dnames)}
-    return Contents(serial, sets, closed)
-
-
-def _transferred(session: Session, server: Server, zone: str) -> list[dns.rrset.RRset] | None:
-    asked = f"transfer of {zone}"
-    rrsets: list[dns.rrset.RRset] = []
-    for answer in session.transfer(zone):
-        if answer.rcode() == dns.rcode.REFUSED and not rrsets:
-            return None
-        if answer.rcode() != dns.rcode.NOERROR:
-            raise said_no(answer.rcode(), server, asked)
-        if not rrsets and not _is_soa(zone, answer.answer[:1]):
-            raise untrusted(server, asked, "the transfer does not begin with the zone's SOA")
-        if not rrsets and not answer.had_tsig:
-            raise untrusted(server, asked, "the transfer is not signed")
-        rrsets += answer.answer
-        if len(rrsets) > 1 and _is_soa(zone, rrsets[-1:]):
-            if not answer.had_tsig:
-                raise untrusted(server, asked, "the end of the transfer is not signed")
-            break
-    if _serial(rrsets[0]) != _serial(rrsets[-1]):
-        raise untrusted(server, asked, "the transfer ends with another SOA than it began with")
-    return rrsets
-
-
 def _delegated(zone: str, answer: dns.message.Message) -> str:
     if answer.flags & dns.flags.AA or answer.rcode() != dns.rcode.NOERROR:
         return ""
@@ -124,10 +74,6 @@ def _alias(name: str, answer: dns.message.Message) -> str:
         rrset[0].to_text() for rrset in answer.answer if rrset.rdtype == dns.rdatatype.CNAME and _name(rrset) == name
     ]
     return f"has a CNAME to {targets[0]}" if targets else ""
-
-
-def _is_soa(zone: str, rrsets: Sequence[dns.rrset.RRset]) -> bool:
-    return bool(rrsets) and rrsets[0].rdtype == dns.rdatatype.SOA and _name(rrsets[0]) == zone
 
 
 def _serial(rrset: dns.rrset.RRset) -> int:

@@ -1,36 +1,37 @@
-"""A zone on a real name server, changed by signed updates (RFC 2136) as a compare-and-swap.
+"""Zones on a real name server, changed by signed updates (RFC 2136) as a compare-and-swap.
 
 In go plans; out come zones that hold them, or an error that says what is not so. Each `before` is a prerequisite
-that the server itself checks, so what others wrote in the meantime is never overwritten. An answer that does not
-come leaves open whether the change was made: the zone is read, and only what is still to do is sent again.
+that the server itself checks, so what others wrote in the meantime is never overwritten. What is to be sent is in the
+journal before it is sent, and whoever goes on with a killed run goes by the journal.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import dns.rcode
 import pandas as pd
 
-from flex.domain import Change, Plan, Verdict
-from flex.errors import DnsError, PartlyApplied, Unreachable
+from flex.domain import Change, JournalRow, Plan, Verdict
+from flex.errors import Refused
+from flex.ports import Journal
 from flex.records import ZoneState
 from flex_dns import reading, update, verify
-from flex_dns.contents import Contents, Question, questions, state
+from flex_dns.carrying import carry
+from flex_dns.contents import Question, questions, state
+from flex_dns.ledger import Tally
+from flex_dns.outcome import judged
 from flex_dns.server import Address, Server
 from flex_dns.session import Clock, Session
 from flex_dns.standing import Standing, overtaken, standing
-from flex_dns.trouble import not_granted, said_no
+from flex_dns.trouble import translated
 
-# Answers after which only the zone itself can say what happened.
-OPEN = (dns.rcode.NXRRSET, dns.rcode.YXRRSET, dns.rcode.NXDOMAIN, dns.rcode.YXDOMAIN, dns.rcode.SERVFAIL)
-# Between one attempt to send a message and the next.
-PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
-LOOK_SECONDS = 0.1
-LONGEST_LOOK = 2.0
-NOTHING = Contents(0, {}, {})
+# BIND stores no more records of one type at one name, and refuses the whole message for them.
+MOST_VALUES = 100
+
+Rows = list[tuple[JournalRow, tuple[Change, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +53,28 @@ class Rfc2136Target:
         with self._session() as session:
             return state(zone, asked, self.owner, reading.read(session, self.server, zone, questions(zone, asked)))
 
-    def apply(self, plan: Plan) -> None:
-        """Make every change of the plan true, or say exactly what is not.
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+        """Make every change of the plans true, or say exactly what is not.
 
-        What already holds is not sent. Raises Stale when a record is neither `before` nor `after` and nothing of
-        the plan holds, PartlyApplied when some of it does, another DnsError when the server did not do as asked.
+        What already holds is not sent. Where a record is neither `before` nor `after` when this begins, nothing is
+        sent at all, unless some of the plans holds already. Raises Stale, PartlyApplied where some of it holds, another
+        DnsError when the server did not do as asked.
         """
-        with self._session() as session:
-            found = self._standing(session, plan.zone, plan.changes)
-            if found.conflicts:
-                raise overtaken(plan, len(found.done), found.conflicts)
-            done = len(found.done)
-            for batch in update.batches(plan.zone, found.pending):
-                try:
-                    found = self._carry(session, plan.zone, batch)
-                except DnsError as error:
-                    raise (_halfway(error, plan, done) if done else error) from error
-                done += len(found.done)
-                if found.conflicts:
-                    raise overtaken(plan, done, found.conflicts)
+        begun, found = journal.rows() if journal else (), dict[str, Standing]()
+        rows, done = _left_of(plans, begun), _held(plans, begun)
+        if not begun:
+            found = self._looked_at(plans)
+            done = {zone: len(one.done) for zone, one in found.items()}
+            _refuse_outdated(plans, found)
+            with translated(self.server, "update"):
+                rows = _rows(plans, found)
+            if journal and rows:
+                journal.intend([row for row, _ in rows])
+        tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience)
+        for zone, one in found.items():
+            tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
+        if error := judged(plans, tallies, done):
+            raise error
 
     def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS. Silence is a verdict with an error."""
@@ -80,72 +84,74 @@ class Rfc2136Target:
     def _session(self) -> Session:
         return Session(self.server, self.clock)
 
-    def _standing(self, session: Session, zone: str, changes: Sequence[Change]) -> Standing:
-        asked: list[Question] = [(change.name, change.type) for change in changes]
-        return standing(changes, reading.read(session, self.server, zone, asked) if asked else NOTHING)
+    def _looked_at(self, plans: Sequence[Plan]) -> dict[str, Standing]:
+        """Where each plan stands. A zone that still has the serial it was planned with need not be read again."""
+        with self._session() as session:
+            return {plan.zone: self._standing(session, plan) for plan in plans if plan.changes}
 
-    def _carry(self, session: Session, zone: str, batch: tuple[Change, ...]) -> Standing:
-        """Send the changes until they hold or somebody else turns out to have overtaken them."""
-        deadline = time.monotonic() + self.patience
-        pauses = iter(PAUSES)
-        found = Standing((), batch, ())
-        while trouble := self._send(session, zone, found.pending):
-            found = self._settled(session, zone, batch, deadline, trouble)
-            if found.conflicts or not found.pending:
-                return found
-            pause = next(pauses, None)
-            if pause is None:
-                raise trouble
-            time.sleep(pause)
-        return Standing(batch, (), ())
-
-    def _send(self, session: Session, zone: str, changes: tuple[Change, ...]) -> DnsError | None:
-        """None when the server says it is done; what leaves it open is returned, a plain no is raised."""
-        asked = f"update of {len(changes)} record sets in {zone}"
-        try:
-            rcode = session.ask(update.message(zone, changes), asked).rcode()
-        except Unreachable as error:
-            session.close()
-            return error
-        if rcode == dns.rcode.NOERROR:
-            return None
-        if rcode == dns.rcode.REFUSED:
-            raise not_granted(self.server, zone, asked)
-        trouble = said_no(rcode, self.server, asked)
-        if rcode in OPEN:
-            return trouble
-        raise trouble
-
-    def _settled(
-        self, session: Session, zone: str, batch: tuple[Change, ...], deadline: float, trouble: DnsError
-    ) -> Standing:
-        """Where the batch stands, as soon as the server answers with authority again."""
-        pause = LOOK_SECONDS
-        while True:
-            try:
-                reading.soa_serial(session, self.server, zone)
-                return self._standing(session, zone, batch)
-            except DnsError:
-                session.close()
-                if time.monotonic() + pause > deadline:
-                    raise _unknown(trouble, batch) from trouble
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_LOOK)
+    def _standing(self, session: Session, plan: Plan) -> Standing:
+        _refuse_too_many(self.server, plan)
+        if plan.serial and reading.soa_serial(session, self.server, plan.zone) == plan.serial:
+            return Standing((), plan.changes, ())
+        asked: list[Question] = [(change.name, change.type) for change in plan.changes]
+        return standing(plan.zone, plan.changes, reading.read(session, self.server, plan.zone, asked))
 
 
-def _unknown(trouble: DnsError, batch: tuple[Change, ...]) -> PartlyApplied:
-    return PartlyApplied(
-        trouble.asked,
-        trouble.answer,
-        kept=f"whether the last {len(batch)} record sets were changed is not known",
-        advice=f"{trouble.advice}; then `flex apply --resume` finishes it",
-    )
+class Unkept:
+    """The journal of a run that nobody will ask about."""
+
+    def rows(self) -> tuple[JournalRow, ...]:
+        return ()
+
+    def intend(self, rows: Sequence[JournalRow]) -> None:
+        """Not written down."""
+
+    def became(self, numbers: Sequence[int], state: str, note: str = "") -> None:
+        """Nor is this."""
 
 
-def _halfway(trouble: DnsError, plan: Plan, done: int) -> PartlyApplied:
-    return PartlyApplied(
-        trouble.asked,
-        trouble.answer,
-        kept=f"{done} of the {len(plan.changes)} record sets in {plan.zone} are as planned, the others as they were",
-        advice=f"{trouble.advice}; then `flex apply --resume` finishes it",
-    )
+def _refuse_outdated(plans: Sequence[Plan], found: Mapping[str, Standing]) -> None:
+    """A plan of which nothing holds yet is refused whole; one that was begun is finished as far as it can be."""
+    if any(one.done for one in found.values()):
+        return
+    for plan in plans:
+        if plan.changes and found[plan.zone].conflicts:
+            raise overtaken(plan, 0, found[plan.zone].conflicts)
+
+
+def _rows(plans: Sequence[Plan], found: Mapping[str, Standing]) -> Rows:
+    """A row for each message that is to be sent."""
+    rows: Rows = []
+    for plan in plans:
+        places = {(change.name, change.type): place for place, change in enumerate(plan.changes)}
+        for message in update.messages(plan.zone, found[plan.zone].pending if plan.changes else ()):
+            changes = tuple(places[change.name, change.type] for change in message.changes)
+            rows.append((JournalRow(len(rows), plan.zone, changes), message.changes))
+    return rows
+
+
+def _left_of(plans: Sequence[Plan], begun: Sequence[JournalRow]) -> Rows:
+    """What an earlier run did not bring to its end."""
+    of_zone = {plan.zone: plan for plan in plans}
+    return [
+        (row, tuple(of_zone[row.zone].changes[place] for place in row.changes)) for row in begun if row.state != "done"
+    ]
+
+
+def _held(plans: Sequence[Plan], begun: Sequence[JournalRow]) -> dict[str, int]:
+    """How many changes an earlier run made."""
+    left: Counter[str] = Counter()
+    for row in begun:
+        left[row.zone] += 0 if row.state == "done" else len(row.changes)
+    return {plan.zone: len(plan.changes) - left[plan.zone] for plan in plans}
+
+
+def _refuse_too_many(server: Server, plan: Plan) -> None:
+    for change in plan.changes:
+        if change.after and len(change.after.values) > MOST_VALUES:
+            raise Refused(
+                f"asking {server}: update of {change.name}",
+                f"{len(change.after.values)} records of type {change.type}; a name server stores at most {MOST_VALUES}",
+                kept="nothing was changed",
+                advice="give the nodes fewer addresses, or the site fewer replicas",
+            )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
 from flex_dns.contents import Contents, canonical
+from flex_dns.marker import site_name
 
 SHOWN = 10
 
@@ -30,12 +31,15 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
+    """`withheld` changes could be made, but belong to a name of which somebody else changed another record."""
+
     done: tuple[Change, ...]
     pending: tuple[Change, ...]
     conflicts: tuple[Conflict, ...]
+    withheld: tuple[Change, ...] = ()
 
 
-def standing(changes: Sequence[Change], contents: Contents) -> Standing:
+def standing(zone: str, changes: Sequence[Change], contents: Contents) -> Standing:
     """Values and TTL both count: a TTL that somebody else edited is their edit."""
     done: list[Change] = []
     pending: list[Change] = []
@@ -51,7 +55,10 @@ def standing(changes: Sequence[Change], contents: Contents) -> Standing:
             pending.append(change)
         else:
             conflicts.append(Conflict(change, _shown(found)))
-    return Standing(tuple(done), tuple(pending), tuple(conflicts))
+    taken = {site_name(zone, conflict.change.name) for conflict in conflicts}
+    withheld = [change for change in pending if site_name(zone, change.name) in taken] if taken else []
+    left = [change for change in pending if change not in withheld] if withheld else pending
+    return Standing(tuple(done), tuple(left), tuple(conflicts), tuple(withheld))
 
 
 def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:

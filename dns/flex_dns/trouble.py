@@ -22,6 +22,7 @@ import dns.tsig
 from flex.errors import DnsError, Refused, Unreachable
 from flex_dns.bind import update_policy
 from flex_dns.server import Server
+from flex_dns.wire import Unfit
 
 UNCHANGED = "nothing was changed"
 
@@ -100,6 +101,7 @@ MEANINGS: Mapping[type[BaseException], Meaning] = {
     EOFError: LOST,
     socket.gaierror: NO_ADDRESS,
     OSError: NO_ROUTE,
+    Unfit: OUR_DATA,
     ValueError: NOT_OURS,
     struct.error: NOT_OURS,
 }

@@ -14,6 +14,7 @@ import pandas as pd
 
 from flex.domain import Cycle, NodeState, Period, Pin, Run, Segment, Stage, Stream
 from flex.store import refusals
+from flex.store.journals import MemoryJournal
 from flex.store.lease import Lease, interrupted
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
@@ -31,6 +32,7 @@ class MemoryStore:
         self._profiles: dict[Period, tuple[pd.DataFrame, pd.DataFrame]] = {}
         self._cycles: dict[str, Cycle] = {}
         self._placements: dict[str, pd.DataFrame] = {}
+        self._journals: dict[str, MemoryJournal] = {}
         self._in_force = ""
         self._runs: dict[str, Run] = {}
         self._lease: Lease | None = None
@@ -152,6 +154,13 @@ class MemoryStore:
         with self._lock:
             ordered = sorted(self._cycles.values(), key=lambda cycle: (cycle.created, cycle.id), reverse=True)
         return tuple(ordered[:limit])
+
+    def journal(self, cycle_id: str) -> MemoryJournal:
+        return self._journals.setdefault(cycle_id, MemoryJournal())
+
+    def new_journal(self, cycle_id: str) -> MemoryJournal:
+        self._journals.pop(cycle_id, None)
+        return self.journal(cycle_id)
 
     def begin(self, run: Run, lease: timedelta, now: datetime) -> tuple[Run, ...]:
         with self._lock:

@@ -180,6 +180,19 @@ placements = Table(
     sqlite_with_rowid=False,
 )
 
+# What goes to a name server, message by message, written down before it is sent; `changes` are places in a zone's plan.
+messages = Table(
+    "messages",
+    metadata,
+    Column("cycle", ForeignKey("cycles.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("zone", TEXT, nullable=False),
+    Column("changes", JSON, nullable=False),
+    Column("state", TEXT, nullable=False),
+    Column("note", TEXT, nullable=False),
+    CheckConstraint("state IN ('planned', 'sent', 'done', 'conflict', 'refused')", name="state"),
+)
+
 # One row each, there from the first migration on.
 in_force = Table(
     "in_force",

@@ -9,13 +9,14 @@ from flex.errors import BadInput
 from flex.store import migrate
 from flex.store.cycles import SqlCycles
 from flex.store.database import Database
+from flex.store.journals import SqlJournals
 from flex.store.profiles import SqlProfiles
 from flex.store.runs import SqlRuns
 from flex.store.segments import SqlSegments
 from flex.store.wishes import SqlWishes
 
 
-class SqlStore(SqlWishes, SqlSegments, SqlProfiles, SqlCycles, SqlRuns):
+class SqlStore(SqlWishes, SqlSegments, SqlProfiles, SqlCycles, SqlJournals, SqlRuns):
     """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections back."""
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from flex.cycle import Proposal
 from flex.domain import Cycle, Limits, Node, Period, Pin, Plan, Verdict
 from flex.errors import Held, Infeasible, PartlyApplied, Refused, StoreError, Unverified
 from flex.given import Facts, Rules
-from flex.ports import DnsTarget, Solver
+from flex.ports import DnsTarget, Journal, Solver
 from flex.problem import Budget, Problem, Solution, in_order
 from flex.records import ZoneState
 from flex.replay import Sample
@@ -274,11 +274,10 @@ class Failing:
     def read(self, zone: str, names: Sequence[str]) -> ZoneState:
         return self.inner.read(zone, names)
 
-    def apply(self, plan: Plan) -> None:
-        if self.takes == 0:
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+        self.inner.apply(*plans[: self.takes], journal=journal)
+        if self.takes < len(plans):
             raise self.error
-        self.takes -= 1
-        self.inner.apply(plan)
 
     def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
         if self.wrong:
@@ -287,6 +286,7 @@ class Failing:
 
 
 REFUSED = Refused("updating", "REFUSED", kept="nothing", advice="look at the policy")
+HALF = PartlyApplied("updating", "REFUSED in one of two zones", kept="the other one", advice="look at the policy")
 
 
 def test_a_refused_update_leaves_the_placement_in_force(cluster: Cluster) -> None:
@@ -304,7 +304,7 @@ def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finis
     rows = cluster.facts.profiles.iloc[:2].assign(site=list(sites))
     cluster.facts = replace(cluster.facts, profiles=rows)
     cluster.rules = replace(RULES, zones=(ZONE, "a.hosting.example."))
-    cluster.target = Failing(inner, 1, REFUSED)
+    cluster.target = Failing(inner, 1, HALF)
     made = cluster.propose()
     with pytest.raises(PartlyApplied, match="REFUSED"):
         cluster.carry_out(made)

@@ -1,0 +1,144 @@
+"""The records of a zone transfer, kept or passed over while its messages come in.
+
+In go messages as bytes; out come the record sets of the names that are wanted, and what makes a name unfit for
+addresses. A transfer can bring millions of records, so nothing is made of those that nobody asked for.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from struct import unpack_from
+
+from flex_dns.contents import Contents, Question, at_or_below, below
+
+A, NS, CNAME, SOA, TXT, AAAA, DNAME = 1, 2, 5, 6, 16, 28, 39
+KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
+HEADER = 12
+POINTER = 0xC0
+
+
+class Harvest:
+    """`serials` are those of the zone's SOA records: one at the beginning of a transfer, one at its end."""
+
+    def __init__(self, zone: str, names: Iterable[str]) -> None:
+        self.serials: list[int] = []
+        self._zone = zone
+        self._names = frozenset(names)
+        self._sets: dict[Question, tuple[int, tuple[str, ...]]] = {}
+        self._aliases: dict[str, str] = {}
+        self._cuts: set[str] = set()
+        self._dnames: set[str] = set()
+        # A cluster has few addresses: each is put into words once.
+        self._texts: dict[tuple[int, bytes], str] = {}
+
+    def take(self, wire: bytes) -> int:
+        """All records of a message's answer section; where it ends. Raises ValueError for what is no such message."""
+        try:
+            return self._take(wire)
+        except IndexError:
+            raise ValueError("a record is cut off") from None
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.serials) > 1
+
+    def contents(self) -> Contents:
+        closed = {name: f"has a CNAME to {target}" for name, target in self._aliases.items()}
+        closed |= {name: f"is delegated at {cut}" for name, cut in at_or_below(self._names, self._cuts)}
+        closed |= {name: f"lies below the DNAME at {dname}" for name, dname in below(self._names, self._dnames)}
+        return Contents(self.serials[0], self._sets, closed)
+
+    def _take(self, wire: bytes) -> int:
+        questions, answers = unpack_from("!HH", wire, 4)
+        known: dict[int, str] = {}
+        names, end = self._names, HEADER
+        for _ in range(questions):
+            end = skipped(wire, end) + 4
+        for _ in range(answers):
+            if self.is_complete:
+                raise ValueError("records after the end")
+            if wire[end] >= POINTER:
+                name = _pointed(wire, end, known)
+                end += 2
+            else:
+                name, end = _name(wire, end, known)
+            kind, _, ttl, size = unpack_from("!HHIH", wire, end)
+            start = end + 10
+            end = start + size
+            if end > len(wire):
+                raise IndexError
+            if kind in KINDS:
+                if name in names:
+                    self._keep(name, kind, ttl, wire[start:end])
+            elif kind in (SOA, CNAME, NS, DNAME):
+                self._note(wire, name, kind, start, end, known)
+            if not self.serials:
+                raise ValueError("the first record is not the zone's SOA")
+        return end
+
+    def _keep(self, name: str, kind: int, ttl: int, rdata: bytes) -> None:
+        text = self._texts.get((kind, rdata)) or self._texts.setdefault((kind, rdata), _text(kind, rdata))
+        key = (name, KINDS[kind])
+        others = self._sets.get(key)
+        self._sets[key] = (ttl, (text,)) if others is None else (ttl, tuple(sorted({*others[1], text})))
+
+    def _note(self, wire: bytes, name: str, kind: int, start: int, end: int, known: dict[int, str]) -> None:
+        if kind == SOA and name == self._zone:
+            # Two names of any length, then five numbers, of which the serial is the first.
+            self.serials.append(unpack_from("!I", wire, max(start, end - 20))[0])
+        elif kind == CNAME and name in self._names:
+            self._aliases[name] = _name(wire, start, known)[0]
+        elif kind == NS and name != self._zone:
+            self._cuts.add(name)
+        elif kind == DNAME:
+            self._dnames.add(name)
+
+
+def skipped(wire: bytes, at: int) -> int:
+    """Where the name that begins there ends."""
+    while length := wire[at]:
+        if length >= POINTER:
+            return at + 2
+        at += 1 + length
+    return at + 1
+
+
+def _name(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
+    """The name that begins there, in lower case, and where it ends. Pointers only lead back, so there is an end."""
+    start, text = at, ""
+    while length := wire[at]:
+        if length >= POINTER:
+            text += _pointed(wire, at, known)
+            known[start] = text
+            return text, at + 2
+        label = wire[at + 1 : at + 1 + length].decode("latin-1").lower()
+        if "." in label or "\\" in label:
+            label = label.replace("\\", "\\\\").replace(".", "\\.")
+        text += label + "."
+        at += 1 + length
+    known[start] = text = text or "."
+    return text, at + 1
+
+
+def _pointed(wire: bytes, at: int, known: dict[int, str]) -> str:
+    target = (wire[at] & 0x3F) << 8 | wire[at + 1]
+    found = known.get(target)
+    if found is not None:
+        return found
+    if target >= at:
+        raise ValueError("a name that points ahead")
+    return _name(wire, target, known)[0]
+
+
+def _text(kind: int, rdata: bytes) -> str:
+    if kind == A:
+        return socket.inet_ntop(socket.AF_INET, rdata)
+    if kind == AAAA:
+        return str(ipaddress.IPv6Address(rdata))
+    strings, at = [], 0
+    while at < len(rdata):
+        strings.append(rdata[at + 1 : at + 1 + rdata[at]].decode(errors="replace"))
+        at += 1 + rdata[at]
+    return '" "'.join(strings)

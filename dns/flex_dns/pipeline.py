@@ -1,0 +1,182 @@
+"""Updates on their way: several connections to a primary, several messages on each before the first is answered.
+
+In go messages, out comes what became of each, as it becomes known. Nothing is retried here, and once an answer does
+not come nothing more is sent: what was not sent by then is not among the outcomes.
+"""
+
+from __future__ import annotations
+
+import secrets
+import select
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+import dns.rcode
+
+from flex.errors import DnsError
+from flex_dns import signing
+from flex_dns.server import Server
+from flex_dns.session import Clock, connected
+from flex_dns.trouble import translate, translated, untrusted
+from flex_dns.update import Message
+
+# Messages for one zone wait for each other in the server, those for many do not. All together they stay below BIND's
+# update-quota of 100: it drops without an answer what is over it.
+LINES = 8
+DEEP_OF_ONE_ZONE = 4
+DEEP_OF_MANY = 12
+# Messages are announced in blocks, while those before them are on their way.
+BLOCK = 32
+PIECE = 65536
+RESPONSE = 0x80
+
+Outcome = tuple[Message, dns.rcode.Rcode | DnsError]
+Announce = Callable[[Sequence[Message]], None]
+
+
+def deliver(server: Server, messages: Sequence[Message], clock: Clock, announce: Announce) -> Iterator[Outcome]:
+    """Each message is announced before its first byte leaves. To be read to the end."""
+    zones = len({message.zone for message in messages})
+    lines = [_Line(server, clock) for _ in range(min(LINES, zones))]
+    queue = _Queue(messages, announce)
+    try:
+        while queue.left or any(line.sent for line in lines):
+            for line in lines:
+                yield from line.fill(queue, DEEP_OF_ONE_ZONE if zones == 1 else DEEP_OF_MANY)
+            for line, is_readable in _ready([line for line in lines if line.sent]):
+                yield from line.receive() if is_readable else line.give_up()
+            if any(line.is_broken for line in lines):
+                queue.left.clear()
+    finally:
+        for line in lines:
+            line.close()
+
+
+def _ready(lines: Sequence[_Line]) -> Iterator[tuple[_Line, bool]]:
+    """Those with something to read, and those that waited too long for it."""
+    if not lines:
+        return
+    poll = select.poll()
+    for line in lines:
+        poll.register(line.fileno(), select.POLLIN)
+    first = min(line.deadline for line in lines)
+    readable = {fd for fd, _ in poll.poll(max(0.0, first - time.monotonic()) * 1000)}
+    now = time.monotonic()
+    for line in lines:
+        is_readable = line.fileno() in readable
+        if is_readable or line.deadline <= now:
+            yield line, is_readable
+
+
+class _Queue:
+    """Messages still to be sent; the first few of them are announced."""
+
+    def __init__(self, messages: Sequence[Message], announce: Announce) -> None:
+        self.left = deque(messages)
+        self._announce = announce
+        self._announced = 0
+
+    def take(self) -> Message:
+        if not self._announced:
+            block = [self.left[at] for at in range(min(BLOCK, len(self.left)))]
+            self._announce(block)
+            self._announced = len(block)
+        self._announced -= 1
+        return self.left.popleft()
+
+
+class _Line:
+    """One connection. When it breaks, all that was sent on it and not answered is open."""
+
+    def __init__(self, server: Server, clock: Clock) -> None:
+        self.sent: dict[int, tuple[Message, bytes, float]] = {}
+        self.is_broken = False
+        self._server = server
+        self._clock = clock
+        self._key = server.key.signer()
+        self._socket: socket.socket | None = None
+        self._bytes = bytearray()
+        self._next_id = secrets.randbelow(65536)
+
+    def fileno(self) -> int:
+        assert self._socket is not None, "something was sent"
+        return self._socket.fileno()
+
+    @property
+    def deadline(self) -> float:
+        """Messages are kept in the order they were sent in: the first is the first to run out of time."""
+        return next(iter(self.sent.values()))[2]
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+
+    def fill(self, queue: _Queue, deep: int) -> Iterator[Outcome]:
+        while queue.left and len(self.sent) < deep and not self.is_broken:
+            message = queue.take()
+            try:
+                with translated(self._server, _asked(message)):
+                    self._send(message)
+            except DnsError as error:
+                yield from self._broke(error)
+
+    def receive(self) -> Iterator[Outcome]:
+        try:
+            yield from self._receive()
+        except DnsError as error:
+            yield from self._broke(error)
+
+    def give_up(self) -> Iterator[Outcome]:
+        first, _, _ = next(iter(self.sent.values()))
+        yield from self._broke(translate(TimeoutError(), self._server, _asked(first)))
+
+    def _send(self, message: Message) -> None:
+        while self._next_id in self.sent:
+            self._next_id = (self._next_id + 1) % 65536
+        number, self._next_id = self._next_id, (self._next_id + 1) % 65536
+        body = struct.pack("!H", number) + message.wire[2:]
+        wire, mac = signing.sign(body, self._key, int(self._clock()))
+        self.sent[number] = (message, mac, time.monotonic() + self._server.timeout)
+        if self._socket is None:
+            self._socket = connected(self._server)
+        self._socket.sendall(struct.pack("!H", len(wire)) + wire)
+
+    def _receive(self) -> Iterator[Outcome]:
+        assert self._socket is not None, "something was sent"
+        first, _, _ = next(iter(self.sent.values()))
+        with translated(self._server, _asked(first)):
+            piece = self._socket.recv(PIECE)
+            if not piece:
+                raise EOFError
+        self._bytes += piece
+        while len(self._bytes) >= 2 and len(self._bytes) >= 2 + int.from_bytes(self._bytes[:2]):
+            end = 2 + int.from_bytes(self._bytes[:2])
+            wire = bytes(self._bytes[2:end])
+            del self._bytes[:end]
+            yield self._answered(wire)
+
+    def _answered(self, wire: bytes) -> Outcome:
+        number = int.from_bytes(wire[:2])
+        if len(wire) < 12 or number not in self.sent or not wire[2] & RESPONSE:
+            message, _, _ = next(iter(self.sent.values()), (None, b"", 0.0))
+            asked = _asked(message) if message else "update"
+            raise untrusted(self._server, asked, "the answer is to another question")
+        message, mac, _ = self.sent[number]
+        asked = _asked(message)
+        with translated(self._server, asked):
+            answer = signing.verified(wire, mac, self._key, self._server, int(self._clock()), asked)
+        del self.sent[number]
+        return message, answer.rcode()
+
+    def _broke(self, error: DnsError) -> Iterator[Outcome]:
+        self.is_broken = True
+        left, self.sent = self.sent, {}
+        for message, _, _ in left.values():
+            yield message, error
+
+
+def _asked(message: Message) -> str:
+    return f"update of {len(message.changes)} record sets in {message.zone}"
