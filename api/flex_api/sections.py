@@ -16,10 +16,11 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from flex.domain import Limits, Node
+from flex.errors import BadInput
 from flex_api.misset import of_register
 from flex_api.quantities import Share, Size, Span, Whole
 from flex_logs_ingest.filetable import SIZES_FROM
-from flex_logs_ingest.formats import FORMATS
+from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_solver import SOLVERS
 
 SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
@@ -76,6 +77,14 @@ class NodeSection(Section):
         return tuple(dict.fromkeys(_published(address) for address in value))
 
 
+def _directive(value: str) -> str:
+    try:
+        layout_of(value, unsized=True)
+    except BadInput as error:
+        raise ValueError(f"{error.answer}; {error.advice}") from None
+    return value
+
+
 class SourceSection(Section):
     glob: str | tuple[str, ...] = Field((), description="which files; rotated and compressed ones too")
     shipped: bool = Field(False, description="counted beside the logs; `flex import` takes the counts that arrive")
@@ -99,9 +108,11 @@ class SourceSection(Section):
     @field_validator("format")
     @classmethod
     def _known_format(cls, value: str) -> str:
-        """A directive, or a file that holds one, is looked at when logs are read: it may be on another machine."""
-        if value.startswith("/") or "%" in value or "$" in value:
+        """A file that holds a directive is looked at when logs are read: it may be on another machine."""
+        if value.startswith("/"):
             return value
+        if "%" in value or "$" in value:
+            return _directive(value)
         return of_register(value, value.partition(" ")[0], ["auto", *FORMATS])
 
     @field_validator("site_pattern")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from flex.errors import BadInput
 from flex_api.wiring import source_name
+from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.pipe import STANDARD_INPUT
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
@@ -47,6 +48,9 @@ def of_files(asked: Asked, sources: Sequence[Source], names: SiteRule) -> Source
         if asked.source:
             raise _bad("--source and --node", "both say whose files these are", "leave one of them out")
         rule = replace(names, fixed=asked.site or None)
+        if asked.format not in ("", "auto"):
+            # Also where nothing is new in the files, so that none would ask for it.
+            layout_of(asked.format)
         return Source(source_name(asked.node, asked.site), (), asked.node, rule, asked.format or "auto", files=files)
     source = _like(asked.source, sources)
     if asked.site or asked.format:

@@ -2,55 +2,53 @@ r"""A server's own description of its log, compiled into a Layout.
 
 In goes the value of an Apache LogFormat or an nginx log_format directive, quoted as it stands there or bare:
 `%h %l %u %t \"%r\" %>s %b`, `$host [$time_local] "$request" $status $bytes_sent`. The first field of each kind is used.
-Raises BadInput when a needed field is missing or cannot be told apart. Files are read in server_conf.py.
+Raises BadInput when a needed field is missing or cannot be told apart. Files are read in server_conf.py; what fields
+can hold is in variables.py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from flex_logs_ingest.layout import Field, Layout, Op, unusable
+from flex_logs_ingest.layout import Layout, Op, unusable
+from flex_logs_ingest.stamps import of_apache, says, stamp_of
+from flex_logs_ingest.variables import Token, of_letter, of_variable
 
 _FIELD = re.compile(r"%[!0-9,<>]*(?:\{([^}]*)\})?(\^[A-Za-z]{2}|[A-Za-z%])")
 # The port behind a host is the site rule's business and the query behind a path is cut: each pair is read as one field.
 _PAIRS = re.compile(r"(?<=%[vV]|\}i):%(?:\{[a-z]+\})?p|(?<=%U)%q")
-_LETTERS: Mapping[str, Field] = {
-    "v": "vhost",
-    "V": "vhost",
-    "r": "request",
-    "m": "method",
-    "U": "uri",
-    "s": "status",
-    "b": "bytes",
-    "B": "bytes",
-    "O": "bytes",
-}
-_DAYS_AND_CLOCKS = [f"{day}{clock}" for day in ("%FT", "%F ", "%Y-%m-%dT", "%Y-%m-%d ") for clock in ("%T", "%H:%M:%S")]
-_TIMES = (
-    *("sec", "%s", "%d/%b/%Y:%H:%M:%S %z", "%d/%b/%Y:%T %z"),
-    *(f"{time}{zone}" for time in _DAYS_AND_CLOCKS for zone in ("%z", "")),
-)
+# A time in pieces, `%{%d/%b/%Y:%T}t.%{msec_frac}t`, with what stands between them.
+_TIMES = re.compile(r"%\{([^}]*)\}t([^%\"\[\]]*)(?=%\{([^}]*)\}t)")
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_VARIABLE_PAIRS = re.compile(r"(?<=\$host|_host):\$server_port|(?<=\$uri)\$is_args\$args")
-_VARIABLES: Mapping[str, Field] = {
-    "host": "vhost",
-    "http_host": "vhost",
-    "server_name": "vhost",
-    "ssl_server_name": "vhost",
-    "time_local": "time",
-    "time_iso8601": "time",
-    "msec": "time",
-    "request": "request",
-    "request_method": "method",
-    "request_uri": "uri",
-    "uri": "uri",
-    "document_uri": "uri",
-    "status": "status",
-    "bytes_sent": "bytes",
-    "body_bytes_sent": "bytes",
-}
+_VARIABLE_PAIRS = re.compile(r"(?<=\$host|_host|_name):\$server_port|(?<=\$uri)\$is_args\$args")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A token and the literals around it."""
+
+    token: Token
+    before: str
+    after: str
+
+    @property
+    def quoted(self) -> bool:
+        return self.before.endswith('"') and self.after.startswith('"')
+
+    @property
+    def loose(self) -> bool:
+        """Whether the text can hold what is to end it. Servers escape quotation marks and tabs."""
+        return self.token.may_hold_anything and not self.quoted and bool(self.after) and not set('"[\t') & {*self.after}
+
+    def tells(self, before: _Place) -> bool:
+        """Whether a text cut wrongly, because one before it was, would not pass for this one."""
+        if self.token.fits == "word":
+            return self.after != before.after
+        return self.token.fits != ""
 
 
 def from_directive(directive: str) -> Layout:
@@ -59,8 +57,8 @@ def from_directive(directive: str) -> Layout:
 
 
 def from_apache(directive: str) -> Layout:
-    text = _PAIRS.sub("", directive.replace('\\"', '"').replace("\\t", "\t"))
-    return _compiled(*_tokens(text, directive), directive)
+    text = directive.replace('\\"', '"').replace("\\t", "\t").removesuffix("\\n")
+    return _compiled(list(_apache_s(_in_one(_PAIRS.sub("", text)), directive)), directive)
 
 
 def from_nginx(directive: str) -> Layout:
@@ -68,67 +66,116 @@ def from_nginx(directive: str) -> Layout:
     text = directive.strip().removesuffix(";").strip()
     if text.startswith("'") and text.endswith("'"):
         text = re.sub(r"'\s*'", "", text[1:-1])
-    fields: list[Field | None] = []
-    literals, at = [""], 0
-    text = _VARIABLE_PAIRS.sub("", text)
-    for match in _VARIABLE.finditer(text):
-        literals[-1] += text[at : match.start()]
-        at = match.end()
-        name = _VARIABLES.get(match[1] or match[2])
-        fields.append(None if name in fields else name)
-        literals.append("")
-    literals[-1] += text[at:]
-    return _compiled(fields, literals, directive)
+    return _compiled(list(_nginx_s(_VARIABLE_PAIRS.sub("", text))), directive)
 
 
-def _compiled(fields: list[Field | None], literals: list[str], directive: str) -> Layout:
-    needed = max((i for i, name in enumerate(fields) if name), default=-1)
-    ops = tuple(_op(fields, literals, i, needed, directive) for i in range(needed + 1))
-    return Layout("fields", literals[0].encode(), ops).check(directive)
-
-
-def _tokens(text: str, directive: str) -> tuple[list[Field | None], list[str]]:
-    """The fields, and the literals around them: one more than there are fields."""
-    fields: list[Field | None] = []
-    literals, at = [""], 0
+def _apache_s(text: str, directive: str) -> Iterator[Token | str]:
+    """Tokens and literals, in any order."""
+    at = 0
     for match in _FIELD.finditer(text):
-        literals[-1] += text[at : match.start()]
+        yield text[at : match.start()]
         at = match.end()
         if match[2] == "%":
-            literals[-1] += "%"
-            continue
-        name = _field(match[1], match[2], directive)
-        brackets = match[2] == "t" and match[1] is None
-        literals[-1] += "[" * brackets
-        fields.append(None if name in fields else name)
-        literals.append("]" * brackets)
-    literals[-1] += text[at:]
-    return fields, literals
+            yield "%"
+        elif match[2] == "t" and match[1] is None:
+            yield from ("[", of_variable("time_local"), "]")
+        elif match[2] == "t":
+            yield _time(match[1], directive)
+        else:
+            yield of_letter(match[2], match[1])
+    yield text[at:]
 
 
-def _field(argument: str | None, letter: str, directive: str) -> Field | None:
-    if letter == "t":
-        return _time(argument, directive)
-    if letter == "i" and (argument or "").lower() == "host":
-        return "vhost"
-    return None if argument is not None else _LETTERS.get(letter)
+def _nginx_s(text: str) -> Iterator[Token | str]:
+    at = 0
+    for match in _VARIABLE.finditer(text):
+        yield text[at : match.start()]
+        at = match.end()
+        yield of_variable(match[1] or match[2])
+    yield text[at:]
 
 
-def _time(argument: str | None, directive: str) -> Field | None:
-    wanted = (argument or "").removeprefix("begin:").removeprefix("end:")
-    if wanted in ("msec_frac", "usec_frac"):
-        return None
-    if argument is not None and wanted not in _TIMES:
-        raise unusable(directive, f"the time %{{{argument}}}t is not one of {', '.join(_TIMES)}")
-    return "time"
+def _in_one(text: str) -> str:
+    """Pieces of a time that stand side by side become one, unless they say the same twice."""
+    at = 0
+    while match := _TIMES.search(text, at):
+        first, between, second = of_apache(match[1]), match[2], of_apache(match[3])
+        at = match.end()
+        if not says(first) & says(second):
+            end = at + len(f"%{{{match[3]}}}t")
+            text = f"{text[: match.start()]}%{{{first}{between}{second}}}t{text[end:]}"
+            at = match.start()
+    return text
 
 
-def _op(fields: Sequence[Field | None], literals: Sequence[str], i: int, needed: int, directive: str) -> Op:
-    before, after = literals[i], literals[i + 1]
-    quoted = before.endswith('"') and after.startswith('"')
-    if i == needed:
+def _time(argument: str, directive: str) -> Token:
+    format_ = of_apache(argument)
+    if format_ in ("%<msec_frac>", "%<usec_frac>"):
+        return Token(None, "number")
+    stamp = stamp_of(format_)
+    if stamp is None:
+        why = "does not say the day and the time of day, or says them in a way that differs from place to place"
+        raise unusable(directive, f"the time %{{{argument}}}t {why}: use %Y-%m-%dT%H:%M:%S%z")
+    return Token("time", "time", stamp.sample, stamp.moved)
+
+
+def _compiled(parts: Sequence[Token | str], directive: str) -> Layout:
+    start, places = _places(parts)
+    needed = max((i for i, place in enumerate(places) if place.token.field), default=-1)
+    ahead = [_ahead(places, i) for i in range(needed + 1)]
+    # What stands behind the last field may tell where it ends.
+    until = max((i + (number or 0) for i, number in enumerate(ahead)), default=needed)
+    ahead += [0] * (until - needed)
+    ops = tuple(_op(places, i, until, ahead[i], directive) for i in range(until + 1))
+    moved = next((place.token.moved for place in places if place.token.field == "time"), ())
+    return Layout("fields", start.encode(), ops, moved=moved).check(directive)
+
+
+def _places(parts: Sequence[Token | str]) -> tuple[str, list[_Place]]:
+    """What stands before the first token, and the tokens; only the first of a kind is a field."""
+    literals, tokens, known = [""], list[Token](), set[str | None]()
+    for part in parts:
+        if isinstance(part, str):
+            literals[-1] += part
+        else:
+            tokens.append(replace(part, field=None) if part.field in known else part)
+            known.add(part.field)
+            literals.append("")
+    around = zip(tokens, pairwise(literals), strict=True)
+    return literals[0], [_Place(token, before, after) for token, (before, after) in around]
+
+
+def _ahead(places: Sequence[_Place], i: int) -> int | None:
+    """How many of the texts behind a loose one tell where it ends; 0 where it does not matter, None where none does."""
+    first, told = places[i], 0
+    if not first.loose:
+        return 0
+    wanted = first.token.field is not None
+    for number, place in enumerate(places[i + 1 :], start=1):
+        wanted = wanted or place.token.field is not None
+        tells = place.tells(first)
+        # A text with another end takes in whatever of others was left over.
+        if not tells and (told or place.after != first.after):
+            break
+        told = number if tells else told
+    return told if told or not wanted else None
+
+
+def _op(places: Sequence[_Place], i: int, until: int, ahead: int | None, directive: str) -> Op:
+    place = places[i]
+    field, fits, quoted = place.token.field, place.token.fits, place.quoted
+    literal = place.after
+    if i == until:
         # Lines may end here or go on with fields that the directive does not name; no line holds a newline.
-        return Op(fields[i], after[:1].encode() or (b"\n" if fields[i] in ("request", "uri") else b" "), quoted)
-    if not after:
+        literal = literal if place.loose else literal[:1] or ("\n" if place.token.may_hold_anything else " ")
+    elif not literal and not _is_path(places[i + 1]):
         raise unusable(directive, "two fields follow each other with nothing between them")
-    return Op(fields[i], after.encode(), quoted)
+    if place.loose and place.token.kind == "sentence" and " " in literal and ahead is None:
+        raise unusable(directive, f"nothing tells where the text before {literal!r} ends: put it in quotation marks")
+    width = len(place.token.example) * (literal[:1] in place.token.example)
+    listed = place.loose and place.token.kind == "list" and literal.startswith(" ")
+    return Op(field, literal.encode(), quoted, width, listed, ahead or 0, fits)
+
+
+def _is_path(place: _Place) -> bool:
+    return place.token.field == "uri"

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from flex_logs_ingest.ends import end_of
 from flex_logs_ingest.layout import Field, Layout, Op, columns, is_directive, names
 from flex_logs_ingest.members import members
 from flex_logs_ingest.quoted import closing
+from flex_logs_ingest.stamps import stamped
 
 # The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is empty.
 Texts = tuple[bytes, bytes, bytes, bytes, bytes]
@@ -23,12 +25,17 @@ _PARTED: tuple[Field, ...] = ("vhost", "date", "time", "method", "uri", "status"
 _HALVED: tuple[Field, ...] = ("vhost", "time", "method", "uri", "status", "bytes")
 
 
+# The literal, how many texts it ends, whether they are quoted, and the ops from here on where it takes more to find.
+_Step = tuple[bytes, int, bool, tuple[Op, ...]]
+
 # What a line gives that is no record but says how to read those that follow.
 HEADING: Texts = (b"", b"", b"", b"", b"")
 
 
 def extractor(layout: Layout) -> Extract:
     extract = {"json": _json, "w3c": _w3c}.get(layout.kind, _fields)(layout)
+    if layout.moved:
+        extract = _stamped(extract, layout.moved)
     if layout.unsized:
         extract = _unsized(extract)
     if layout.stops:
@@ -48,10 +55,10 @@ def _fields(layout: Layout) -> Extract:
             return None
         texts, rest = [b""], line[len(start) :]
         for step in steps:
-            literal, count, quoted = step
-            parts = rest.split(literal, count)
-            if quoted and parts[0].endswith(b"\\"):
-                parts = _split_behind_escapes(rest, literal)
+            literal, count, quoted, ops = step
+            parts = [rest] if ops else rest.split(literal, count)
+            if ops or (quoted and parts[0].endswith(b"\\")):
+                parts = _split_at(rest, end_of(ops, rest, 0) if ops else closing(rest, literal, 0), literal)
             if len(parts) <= count:
                 if len(parts) < count or step is not last or not optional:
                     return None
@@ -63,17 +70,18 @@ def _fields(layout: Layout) -> Extract:
     return extract
 
 
-def _steps(ops: tuple[Op, ...]) -> Iterator[tuple[bytes, int, bool]]:
-    """Neighbours that end in the same literal are one split of the line: literal, how many, whether quoted."""
-    for (literal, quoted), group in groupby(ops, key=lambda op: (op.literal, op.quoted)):
-        if quoted:
-            yield from ((literal, 1, True) for _ in group)
+def _steps(ops: tuple[Op, ...]) -> Iterator[_Step]:
+    """Neighbours that end at the first of the same literal are one split of the line."""
+    places = iter(range(len(ops)))
+    for (literal, quoted, plain), group in groupby(ops, key=lambda op: (op.literal, op.quoted, op.plain)):
+        neighbours = [next(places) for _ in group]
+        if plain and not quoted:
+            yield literal, len(neighbours), False, ()
         else:
-            yield literal, sum(1 for _ in group), False
+            yield from ((literal, 1, quoted, () if plain else ops[place:]) for place in neighbours)
 
 
-def _split_behind_escapes(text: bytes, literal: bytes) -> list[bytes]:
-    end = closing(text, literal, 0)
+def _split_at(text: bytes, end: int, literal: bytes) -> list[bytes]:
     return [text] if end < 0 else [text[:end], text[end + len(literal) :]]
 
 
@@ -170,6 +178,19 @@ def _cells(line: bytes, separator: bytes) -> list[bytes]:
             return [*cells, text[: len(text) - len(mark)]] if text.endswith(mark) else []
         cells.append(line[at:end])
         at = end + len(mark + separator)
+
+
+def _stamped(extract: Extract, moved: tuple[int, ...]) -> Extract:
+    """The same, with times that line.py reads."""
+
+    def moving(line: bytes) -> Texts | None:
+        texts = extract(line)
+        if texts is None:
+            return None
+        vhost, time, request, status, sent = texts
+        return vhost, stamped(time, moved), request, status, sent
+
+    return moving
 
 
 def _unsized(extract: Extract) -> Extract:

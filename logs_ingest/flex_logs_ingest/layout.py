@@ -18,16 +18,32 @@ from flex.errors import BadInput
 
 Field = Literal["vhost", "time", "request", "status", "bytes", "method", "uri", "date"]
 FIELDS: tuple[Field, ...] = get_args(Field)
+# What the text of a field looks like: nothing in particular, no blank in it, digits with one point at most, ...
+Fit = Literal["", "word", "number", "status", "method", "version", "time"]
 HEADING_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One field and the literal behind it; a field of no interest is None. In quotes, the literal begins with one."""
+    """One field and the literal behind it; a field of no interest is None. In quotes, the literal begins with one.
+
+    A text that can hold its literal ends at another than the first: behind the `width` that it has at least; behind a
+    comma or a colon that parts what is `listed`; where the texts of so many ops `ahead` look as each of them `fits`.
+    Without a literal, the text ends where a path begins.
+    """
 
     field: Field | None
     literal: bytes
     quoted: bool = False
+    width: int = 0
+    listed: bool = False
+    ahead: int = 0
+    fits: Fit = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it ends at the first of its literals, or the first that closes its quotation."""
+        return bool(self.literal) and not (self.width or self.listed or self.ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +58,9 @@ class Layout:
     - records: binary ones, which records.py writes as lines of these fields.
 
     With `url_site` the site is the host of the URL that was asked for. A virtual host's name ends at the first of the
-    bytes `stops`. `shape` is what lines look like that another layout fits as well; only the search for a log's format
-    asks for it. Where no line says how many bytes were sent, the layout is `unsized`: each full answer counts as one
-    byte, for documents.py to multiply.
+    bytes `stops`. A time is `moved` as stamps.py says. `shape` is what lines look like that another layout fits as
+    well; only the search for a log's format asks for it. Where no line says how many bytes were sent, the layout is
+    `unsized`: each full answer counts as one byte, for documents.py to multiply.
     """
 
     kind: Literal["fields", "json", "w3c", "records"]
@@ -55,6 +71,7 @@ class Layout:
     stops: bytes = b""
     shape: re.Pattern[bytes] | None = None
     unsized: bool = False
+    moved: tuple[int, ...] = ()
 
     @property
     def fields(self) -> frozenset[Field]:

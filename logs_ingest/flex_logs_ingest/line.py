@@ -42,37 +42,45 @@ def number(text: bytes) -> int | None:
 def seconds(text: bytes) -> int | None:
     """Seconds since 1970 of `10/Oct/2000:13:55:36 -0700`, `2000-10-10T13:55:36-07:00` or `971211336.000`.
 
-    Apache's and ISO times may have a fraction of a second. One that names no zone is taken as UTC.
+    Apache's and ISO times may have a fraction of a second. One that names no zone is taken as UTC. `/` may part the
+    numbers of a day as `-` does. Seconds may be a whole number of milliseconds, microseconds or nanoseconds.
     """
     text = unescaped(text)
     if text[2:3] == b"/":
         return _clf(text)
-    if text[4:5] == b"-":
+    if text[4:5] in (b"-", b"/"):
         return _iso(text)
     return _epoch(text)
 
 
 def _clf(text: bytes) -> int | None:
     month = _MONTHS.get(text[3:6])
-    if len(text) == 20 or (text[20:21] == b"." and text[21:].isdigit()):
-        text = text[:20] + b" +0000"
-    if len(text) != 26 or month is None or text[6:7] != b"/" or text[11:12] != b":" or text[20:21] != b" ":
+    zone = _without_fraction(text[20:]) or b" +0000"
+    if len(text) < 20 or len(zone) != 6 or zone[:1] != b" " or month is None:
         return None
-    return _instant(text[7:11], month, text[:2], text[12:20], text[21:])
+    if text[6:7] != b"/" or text[11:12] != b":":
+        return None
+    return _instant(text[7:11], month, text[:2], text[12:20], zone[1:])
 
 
 def _iso(text: bytes) -> int | None:
-    if len(text) < 19 or text[7:8] != b"-" or text[10:11] not in (b"T", b" ") or not text[5:7].isdigit():
+    if len(text) < 19 or text[7] != text[4] or text[10:11] not in (b"T", b" ") or not text[5:7].isdigit():
         return None
-    zone = text[19:]
-    if zone[:1] in (b".", b","):
-        zone = zone[1:].lstrip(b"0123456789")
-    return _instant(text[:4], int(text[5:7]), text[8:10], text[11:19], zone or b"Z")
+    return _instant(text[:4], int(text[5:7]), text[8:10], text[11:19], _without_fraction(text[19:]) or b"Z")
+
+
+def _without_fraction(text: bytes) -> bytes:
+    return text[1:].lstrip(b"0123456789") if text[:1] in (b".", b",") else text
 
 
 def _epoch(text: bytes) -> int | None:
     whole, _, fraction = text.partition(b".")
-    if not whole.isdigit() or len(whole) > 12 or (fraction and not fraction.isdigit()):
+    if not whole.isdigit() or (fraction and not fraction.isdigit()):
+        return None
+    # Milliseconds, microseconds and nanoseconds of this age have as many digits, of which the first ten are seconds.
+    if len(whole) in (13, 16, 19):
+        whole = whole[:10]
+    if len(whole) > 12:
         return None
     value = int(whole)
     return value if value <= LAST_TIME else None
@@ -144,7 +152,7 @@ def _character(match: re.Match[bytes]) -> bytes:
 # What stays as it is in a target, dots and slashes apart.
 _PLAIN = bytes(byte for byte in range(0x21, 0x7F) if byte != 0x25)
 _USUAL = (b"GET", b"POST", b"HEAD")
-_METHOD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
+METHOD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ODD = re.compile(rb"%(?:([0-9A-Fa-f]{2})|)|[^!-$&-~]")
 
@@ -157,7 +165,7 @@ def asked(request: bytes) -> tuple[bytes, bytes] | None:
     if b"\\" in request:
         request = unescaped(request)
     method, _, rest = request.partition(b" ")
-    if method not in _USUAL and (not method or len(method) > 32 or method.translate(None, _METHOD)):
+    if method not in _USUAL and (not method or len(method) > 32 or method.translate(None, METHOD)):
         return None
     path, _, version = rest.rpartition(b" ")
     if not version.startswith(b"HTTP/"):

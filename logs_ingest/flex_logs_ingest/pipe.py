@@ -10,7 +10,7 @@ import io
 import os
 from pathlib import Path
 
-from flex_logs_ingest.sources import BROKEN, CHUNK, PACKINGS, Bytes, Unpacked, Unusable
+from flex_logs_ingest.sources import BROKEN, CHUNK, MAGIC_SIZE, PACKINGS, Bytes, Unpacked, Unusable, packing_of
 
 STANDARD_INPUT = "-"
 
@@ -32,8 +32,7 @@ class Pipe(Unpacked):
         self.note = ""
         self.size = 0
         self._raw = _Counted(_descriptor(path))
-        first = self._raw.look(max(len(packing.magic) for packing in PACKINGS.values()))
-        self.packing = next((name for name, packing in PACKINGS.items() if first.startswith(packing.magic)), "plain")
+        self.packing = packing_of(self._raw.look(MAGIC_SIZE))
         buffered = io.BufferedReader(self._raw, CHUNK)
         self._bytes: Bytes = buffered if self.packing == "plain" else PACKINGS[self.packing].unpack(buffered)
 

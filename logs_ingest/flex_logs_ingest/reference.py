@@ -29,7 +29,7 @@ LINE_LIMIT = 2**20
 _REMEMBERED = 50_000
 # Longer names are understood anew each time, so that what is remembered stays small.
 _LONG = 1024
-# A name that a visitor invents becomes no site of its own where there are as many already.
+# A name that a visitor invents becomes no site of its own where the log has had as many already.
 _SITES = 50_000
 # `:55:36` of a time in the style of Apache, in seconds. Most times differ from one already read in nothing else.
 _CLOCK = {b":%02d:%02d" % divmod(second, 60): second for second in range(3600)}
@@ -73,6 +73,8 @@ class ReferenceScan:
         self._limit = sample_limit
         self._hour_starts: dict[bytes, int] = {}
         self._bad = Malformed(keep_bad)
+        # Every site since the log began, wherever its counts were handed over in between.
+        self._seen: set[str] = set()
         self._begin()
         # The line that has no end yet: where it begins, how long it is, and what is kept of it.
         self._start, self._pending, self._tail = 0, 0, b""
@@ -229,8 +231,11 @@ class ReferenceScan:
 
     def _place(self, day: int, vhost: bytes) -> Place:
         site = self._site_of(vhost) if self._fixed is None else self._fixed
-        if site not in self._hours and len(self._hours) >= _SITES:
-            site = UNKNOWN
+        if site not in self._seen and site != UNKNOWN:
+            if len(self._seen) >= _SITES:
+                site = UNKNOWN
+            else:
+                self._seen.add(site)
         self._days.add(day)
         place = site, self._hours.setdefault(site, {}), self._targets.setdefault((day, site), {})
         if len(vhost) <= _LONG:

@@ -149,17 +149,21 @@ def _xz(raw: BinaryIO) -> Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    magic: bytes
+    """What its files begin with, one of these."""
+
+    magics: tuple[bytes, ...]
     unpack: Callable[[BinaryIO], Bytes]
 
 
 # `plain` is what is left when no magic fits.
 PACKINGS: dict[str, Packing] = {
-    "gzip": Packing(b"\x1f\x8b", _Gzip),
-    "bzip2": Packing(b"BZh", bz2.BZ2File),
-    "xz": Packing(b"\xfd7zXZ\x00", _xz),
-    "zstd": Packing(b"\x28\xb5\x2f\xfd", _zstd),
+    "gzip": Packing((b"\x1f\x8b",), _Gzip),
+    "bzip2": Packing((b"BZh",), bz2.BZ2File),
+    "xz": Packing((b"\xfd7zXZ\x00",), _xz),
+    # A frame, or one of those that hold other things than data: packing in parallel begins with one.
+    "zstd": Packing((b"\x28\xb5\x2f\xfd", *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16))), _zstd),
 }
+MAGIC_SIZE = max(len(magic) for packing in PACKINGS.values() for magic in packing.magics)
 # Its own stubs say that this is an exception, not a class of them.
 _IsalError = cast("type[Exception]", isal_zlib.IsalError)
 BROKEN = (EOFError, OSError, _IsalError, lzma.LZMAError, zstandard.ZstdError)
@@ -312,7 +316,7 @@ def _open(path: str) -> BinaryIO:
 
 def _packing(raw: BinaryIO) -> str:
     try:
-        start = raw.read(max(len(packing.magic) for packing in PACKINGS.values()))
+        start = raw.read(MAGIC_SIZE)
         raw.seek(0)
     except OSError as error:
         raw.close()
@@ -321,4 +325,8 @@ def _packing(raw: BinaryIO) -> str:
         # There are files that pass for regular ones and are not: the kernel's own messages wait to be written.
         raw.close()
         raise Unusable("it has nothing to read yet")
-    return next((name for name, packing in PACKINGS.items() if start.startswith(packing.magic)), "plain")
+    return packing_of(start)
+
+
+def packing_of(start: bytes) -> str:
+    return next((name for name, packing in PACKINGS.items() if start.startswith(packing.magics)), "plain")

@@ -1,9 +1,9 @@
 """`python native/fuzz/run.py [--seconds N] [--jobs N] [NAME]...`: bytes nobody expects, in every log format.
 
-A name is one of a log format, or `partial` for files of counts. Builds the fuzzers, runs each for so long with what
-seeds.py makes for it, and shows how often it ran. What it finds stays in .cache/fuzz/NAME/found, the inputs that
-between them reach all the code that was reached in .cache/fuzz/NAME/corpus. Logs among these are then read by the
-Python reference too, which has to say the same of each.
+A name is one of a log format or of a directive of seeds.py, or `partial` for files of counts. Builds the fuzzers, runs
+each for so long with what seeds.py makes for it, and shows how often it ran. What it finds stays in
+.cache/fuzz/NAME/found, the inputs that between them reach all the code that was reached in .cache/fuzz/NAME/corpus.
+Logs among these are then read by the Python reference too, which has to say the same of each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import numpy as np
 import seeds
 
 from flex import engine
-from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 
@@ -74,7 +73,7 @@ def differing(name: str) -> str:
 
 
 def counted(scan: type[ReferenceScan], name: str, data: bytes) -> dict[str, object]:
-    loop = scan(FORMATS[name], SiteRule(directory=data[1] > 0x7F), data[1] & 0x7F)
+    loop = scan(seeds.LAYOUTS[name], SiteRule(directory=data[1] > 0x7F), data[1] & 0x7F)
     loop.feed(data[2:])
     found = loop.finish()
     columns: dict[str, object] = {**found, **found["tables"].columns()}
@@ -84,12 +83,14 @@ def counted(scan: type[ReferenceScan], name: str, data: bytes) -> dict[str, obje
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *FORMATS, PARTIAL], help="all of them where none is given")
+    parser.add_argument(
+        "names", nargs="*", choices=[[], *seeds.LAYOUTS, PARTIAL], help="all of them where none is given"
+    )
     parser.add_argument("--seconds", type=int, default=600, help="for each name (%(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="names at once (%(default)s)")
     parser.add_argument("--sanitizer", default="none", help="`address` once there is unsafe code; takes a nightly Rust")
     wanted = parser.parse_args()
-    names = wanted.names or [*FORMATS, PARTIAL]
+    names = wanted.names or [*seeds.LAYOUTS, PARTIAL]
     for name in names:
         prepare(name)
     build(wanted.sanitizer)

@@ -11,15 +11,28 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 
 from flex_logs_ingest.columns import Loop
+from flex_logs_ingest.directive import from_directive
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.layout import Layout
+from flex_logs_ingest.layout import Layout, Op
 from flex_logs_ingest.records import RecordScan
 from flex_logs_ingest.scan import new_scanner
 from flex_logs_ingest.sites import SiteRule
 
 SAMPLES = Path(__file__).resolve().parents[2] / "tests/data/logs"
 # The shape is asked for by the search for a log's format, never by the scan.
-DESCRIBED = {"kind", "start", "ops", "keys", "url_site", "stops", "shape", "unsized"}
+DESCRIBED = {"kind", "start", "ops", "keys", "url_site", "stops", "shape", "unsized", "moved"}
+# Directives whose texts can hold what is to end them, and a line of each.
+DIRECTIVES = {
+    "listed": (
+        "$http_x_forwarded_for $time_local $host $request $status $bytes_sent",
+        b"192.0.2.1, 192.0.2.2 10/Oct/2000:13:55:36 -0700 example.org GET /a b HTTP/1.1 200 5",
+    ),
+    "moved": (
+        "%{%e.%m.%y %T}t %{User-Agent}i %v%U %m %H %>s %b",
+        b" 3.10.00 13:55:36 Mozilla (X11; a) example.org/a b GET HTTP/1.1 200 5",
+    ),
+}
+LAYOUTS = FORMATS | {name: from_directive(directive) for name, (directive, _) in DIRECTIVES.items()}
 WORDS = (
     *(b'\\"', b"\\x22", b"\\u00e9", b"\\\\", b"%2e", b"%2F", b"/../", b"//", b"HTTP/1.1", b"http://", b"HTTPS://"),
     *(b"GET ", b"HEAD ", b'"-" 400 0', b"10/Oct/2000:13:55:36 -0700", b"2000-10-10T13:55:36Z", b"971211336.000"),
@@ -28,9 +41,10 @@ WORDS = (
 
 
 def of_format(name: str, folder: Path) -> None:
-    layout = FORMATS[name]
+    layout = LAYOUTS[name]
     (folder / "layout").write_text(described(layout))
-    sample = lines_of(layout, (SAMPLES / f"{name}.log").read_bytes())
+    log = DIRECTIVES[name][1] + b"\n" if name in DIRECTIVES else (SAMPLES / f"{name}.log").read_bytes()
+    sample = lines_of(layout, log)
     for number, seed in enumerate([sample, *sample.splitlines(keepends=True)]):
         (folder / "seeds" / str(number)).write_bytes(b"\x07\x7f" + seed)
     keys = [key for _, keys in layout.keys for key in keys]
@@ -45,9 +59,15 @@ def described(layout: Layout) -> str:
     facts = [f"kind {layout.kind}"]
     facts += [f"{name} ={value.hex()}" for name in ("start", "stops") if (value := getattr(layout, name))]
     facts += ["url_site"] * layout.url_site + ["unsized"] * layout.unsized
-    facts += [f"op {op.field or '-'} ={op.literal.hex()} {'quoted' if op.quoted else 'bare'}" for op in layout.ops]
+    facts += [f"op {' '.join(_facts(op))}" for op in layout.ops]
+    facts += [f"moved {' '.join(map(str, layout.moved))}"] * bool(layout.moved)
     facts += [f"key {field} " + " ".join(f"={text.hex()}" for text in texts) for field, texts in layout.keys]
     return "\n".join(facts) + "\n"
+
+
+def _facts(op: Op) -> Iterator[str]:
+    yield from (op.field or "-", f"={op.literal.hex()}", "quoted" if op.quoted else "bare")
+    yield from ("plain" if op.plain else "bound", str(op.width), str(int(op.listed)), str(op.ahead), op.fits or "-")
 
 
 def lines_of(layout: Layout, log: bytes) -> bytes:

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use flex_core::counts::{Counts, Hour, Sampled};
 use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
+use flex_core::ends::Fit;
 use flex_core::malformed::Bad;
 use flex_core::scan::Found;
 use flex_core::sites::{Rule, UNKNOWN};
@@ -120,7 +121,8 @@ fn layout_of(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
         _ => Kind::fields(start, ops(layout)?),
     };
     let (url_site, unsized_) = (layout.getattr("url_site")?.extract()?, layout.getattr("unsized")?.extract::<bool>()?);
-    Ok(Layout::new(kind, url_site, layout.getattr("stops")?.extract()?, !unsized_))
+    let whole = Layout::new(kind, url_site, layout.getattr("stops")?.extract()?, !unsized_);
+    Ok(whole.moving(layout.getattr("moved")?.extract()?))
 }
 
 fn spelled(layout: &Bound<'_, PyAny>) -> PyResult<Spelled> {
@@ -134,10 +136,16 @@ fn ops(layout: &Bound<'_, PyAny>) -> PyResult<Vec<Op>> {
 
 fn op_of(op: &Bound<'_, PyAny>) -> PyResult<Op> {
     let field: Option<String> = op.getattr("field")?.extract()?;
+    let fits: String = op.getattr("fits")?.extract()?;
     Ok(Op {
         slot: field.map(|name| number(&name)).transpose()?,
         literal: op.getattr("literal")?.extract()?,
         quoted: op.getattr("quoted")?.extract()?,
+        plain: op.getattr("plain")?.extract()?,
+        width: op.getattr("width")?.extract()?,
+        listed: op.getattr("listed")?.extract()?,
+        ahead: op.getattr("ahead")?.extract()?,
+        fits: Fit::named(&fits).ok_or_else(|| PyValueError::new_err(format!("{fits} is not what a text fits")))?,
     })
 }
 

@@ -69,6 +69,7 @@ def test_files_are_read_once_under_the_name_their_glob_would_have(
         (("--source", "n9"), "n9"),
         (("--source", "n1", "--node", "n1"), "--source"),
         (("--source", "n1", "--site", "a.example"), "--site"),
+        (("--node", "n1", "--site", "a.example", "--format", "combind"), "combined"),
     ],
 )
 def test_files_of_whom_nobody_knows_are_not_read(

@@ -71,6 +71,7 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("[dns]\nverify = ['127.0.0.1:99999999']", "wanted 'host' or 'host:port'"),
         ("[solver]\nengine = 'autp'", "did you mean 'auto'"),
         (SOURCE + "format = 'combind'", "did you mean 'combined'"),
+        (SOURCE + "format = '%v %{%T}t %r %>s %b'", "does not say the day"),
         (MINIMAL.replace("192.0.2.1", "0.0.0.0"), "no address that visitors could reach"),
         (MINIMAL.replace("192.0.2.1", "fe80::1%eth0"), "no address that visitors could reach"),
         (MINIMAL + MINIMAL.replace("n1", "n2"), "two nodes have the address 192.0.2.1"),

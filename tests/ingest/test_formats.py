@@ -183,7 +183,7 @@ def test_a_directive_says_where_the_fields_are(directive: str, line: bytes, vhos
         (r"%h %t \"%r\" %>s", "does not give bytes"),
         ("", "does not give time, status, request"),
         ("%t %r%>s %b", "nothing between them"),
-        ("%{%A}t %r %>s %b", "the time %{%A}t is not one of"),
+        ("%{%A}t %r %>s %b", "the time %{%A}t does not say the day"),
     ],
 )
 def test_a_directive_that_does_not_say_enough_is_refused(directive: str, why: str) -> None:

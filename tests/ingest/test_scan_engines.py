@@ -36,6 +36,9 @@ LAYOUTS: dict[str, Layout] = {
     "in parts, quoted last": from_apache('<%t> %m %U%q %H %>s %b "%{Host}i"'),
     "bare": from_apache("%v,%{sec}t,%s,%B,%r"),
     "JSON as fields": from_nginx('{"h":"$host","t":"$time_iso8601","r":"$request","s":$status,"b":$bytes_sent}'),
+    "listed": from_nginx("$http_x_forwarded_for $time_local $host $request $status $bytes_sent"),
+    "a URL": from_nginx("$time_iso8601 $request_method $scheme://$host$uri $server_protocol $status $bytes_sent"),
+    "moved": from_apache("%{%e.%m.%y %T}t %{User-Agent}i %v%U %m %H %>s %b"),
     "columns": layout_of("w3c date time cs-method cs-uri-stem cs-host sc-status sc-bytes"),
     "columns without bytes": layout_of("w3c date time cs-method cs-uri-stem sc-status", unsized=True),
     "without bytes": layout_of('%v %t "%r" %s', unsized=True),
@@ -51,6 +54,9 @@ real_lines = [line for log in text_logs for line in log.read_bytes().splitlines(
 real_lines += [
     b'{"h":"example.org","t":"2000-10-10T13:55:36Z","r":"GET /\\"x HTTP/1.1","s":200,"b":5}\n',
     b"2000-10-10 13:55:36 GET /a+b example.org 200 5\n",
+    b"192.0.2.1, 192.0.2.2 10/Oct/2000:13:55:36 -0700 example.org GET /a b HTTP/1.1 200 5\n",
+    b"2000-10-10T13:55:36-07:00 GET https://example.org/a b HTTP/1.1 200 5\n",
+    b" 3.10.00 13:55:36 Mozilla (X11; a) example.org/a b GET HTTP/1.1 200 5\n",
     b'"2000-10-10"\t13:55:36\tGET\t"/a b"\texample.org\t200\t"5"\n',
     b"#fields: Date time sc-bytes\tsc-status cs-uri time\n",
 ]

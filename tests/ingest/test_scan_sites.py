@@ -77,6 +77,20 @@ def test_without_a_list_invented_hosts_become_so_many_sites_and_no_more(scan: Sc
     assert (found[UNKNOWN], found["0.example"]) == (10, 2)
 
 
+@pytest.mark.parametrize("engine_", [ReferenceScan, NATIVE])
+def test_where_counts_are_handed_over_in_between_there_are_as_many_sites_and_the_same(
+    engine_: type[ReferenceScan],
+) -> None:
+    scanner = Scanner(engine_(LAYOUT, SiteRule(), 100))
+    found: dict[str, int] = {}
+    for begin in range(0, 60_000, 20_000):
+        scanner.feed(b"".join(line(f"{number}.example") for number in (*range(begin, begin + 20_000), 0, 59_999)))
+        for site, requests in sites(scanner.finish()).items():
+            found[site] = found.get(site, 0) + requests
+    assert len(found) == 50_001
+    assert (found["0.example"], found["59999.example"], found[UNKNOWN]) == (4, 4, 10_000)
+
+
 def test_directories_are_sites_where_the_rule_says_so(scan: Scan) -> None:
     paths = ("/shop/a", "/shop/b/c", "/shop", "/", "/%73hop/a?x", "//Shop//a")
     counts = scan(b"".join(line("any.example", path) for path in paths), SiteRule(directory=True))

@@ -146,6 +146,15 @@ def test_xz_streams_one_behind_the_other_are_one_log(logs: Path, line: Line, rea
     assert counted(read()["access.log.xz"]) == 9
 
 
+@pytest.mark.parametrize("kind", [0x50, 0x5F])
+def test_zstd_may_begin_with_frames_that_hold_no_data(logs: Path, line: Line, read: Read, kind: int) -> None:
+    index = bytes((kind, 0x2A, 0x4D, 0x18)) + (700).to_bytes(4, "little") + bytes(700)
+    frames = [index + zstandard.compress(line(f"/{n}") * 3) for n in range(3)]
+    (logs / "access.log.zst").write_bytes(b"".join(frames) + index)
+    report = read()["access.log.zst"]
+    assert (counted(report), report.packing, report.note) == (9, "zstd", "")
+
+
 def test_a_cut_gzip_counts_its_whole_lines(logs: Path, line: Line, read: Read) -> None:
     text = b"".join(line(f"/{i * 7919 % 10_007}") for i in range(2_000))
     (logs / "access.log.1.gz").write_bytes(gzip.compress(text)[:-2_000])

@@ -55,7 +55,7 @@ fn fixed(kind: &str) -> Option<String> {
 
 /// As formats/combined.py and formats/vhost_combined.py have it.
 fn layout(kind: &str) -> Layout {
-    let op = |slot, literal: &[u8], quoted| Op { slot, literal: literal.to_vec(), quoted };
+    let op = |slot, literal: &[u8], quoted| Op::new(slot, literal.to_vec(), quoted);
     let mut ops = vec![
         op(None, b" ", false),
         op(None, b" ", false),

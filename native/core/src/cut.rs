@@ -2,6 +2,7 @@
 //! JSON lines are cut in members.rs, lines with named columns in columns.rs.
 
 use crate::columns::Columns;
+use crate::ends::{Fit, end_of};
 use crate::find;
 use crate::line::{scheme_width, strip_start};
 use crate::members::cut_json;
@@ -38,6 +39,7 @@ pub struct Layout {
     stops: Vec<u8>,
     // The opposite of `unsized` there, a word that Rust keeps for itself.
     sized: bool,
+    moved: Vec<i64>,
 }
 
 /// Made by the functions of the same names.
@@ -51,11 +53,22 @@ pub struct Op {
     pub slot: Option<usize>,
     pub literal: Vec<u8>,
     pub quoted: bool,
+    /// Whether it ends at the first of its literals, or the first that closes its quotation; the rest is for others.
+    pub plain: bool,
+    pub width: usize,
+    pub listed: bool,
+    pub ahead: usize,
+    pub fits: Fit,
 }
 
 impl Layout {
     pub fn new(kind: Kind, url_site: bool, stops: Vec<u8>, sized: bool) -> Layout {
-        Layout { kind, url_site, stops, sized }
+        Layout { kind, url_site, stops, sized, moved: Vec::new() }
+    }
+
+    /// The same, with times that are written otherwise than line.rs reads them.
+    pub fn moving(self, moved: Vec<i64>) -> Layout {
+        Layout { moved, ..self }
     }
 
     /// The line that names the columns of what follows.
@@ -85,8 +98,12 @@ impl Layout {
         let mut texts = match &self.kind {
             Kind::Fields { start, ops, whole } => {
                 let mut texts = cut_fields(line, start, ops)?;
+                let Joined { request, time } = joined;
                 if !whole {
-                    texts[REQUEST] = join(texts[METHOD], texts[URI], &mut joined.request);
+                    texts[REQUEST] = join(texts[METHOD], texts[URI], request);
+                }
+                if !self.moved.is_empty() {
+                    texts[TIME] = stamped(texts[TIME], &self.moved, time);
                 }
                 texts
             }
@@ -139,8 +156,9 @@ impl Kind {
 }
 
 impl Op {
-    fn end(&self, line: &[u8], at: usize) -> Option<usize> {
-        if self.quoted { closing(line, &self.literal, at) } else { find::literal(line, &self.literal, at) }
+    /// One that ends at the first of its literals.
+    pub fn new(slot: Option<usize>, literal: Vec<u8>, quoted: bool) -> Op {
+        Op { slot, literal, quoted, plain: true, width: 0, listed: false, ahead: 0, fits: Fit::Any }
     }
 }
 
@@ -157,7 +175,12 @@ fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>>
     let mut at = start.len();
     for (i, op) in ops.iter().enumerate() {
         let last = i + 1 == ops.len();
-        let end = match op.end(line, at) {
+        let found = match (op.plain, op.quoted) {
+            (true, false) => find::literal(line, &op.literal, at),
+            (true, true) => closing(line, &op.literal, at),
+            (false, _) => end_of(&ops[i..], line, at),
+        };
+        let end = match found {
             Some(end) => end,
             None if last && !op.quoted => line.len(),
             None => return None,
@@ -180,6 +203,23 @@ pub fn closing(line: &[u8], literal: &[u8], at: usize) -> Option<usize> {
         }
         end = find::literal(line, literal, end + 1)?;
     }
+}
+
+/// The time as line.rs reads it: see the function of that name in flex_logs_ingest/stamps.py.
+fn stamped<'a>(time: &'a [u8], moved: &[i64], room: &'a mut Vec<u8>) -> &'a [u8] {
+    room.clear();
+    for place in moved {
+        let byte = match usize::try_from(*place) {
+            Err(_) => place.unsigned_abs() as u8,
+            Ok(place) => match time.get(place) {
+                Some(b' ') => b'0',
+                Some(byte) => *byte,
+                None => return time,
+            },
+        };
+        room.push(byte);
+    }
+    room
 }
 
 pub fn join<'a>(method: &[u8], uri: &[u8], joined: &'a mut Vec<u8>) -> &'a [u8] {

@@ -7,6 +7,7 @@ mod clock;
 mod columns;
 pub mod counts;
 pub mod cut;
+pub mod ends;
 mod find;
 pub mod line;
 pub mod malformed;

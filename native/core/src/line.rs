@@ -34,22 +34,19 @@ pub fn is_status(text: &[u8]) -> bool {
     matches!(text, b"-" | b"-1") || (text.len() == 3 && text.iter().all(u8::is_ascii_digit))
 }
 
-/// Seconds since 1970 of a time in the style of Apache, of ISO 8601, or of nginx's `$msec`.
+/// Seconds since 1970 of a time in the style of Apache, of ISO 8601, or of a number of them or of parts of them.
 pub fn seconds(text: &[u8]) -> Option<i64> {
     match (text.get(2), text.get(4)) {
         (Some(b'/'), _) => clf(text),
-        (_, Some(b'-')) => iso(text),
+        (_, Some(b'-' | b'/')) => iso(text),
         _ => epoch(text),
     }
 }
 
 fn clf(text: &[u8]) -> Option<i64> {
-    let (text, zone) = match text.get(20..) {
-        Some([]) => (text, &b"+0000"[..]),
-        Some([b'.', digits @ ..]) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
-            (&text[..20], &b"+0000"[..])
-        }
-        Some([b' ', zone @ ..]) if zone.len() == 5 => (&text[..20], zone),
+    let zone = match without_fraction(text.get(20..)?) {
+        [] => &b"+0000"[..],
+        [b' ', zone @ ..] if zone.len() == 5 => zone,
         _ => return None,
     };
     if text[6] != b'/' || text[11] != b':' {
@@ -74,24 +71,37 @@ fn clf(text: &[u8]) -> Option<i64> {
 }
 
 fn iso(text: &[u8]) -> Option<i64> {
-    if text.len() < 19 || text[7] != b'-' || !matches!(text[10], b'T' | b' ') {
+    if text.len() < 19 || text[7] != text[4] || !matches!(text[10], b'T' | b' ') {
         return None;
     }
-    let mut zone = &text[19..];
-    if matches!(zone.first(), Some(b'.' | b',')) {
-        let end = zone[1..].iter().position(|byte| !byte.is_ascii_digit());
-        zone = &zone[end.map_or(zone.len(), |end| end + 1)..];
-    }
+    let zone = without_fraction(&text[19..]);
     let zone = if zone.is_empty() { b"Z" } else { zone };
     instant(&text[..4], digits(&text[5..7])?, &text[8..10], &text[11..19], zone)
 }
 
+/// What stands behind the fraction of a second.
+fn without_fraction(text: &[u8]) -> &[u8] {
+    match text {
+        [b'.' | b',', digits @ ..] => {
+            let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+            &digits[end..]
+        }
+        _ => text,
+    }
+}
+
+/// Milliseconds, microseconds and nanoseconds of this age have 13, 16 and 19 digits, of which the first ten are seconds.
 fn epoch(text: &[u8]) -> Option<i64> {
     let (whole, fraction) = match memchr(b'.', text) {
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (text, &text[..0]),
     };
-    if whole.len() > 12 || !fraction.iter().all(u8::is_ascii_digit) {
+    let whole = match whole.len() {
+        0..=12 => whole,
+        13 | 16 | 19 if whole.iter().all(u8::is_ascii_digit) => &whole[..10],
+        _ => return None,
+    };
+    if !fraction.iter().all(u8::is_ascii_digit) {
         return None;
     }
     digits(whole).filter(|value| *value <= LAST_TIME)

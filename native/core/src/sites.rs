@@ -2,7 +2,7 @@
 
 use std::mem::take;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use memchr::memchr;
 
 use crate::strangers::Strangers;
@@ -13,7 +13,7 @@ const REMEMBERED: usize = 1 << 22;
 const LONG: usize = 1024;
 /// What a name that is remembered takes beside itself.
 const ENTRY: usize = 64;
-/// A name that a visitor invents becomes no site of its own where there are as many already.
+/// A name that a visitor invents becomes no site of its own where the log has had as many already.
 const MOST: usize = 50_000;
 /// Where the requests go that are for no site.
 pub const UNKNOWN: &str = "(unknown)";
@@ -44,6 +44,8 @@ pub struct Sites {
     /// The name before, which is often the same.
     latest: Option<(Vec<u8>, usize)>,
     unknown: Option<usize>,
+    /// Every site since the log began, wherever its counts were handed over in between.
+    seen: HashSet<String>,
     /// About how many bytes the names of sites take, and those that are remembered.
     size: usize,
     remembered_size: usize,
@@ -59,6 +61,7 @@ impl Sites {
             remembered: HashMap::new(),
             latest: None,
             unknown: None,
+            seen: HashSet::new(),
             size: 0,
             remembered_size: 0,
         }
@@ -139,12 +142,14 @@ impl Sites {
         if let Some(number) = self.numbers.get(&site) {
             return *number;
         }
-        if site != UNKNOWN && self.names.len() >= MOST {
-            return self.number_of(UNKNOWN.to_owned());
-        }
         let number = self.names.len();
         if site == UNKNOWN {
             self.unknown = Some(number);
+        } else if !self.seen.contains(&site) {
+            if self.seen.len() >= MOST {
+                return self.number_of(UNKNOWN.to_owned());
+            }
+            self.seen.insert(site.clone());
         }
         self.size += 2 * (site.len() + ENTRY);
         self.numbers.insert(site.clone(), number);

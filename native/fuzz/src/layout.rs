@@ -2,11 +2,12 @@
 //!
 //!     kind fields
 //!     start 22
-//!     op time 20 q
+//!     op time 20 bare plain 0 0 0 -
 
 use std::sync::OnceLock;
 
 use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
+use flex_core::ends::Fit;
 
 /// A new one for each scan: the columns of a W3C log change while it is read.
 pub fn wanted() -> Layout {
@@ -19,7 +20,7 @@ pub fn wanted() -> Layout {
 
 fn parsed(text: &str) -> Layout {
     let (mut kind, mut start, mut stops, mut url_site, mut sized) = ("", Vec::new(), Vec::new(), false, true);
-    let (mut ops, mut keys) = (Vec::new(), Spelled::new());
+    let (mut ops, mut keys, mut moved) = (Vec::new(), Spelled::new(), Vec::new());
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
@@ -28,9 +29,17 @@ fn parsed(text: &str) -> Layout {
             ["stops", value] => stops = unhex(value),
             ["url_site"] => url_site = true,
             ["unsized"] => sized = false,
-            ["op", field, literal, quoted] => {
-                ops.push(Op { slot: slot(field), literal: unhex(literal), quoted: *quoted == "quoted" });
-            }
+            ["moved", places @ ..] => moved = places.iter().map(|place| place.parse().expect("a place")).collect(),
+            ["op", field, literal, quoted, plain, width, listed, ahead, fits] => ops.push(Op {
+                slot: slot(field),
+                literal: unhex(literal),
+                quoted: *quoted == "quoted",
+                plain: *plain == "plain",
+                width: width.parse().expect("a width"),
+                listed: *listed == "1",
+                ahead: ahead.parse().expect("a number of ops"),
+                fits: Fit::named(fits.trim_matches('-')).expect("what a text fits"),
+            }),
             ["key", field, spellings @ ..] => {
                 keys.push((slot(field).expect("a field"), spellings.iter().map(|text| unhex(text)).collect()));
             }
@@ -42,7 +51,7 @@ fn parsed(text: &str) -> Layout {
         "w3c" => Kind::w3c(&start, keys),
         _ => Kind::fields(start, ops),
     };
-    Layout::new(kind, url_site, stops, sized)
+    Layout::new(kind, url_site, stops, sized).moving(moved)
 }
 
 fn unhex(text: &str) -> Vec<u8> {
