@@ -124,6 +124,15 @@ def test_a_log_that_fits_no_format_is_refused_with_its_first_lines_and_what_was_
     assert refused.value.answer.isprintable()
 
 
+@pytest.mark.parametrize("name", ["haproxy", "haproxy_host"])
+def test_lines_of_haproxy_that_were_written_too_early_are_refused_with_what_to_change(name: str) -> None:
+    sample = (SAMPLES / f"{name}.log").read_bytes()
+    early = re.sub(rb"/(\d+) (\d{3}|-1) (\d+) ", rb"/+\1 \2 +\3 ", sample)
+    with pytest.raises(BadInput, match="before it had sent") as refused:
+        detect(early)
+    assert "option logasap" in refused.value.advice
+
+
 def texts(directive: str, line: bytes) -> dict[str, bytes]:
     found = extractor(from_apache(directive))(line)
     assert found is not None

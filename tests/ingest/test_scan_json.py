@@ -15,7 +15,7 @@ from flex_logs_ingest.sites import SiteRule
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 NOON = 971_211_336  # 10/Oct/2000:13:55:36 -0700
 
-Scan = Callable[[bytes], Counts]
+Scan = Callable[..., Counts]
 
 
 @pytest.fixture(
@@ -25,8 +25,8 @@ Scan = Callable[[bytes], Counts]
     ]
 )
 def scan(request: pytest.FixtureRequest) -> Scan:
-    def run(data: bytes) -> Counts:
-        scanner = Scanner(request.param(FORMATS["nginx_json"], SiteRule(), 1000))
+    def run(data: bytes, format_: str = "nginx_json") -> Counts:
+        scanner = Scanner(request.param(FORMATS[format_], SiteRule(), 1000))
         scanner.feed(data)
         return scanner.finish()
 
@@ -85,3 +85,26 @@ def test_a_json_line_is_read_as_its_members_say(scan: Scan, data: bytes) -> None
 )
 def test_a_json_line_without_what_is_needed_is_malformed(scan: Scan, data: bytes) -> None:
     assert scan(data).lines["malformed"] == data.count(b"\n") == 1
+
+
+# What Caddy's `time_format` has names for, in the order of its documentation.
+CADDY = {
+    "unix_seconds_float": "971211336.815",
+    "unix_milli_float": "1388002658123.456",
+    "unix_nano": "1388002658123456789",
+    "iso8601": '"2000-10-10T20:55:36.815Z"',
+    "iso8601 east": '"2000-10-10T22:55:36.815+0200"',
+    "rfc3339": '"2000-10-10T22:55:36+02:00"',
+    "rfc3339_nano": '"2000-10-10T20:55:36.815123456Z"',
+    "wall": '"2000/10/10 20:55:36"',
+    "wall_milli": '"2000/10/10 20:55:36.815"',
+    "wall_nano": '"2000/10/10 20:55:36.815123456"',
+    "common_log": '"10/Oct/2000:13:55:36 -0700"',
+}
+
+
+@pytest.mark.parametrize("time", CADDY.values(), ids=CADDY)
+def test_every_time_format_of_caddy_is_read(scan: Scan, time: str) -> None:
+    rest = '"request":{"host":"example.org","uri":"/","method":"GET"},"status":200,"size":5}\n'
+    last_time = scan(f'{{"ts":{time},{rest}'.encode(), "caddy_json").last_time
+    assert last_time == (1_388_002_658 if "13880" in time else NOON)

@@ -118,7 +118,7 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
     }
     most = max(fits.values())
     if most * 10 < len(records):
-        raise _columns_missing(_directive(lines), unsized) or _nothing_fits(records)
+        raise _columns_missing(_directive(lines), unsized) or _too_early(records) or _nothing_fits(records)
     return with_columns(next(name for name, count in fits.items() if count * 2 >= most), head)
 
 
@@ -176,6 +176,17 @@ def _nothing_fits(lines: list[bytes]) -> BadInput:
         f"none of {', '.join(FORMATS)} fits its first lines: {shown}",
         kept="nothing was read",
         advice="give the server's LogFormat or log_format directive in the settings, or log in one of these formats",
+    )
+
+
+def _too_early(lines: list[bytes]) -> BadInput | None:
+    if 2 * sum(haproxy.TOO_EARLY.search(line) is not None for line in lines) < len(lines):
+        return None
+    return BadInput(
+        "the format of a log",
+        "HAProxy wrote its lines before it had sent the answers: a byte count such as +1234 is what it sent until then",
+        kept="nothing was read",
+        advice="take `option logasap` out of haproxy.cfg",
     )
 
 
