@@ -10,7 +10,7 @@ from bench.figures import Figures, best_of
 from flex import engine
 from flex.engine import Loop
 from flex.problem import Ints
-from flex.replay import reference_lru
+from flex.replay import reference_replay
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
@@ -28,8 +28,8 @@ def measure() -> Figures:
     log, day = _log(), _day()
     for name, scan in _engines("Scan", ReferenceScan).items():
         figures[f"scan_{name}_lines_per_second"] = LINES / best_of(3, partial(_scan, scan, log))
-    for name, lru in _engines("lru", reference_lru).items():
-        figures[f"lru_{name}_accesses_per_second"] = ACCESSES / best_of(3, partial(lru, *day))
+    for name, replay in _engines("replay", reference_replay).items():
+        figures[f"lru_{name}_accesses_per_second"] = ACCESSES / best_of(3, partial(replay, "lru", *day))
     return figures
 
 

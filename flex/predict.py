@@ -46,19 +46,24 @@ class Server:
 PAPER = Server()
 
 
-def forecast(sample: Sample, placement: pd.DataFrame, nodes: Sequence[Node], *, policy: str) -> Forecast:
+def forecast(
+    sample: Sample, placement: pd.DataFrame, nodes: Sequence[Node], *, policy: str, cache: str = "lru"
+) -> Forecast:
     """The load of each node when it serves what the PLACEMENT gives it.
 
     A site on several nodes is split among them at random, the same way each time. Accesses to sites that have no node
     here are left out and counted. A target larger than a node's memory is read from disk each time it is asked for;
-    in a sample that holds for targets larger than the sample's share of the memory.
+    in a sample that holds for targets larger than the sample's share of the memory. Each node's memory is a cache of
+    the policy named, one of flex.caches.
     """
     PLACEMENT.check(placement)
     node = route(sample.sites, sample.site[sample.target], placement, [node.name for node in nodes])
-    return _replayed(sample, node, nodes, policy)
+    return _replayed(sample, node, nodes, policy, cache)
 
 
-def round_robin(sample: Sample, nodes: Sequence[Node], *, sites: Collection[str] | None = None) -> Forecast:
+def round_robin(
+    sample: Sample, nodes: Sequence[Node], *, sites: Collection[str] | None = None, cache: str = "lru"
+) -> Forecast:
     """The load of each node when every access goes to the next active one: the paper's ideal round robin.
 
     To be compared with a placement's, it must leave out what that leaves out: only accesses to `sites` are served.
@@ -68,7 +73,7 @@ def round_robin(sample: Sample, nodes: Sequence[Node], *, sites: Collection[str]
     served = np.flatnonzero(known[sample.site[sample.target]])
     node = np.full(len(sample.target), NOWHERE, dtype=np.int64)
     node[served] = in_turn(len(served), active)
-    return _replayed(sample, node, nodes, ROUND_ROBIN)
+    return _replayed(sample, node, nodes, ROUND_ROBIN, cache)
 
 
 def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:
@@ -112,13 +117,13 @@ def _dice(position: Ints) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str) -> Forecast:
+def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str) -> Forecast:
     if not 0 < sample.rate <= 1:
         raise _bad_rate(sample.rate)
     served = node != NOWHERE
     kept = replace(sample, target=sample.target[served], time=sample.time[served])
     ram = np.array([min(node.ram, MOST_RAM) * sample.rate for node in nodes]).astype(np.int64)
-    counts = replay(kept, node[served], ram)
+    counts = replay(kept, node[served], ram, cache)
     whole = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / sample.rate
     per_node = np.rint(whole).astype(np.int64).T.tolist()
     forecasts = tuple(NodeForecast(node.name, *row) for node, row in zip(nodes, per_node, strict=True))

@@ -7,13 +7,13 @@ which node they go to is decided elsewhere (predict.py, sim/).
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from flex import engine
+from flex.caches import CACHES
 
 Ints = npt.NDArray[np.int64]
 
@@ -43,39 +43,28 @@ class Replayed:
     disk_bytes: Ints
 
 
-def reference_lru(target: Ints, node: Ints, size: Ints, ram: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Requests, misses, bytes and disk bytes of each node, each with an LRU cache of ram[node] bytes.
+def reference_replay(cache: str, target: Ints, node: Ints, size: Ints, ram: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Requests, misses, bytes and disk bytes of each node, each with a cache of that policy of ram[node] bytes.
 
     A target larger than the cache is read from disk each time and evicts nothing.
     """
     requests, misses, total, disk = (np.zeros(len(ram), dtype=np.int64) for _ in range(4))
-    caches: list[OrderedDict[int, int]] = [OrderedDict() for _ in ram]
-    free = ram.tolist()
-    limits = ram.tolist()
+    ask = [CACHES[cache](limit).ask for limit in ram.tolist()]
     for t, n, bytes_ in zip(target.tolist(), node.tolist(), size[target].tolist(), strict=True):
-        cache = caches[n]
         requests[n] += 1
         total[n] += bytes_
-        if t in cache:
-            cache.move_to_end(t)
-            continue
-        misses[n] += 1
-        disk[n] += bytes_
-        if bytes_ > limits[n]:
-            continue
-        while free[n] < bytes_:
-            free[n] += cache.popitem(last=False)[1]
-        cache[t] = bytes_
-        free[n] -= bytes_
+        if not ask[n](t, bytes_):
+            misses[n] += 1
+            disk[n] += bytes_
     return requests, misses, total, disk
 
 
-_lru = engine.pick("lru", reference_lru)
+_replay = engine.pick("replay", reference_replay)
 
 
-def replay(sample: Sample, node: Ints, ram: Ints) -> Replayed:
+def replay(sample: Sample, node: Ints, ram: Ints, cache: str = "lru") -> Replayed:
     """Access i of the sample goes to node[i]; ram is what each node's cache holds, at the sample's own scale."""
     assert len(node) == len(sample.target), "every access goes to a node"
     assert not len(node) or 0 <= node.min() <= node.max() < len(ram), "and to one that is there"
     contiguous = (np.ascontiguousarray(column, dtype=np.int64) for column in (sample.target, node, sample.size, ram))
-    return Replayed(*_lru(*contiguous))
+    return Replayed(*_replay(cache, *contiguous))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.replay import Ints, Replayed, Sample, reference_lru, replay
+from flex.replay import Ints, Replayed, Sample, reference_replay, replay
 
 Loop = Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints, Ints]]
-LOOPS: dict[str, Loop] = {"python": reference_lru, engine.name(): engine.pick("lru", reference_lru)}
+LOOPS: dict[str, Loop] = {
+    "python": partial(reference_replay, "lru"),
+    engine.name(): partial(engine.pick("replay", reference_replay), "lru"),
+}
 
 
 @pytest.fixture(params=list(LOOPS), scope="module")

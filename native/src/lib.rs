@@ -3,8 +3,8 @@
 //! Nothing here decides, and only the merge reads and writes files; whatever the input, nothing here panics.
 
 mod improve;
-mod lru;
 mod merge;
+mod replay;
 mod scan;
 
 use pyo3::prelude::*;
@@ -14,9 +14,9 @@ mod flex_native {
     #[pymodule_export]
     use super::improve::improve;
     #[pymodule_export]
-    use super::lru::lru;
-    #[pymodule_export]
     use super::merge::merge;
+    #[pymodule_export]
+    use super::replay::replay;
     #[pymodule_export]
     use super::scan::Scan;
 

@@ -3,6 +3,7 @@
 //! In go bytes and plain values, out come plain values; only the merge goes from file to file. flex-native hands them to
 //! Python, and whoever wants to measure or to fuzz a loop calls it directly. Whatever the input, nothing here panics.
 
+pub mod cache;
 mod clock;
 mod columns;
 pub mod counts;
@@ -16,6 +17,7 @@ pub mod merge;
 mod packed;
 mod pages;
 pub mod partial;
+pub mod replay;
 mod rows;
 pub mod run;
 pub mod scan;
