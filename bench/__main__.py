@@ -9,11 +9,13 @@ import os
 import sys
 
 from bench import loops
+from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import speed
 from bench.solver import days
 
 BENCHES: dict[str, Measure] = {
+    "dns": dns.measure,
     "ingest": speed.measure,
     "loops": loops.measure,
     "solver-days": days.measure,

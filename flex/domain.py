@@ -240,13 +240,17 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one name server answered for the names that were checked."""
+    """What one name server answered for the names that were checked.
+
+    `lag` is how many seconds it took to agree, where it was waited for.
+    """
 
     server: str
     checked: int
     serial: int | None = None
     wrong: tuple[Change, ...] = ()
     error: str = ""
+    lag: float = 0.0
 
     @property
     def agrees(self) -> bool:

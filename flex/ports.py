@@ -62,8 +62,11 @@ class DnsTarget(Protocol):
         """
         ...
 
-    def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
-        """Ask each authoritative server for the wanted RECORDS. Silence is a verdict with an error."""
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        """Ask each authoritative server for the wanted RECORDS, for so many seconds until it agrees.
+
+        Silence is a verdict with an error.
+        """
         ...
 
 

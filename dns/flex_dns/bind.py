@@ -6,6 +6,12 @@ from collections.abc import Sequence
 
 from flex.marker import LABEL
 
+# The secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for each other.
+PRIMARY_OPTIONS = (
+    "notify-delay 0;\nnotify-rate 1000;\nstartup-notify-rate 1000;\nserial-query-rate 1000;\ntransfers-out 100;"
+)
+SECONDARY_OPTIONS = "serial-query-rate 1000;\ntransfers-in 100;\ntransfers-per-ns 100;"
+
 
 def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = ()) -> str:
     """The rights FLEX needs in a zone and no others: the first rule that fits decides.

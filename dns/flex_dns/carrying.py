@@ -47,7 +47,7 @@ def carry(
 ) -> dict[str, Tally]:
     """`patience` is how many seconds a server that went away in the middle is waited for."""
     ledger = Ledger(journal, rows)
-    todo = [update.message(row.zone, changes, row.number) for row, changes in rows]
+    todo = [Message(row.zone, changes, row.number) for row, changes in rows]
     pauses = iter(PAUSES)
     while todo:
         before = ledger.left, len(todo)
@@ -157,7 +157,7 @@ def _settled(message: Message, contents: Contents, ledger: Ledger) -> Iterator[M
     ledger.done(message, found.done)
     ledger.overtaken(message, found.conflicts, found.withheld)
     if found.pending:
-        yield update.message(message.zone, found.pending, message.row)
+        yield Message(message.zone, found.pending, message.row)
 
 
 def _contents(server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float) -> Contents:

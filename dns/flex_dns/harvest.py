@@ -25,13 +25,13 @@ class Harvest:
     def __init__(self, zone: str, names: Iterable[str]) -> None:
         self.serials: list[int] = []
         self._zone = zone
-        self._names = frozenset(names)
+        # Each name and each value is kept once, however many records have it.
+        self._names = {name: name for name in names}
         self._sets: dict[Question, tuple[int, tuple[str, ...]]] = {}
         self._aliases: dict[str, str] = {}
         self._cuts: set[str] = set()
         self._dnames: set[str] = set()
-        # A cluster has few addresses: each is put into words once.
-        self._texts: dict[tuple[int, bytes], str] = {}
+        self._values: dict[tuple[int, int, bytes], tuple[int, tuple[str, ...]]] = {}
 
     def take(self, wire: bytes) -> int:
         """All records of a message's answer section; where it ends. Raises ValueError for what is no such message."""
@@ -79,10 +79,12 @@ class Harvest:
         return end
 
     def _keep(self, name: str, kind: int, ttl: int, rdata: bytes) -> None:
-        text = self._texts.get((kind, rdata)) or self._texts.setdefault((kind, rdata), _text(kind, rdata))
-        key = (name, KINDS[kind])
+        value = self._values.get((ttl, kind, rdata))
+        if value is None:
+            value = self._values[ttl, kind, rdata] = ttl, (_text(kind, rdata),)
+        key = (self._names[name], KINDS[kind])
         others = self._sets.get(key)
-        self._sets[key] = (ttl, (text,)) if others is None else (ttl, tuple(sorted({*others[1], text})))
+        self._sets[key] = value if others is None else (ttl, tuple(sorted({*others[1], *value[1]})))
 
     def _note(self, wire: bytes, name: str, kind: int, start: int, end: int, known: dict[int, str]) -> None:
         if kind == SOA and name == self._zone:

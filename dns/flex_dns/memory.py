@@ -10,7 +10,7 @@ import pandas as pd
 from flex.domain import Plan, Verdict
 from flex.ports import Journal
 from flex.records import ZoneState
-from flex_dns.contents import Contents, Question, at_or_below, canonical, questions, state
+from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical, state
 from flex_dns.standing import Standing, overtaken, standing
 from flex_dns.trouble import not_authoritative
 from flex_dns.verify import differences
@@ -32,7 +32,7 @@ class MemoryTarget:
     def read(self, zone: str, names: Sequence[str]) -> ZoneState:
         asked = [name.lower() for name in names]
         with self._lock:
-            return state(zone, asked, self._owner, self._contents(zone, questions(zone, asked)))
+            return state(zone, asked, self._owner, self._contents(zone, Asked(zone, asked)))
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:  # noqa: ARG002  as above
         """As on a real server, but for messages: there are none, and so no half of them."""
@@ -49,7 +49,13 @@ class MemoryTarget:
             for plan, conflicts in wrong:
                 raise overtaken(plan, done, conflicts)
 
-    def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
+    def verify(
+        self,
+        zone: str,
+        wanted: pd.DataFrame,
+        *,
+        patience: float = 0.0,  # noqa: ARG002  there is nobody to wait for
+    ) -> tuple[Verdict, ...]:
         with self._lock:
             sets = self._zone(zone, "verification")
             checked, wrong = differences(wanted, lambda name, kind: sets.get((name, kind)))
@@ -74,7 +80,7 @@ class MemoryTarget:
             raise not_authoritative(HERE, zone, asked)
         return self._zones[zone]
 
-    def _contents(self, zone: str, asked: Sequence[Question]) -> Contents:
+    def _contents(self, zone: str, asked: Iterable[Question]) -> Contents:
         sets = self._zone(zone, f"records of {zone}")
         held = {question: sets[question] for question in asked if question in sets}
         closed = {name: f"has a CNAME to {target[0]}" for (name, kind), (_, target) in sets.items() if kind == "CNAME"}

@@ -37,6 +37,7 @@ from flex_dns.server import Server
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 15.0
+SECONDS_A_ZONE = 0.03
 LOOK_SECONDS = 0.02
 PORT_TRIES = 50
 LOG_LINES = 8
@@ -52,7 +53,9 @@ class PrivateNamed:
     The directory is made if need be and left for the caller to delete. `records` are further lines of a zone's file;
     `readers` are keys that may transfer zones but change nothing. Run by root, the server is the user `bind` or
     `nobody` instead, or the `user` given; where that user cannot reach the directory, a temporary one is used and
-    deleted at the end. It has `stop_seconds` to end by itself. On Linux it ends with the thread that started it.
+    deleted at the end. A `port` that the caller keeps free is used instead of one of its own; `options` are further
+    lines of the configuration's options, `clause` what stands in each zone's instead of a primary's lines. It has
+    `stop_seconds` to end by itself. On Linux it ends with the thread that started it.
     """
 
     def __init__(
@@ -65,12 +68,19 @@ class PrivateNamed:
         records: Mapping[str, str] | None = None,
         readers: Sequence[Key] = (),
         transfers: bool = True,
+        port: int = 0,
+        threads: int = 1,
+        options: str = "notify no;",
+        clause: str = "",
         stop_seconds: float = 5.0,
     ) -> None:
         self.directory = directory.absolute()
         self.zones = tuple(_checked(zone) for zone in zones)
         self.key = key
-        self.port = 0
+        self.port = port
+        self._threads = threads
+        self._options = options
+        self._clause = clause
         self._account = _account(user)
         self._records = records or {}
         self._readers = tuple(readers)
@@ -95,7 +105,7 @@ class PrivateNamed:
             if self._account and not _can_reach(self._account, self.directory):
                 made = started.enter_context(TemporaryDirectory(prefix="flex-named-"))
                 self.directory = Path(made)
-            self.port = started.enter_context(free_port())
+            self.port = self.port or started.enter_context(free_port())
             self._write()
             self.start()
             started.callback(self.stop)
@@ -112,7 +122,7 @@ class PrivateNamed:
         account = self._account
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
-                [*_with_parent(), self._program(), "-g", "-n", "1", "-c", str(self._conf)],
+                [*_with_parent(), self._program(), "-g", "-n", str(self._threads), "-c", str(self._conf)],
                 cwd=self.directory,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -161,7 +171,7 @@ class PrivateNamed:
         self._conf.touch(mode=0o600)
         self._conf.write_text(self._configuration())
         self._log.touch()
-        for zone in self.zones:
+        for zone in self.zones if "type secondary" not in self._clause else ():
             (self.directory / f"{zone}db").write_text(zone_file(zone, self._records.get(zone, "")))
         if self._account:
             self._give_to(self._account)
@@ -186,17 +196,15 @@ options {{
   dnssec-validation no;
   allow-query {{ {LOOPBACK}; }};
   allow-transfer {{ none; }};
-  notify no;
+  {self._options}
 }};
 controls {{ }};
 """
         return options + "".join(key.clause() for key in keys) + "".join(self._zone(zone, may) for zone in self.zones)
 
     def _zone(self, zone: str, may_transfer: str) -> str:
-        return (
-            f'zone "{zone}" {{\ntype primary;\nfile "{zone}db";\nallow-transfer {{ {may_transfer} }};\n'
-            f"{update_policy(zone, self.key.name)}}};\n"
-        )
+        lines = self._clause or f"type primary;\n{update_policy(zone, self.key.name)}"
+        return f'zone "{zone}" {{\nfile "{zone}db";\nallow-transfer {{ {may_transfer} }};\n{lines}}};\n'
 
     def _program(self) -> str:
         """AppArmor confines named, by its path, to the directories of the system's own service.
@@ -212,7 +220,7 @@ controls {{ }};
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
         """Until it serves every zone, and has shown that it is ours and not another server on the same port."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS + SECONDS_A_ZONE * len(self.zones)
         while not self._is_up():
             # A server with a broken zone file keeps running, and would never serve it.
             failed = process.poll() is not None or BROKEN in self.log()

@@ -137,7 +137,7 @@ class _Line:
         while self._next_id in self.sent:
             self._next_id = (self._next_id + 1) % 65536
         number, self._next_id = self._next_id, (self._next_id + 1) % 65536
-        body = struct.pack("!H", number) + message.wire[2:]
+        body = struct.pack("!H", number) + message.wire()[2:]
         wire, mac = signing.sign(body, self._key, int(self._clock()))
         self.sent[number] = (message, mac, time.monotonic() + self._server.timeout)
         if self._socket is None:

@@ -6,7 +6,7 @@ authority. Without transfers, names under a wildcard seem to exist.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import dns.flags
 import dns.message
@@ -24,10 +24,10 @@ from flex_dns.transfer import transferred
 from flex_dns.trouble import not_authoritative, said_no
 
 
-def read(session: Session, server: Server, zone: str, questions: Sequence[Question]) -> Contents:
+def read(session: Session, server: Server, zone: str, questions: Iterable[Question]) -> Contents:
     """The sets in question. Raises a DnsError when any of them could not be learnt for certain."""
-    names = [name for name, _ in questions]
-    return transferred(session, server, zone, names) or by_queries(session, server, zone, questions)
+    found = transferred(session, server, zone, (name for name, _ in questions))
+    return found or by_queries(session, server, zone, list(questions))
 
 
 def by_queries(session: Session, server: Server, zone: str, questions: Sequence[Question]) -> Contents:

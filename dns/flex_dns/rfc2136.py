@@ -18,15 +18,14 @@ from flex.domain import Change, JournalRow, Plan, Verdict
 from flex.errors import Refused
 from flex.ports import Journal
 from flex.records import ZoneState
-from flex_dns import reading, update, verify
+from flex_dns import reading, settling, update
 from flex_dns.carrying import carry
-from flex_dns.contents import Question, questions, state
+from flex_dns.contents import Asked, Question, state
 from flex_dns.ledger import Tally
 from flex_dns.outcome import judged
 from flex_dns.server import Address, Server
 from flex_dns.session import Clock, Session
 from flex_dns.standing import Standing, overtaken, standing
-from flex_dns.trouble import translated
 
 # BIND stores no more records of one type at one name, and refuses the whole message for them.
 MOST_VALUES = 100
@@ -51,7 +50,7 @@ class Rfc2136Target:
         """Complete, or a DnsError: a failed read never looks like an empty zone."""
         asked = [name.lower() for name in names]
         with self._session() as session:
-            return state(zone, asked, self.owner, reading.read(session, self.server, zone, questions(zone, asked)))
+            return state(zone, asked, self.owner, reading.read(session, self.server, zone, Asked(zone, asked)))
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         """Make every change of the plans true, or say exactly what is not.
@@ -66,8 +65,7 @@ class Rfc2136Target:
             found = self._looked_at(plans)
             done = {zone: len(one.done) for zone, one in found.items()}
             _refuse_outdated(plans, found)
-            with translated(self.server, "update"):
-                rows = _rows(plans, found)
+            rows = _rows(plans, found)
             if journal and rows:
                 journal.intend([row for row, _ in rows])
         tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience)
@@ -76,10 +74,10 @@ class Rfc2136Target:
         if error := judged(plans, tallies, done):
             raise error
 
-    def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
-        """Ask each authoritative server for the wanted RECORDS. Silence is a verdict with an error."""
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a verdict with an error."""
         servers = self.verify_servers or (self.server.address,)
-        return tuple(verify.verdict(address, zone, wanted, self.server.timeout) for address in servers)
+        return settling.verdicts(servers, zone, wanted, self.server.timeout, self.server.key, patience)
 
     def _session(self) -> Session:
         return Session(self.server, self.clock)

@@ -1,6 +1,6 @@
 """What a name server answers anybody who asks, compared with what it should.
 
-In go wanted RECORDS, out comes a Verdict per server: its serial, and each set that differs, addresses and TTL.
+In go wanted RECORDS, out comes a Verdict of one server: its serial, and each set that differs, addresses and TTL.
 A server that is silent, or answers without authority, gets an error and never passes for one without records.
 """
 
@@ -25,14 +25,19 @@ import pandas as pd
 from flex.domain import Change, RecordType, Rrset, Verdict
 from flex.errors import DnsError
 from flex.records import by_name
-from flex_dns.contents import Question, canonical
-from flex_dns.server import Address, shown
+from flex_dns.contents import Contents, Question, canonical
+from flex_dns.key import Key
+from flex_dns.server import Address, Server, shown
+from flex_dns.session import Session
+from flex_dns.transfer import transferred
 from flex_dns.trouble import translated
 
 KINDS: tuple[RecordType, ...] = ("A", "AAAA")
 # Few enough to fit the socket buffers of both sides.
 WINDOW = 32
 TRIES = 3
+# From so many names on, one transfer of the zone is quicker than asking for each.
+MANY = 200
 # Fits one packet on any path.
 PAYLOAD = 1232
 
@@ -40,9 +45,31 @@ Answers = Mapping[Question, dns.message.Message]
 Set = tuple[int, tuple[str, ...]]
 
 
-def verdict(address: Address, zone: str, wanted: pd.DataFrame, timeout: float) -> Verdict:
-    """Ask one server for the zone's serial and for both address types of each wanted name."""
-    asked: list[Question] = [(name, kind) for name in sorted(wanted["name"].unique()) for kind in KINDS]
+def verdict(address: Address, zone: str, wanted: pd.DataFrame, timeout: float, key: Key | None = None) -> Verdict:
+    """What one server says of the zone's serial and of both address types of each wanted name.
+
+    Many names are compared with a transfer of the zone, where the server gives one to the key.
+    """
+    names = sorted(wanted["name"].unique())
+    found = _transferred(address, zone, names, timeout, key) if key and len(names) >= MANY else None
+    if found is None:
+        return _answered(address, zone, wanted, names, timeout)
+    checked, wrong = differences(wanted, lambda name, kind: found.sets.get((name, kind)))
+    return Verdict(shown(address), checked, found.serial, wrong)
+
+
+def _transferred(address: Address, zone: str, names: Sequence[str], timeout: float, key: Key) -> Contents | None:
+    """None where the server gives this key no transfers, or does not know it: then anybody's questions do."""
+    server = Server(*address, key, timeout)
+    try:
+        with Session(server) as session:
+            return transferred(session, server, zone, names)
+    except DnsError:
+        return None
+
+
+def _answered(address: Address, zone: str, wanted: pd.DataFrame, names: Sequence[str], timeout: float) -> Verdict:
+    asked: list[Question] = [(name, kind) for name in names for kind in KINDS]
     try:
         answers = ask(address, [(zone, "SOA"), *asked], timeout)
     except DnsError as error:
@@ -50,9 +77,9 @@ def verdict(address: Address, zone: str, wanted: pd.DataFrame, timeout: float) -
     troubles = [trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))]
     if troubles:
         more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
-        return Verdict(shown(address), 0, _serial(answers[zone, "SOA"]), error=troubles[0] + more)
+        return Verdict(shown(address), 0, serial_of(answers[zone, "SOA"]), error=troubles[0] + more)
     checked, wrong = differences(wanted, lambda name, kind: _found(name, kind, answers[name, kind]))
-    return Verdict(shown(address), checked, _serial(answers[zone, "SOA"]), wrong)
+    return Verdict(shown(address), checked, serial_of(answers[zone, "SOA"]), wrong)
 
 
 def differences(wanted: pd.DataFrame, found: Callable[[str, RecordType], Set | None]) -> tuple[int, tuple[Change, ...]]:
@@ -62,7 +89,7 @@ def differences(wanted: pd.DataFrame, found: Callable[[str, RecordType], Set | N
     names = sorted({name for name, _ in sets})
     for name, kind in product(names, KINDS):
         have, want = found(name, kind), sets.get((name, kind))
-        if want:
+        if have != want and want:
             want = (want[0], tuple(sorted(canonical(kind, value) for value in want[1])))
         if have != want:
             wrong.append(Change(_rrset(name, kind, have), _rrset(name, kind, want)))
@@ -165,5 +192,5 @@ def _trouble(question: Question, answer: dns.message.Message) -> str:
     return ""
 
 
-def _serial(answer: dns.message.Message) -> int | None:
+def serial_of(answer: dns.message.Message) -> int | None:
     return next((rdata.serial for rrset in answer.answer for rdata in rrset if rrset.rdtype == dns.rdatatype.SOA), None)

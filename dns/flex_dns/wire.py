@@ -23,12 +23,15 @@ IN, NONE, ANY = 1, 254, 255
 FLAGS = 5 << 11
 # Where the zone's name stands in each message: every owner in the zone ends in a pointer to it.
 ZONE_AT = b"\xc0\x0c"
+# Type, class, TTL, length.
+RECORD = 10
 LONGEST_LABEL, LONGEST_NAME = 63, 254
 
 _LENGTH = tuple(bytes((length,)) for length in range(LONGEST_LABEL + 1))
 _EQUAL = {kind: struct.pack("!HHI", number, IN, 0) for kind, number in TYPES.items()}
 _ABSENT = {kind: struct.pack("!HHIH", number, NONE, 0, 0) for kind, number in TYPES.items()}
 _DELETE = {kind: struct.pack("!HHIH", number, ANY, 0, 0) for kind, number in TYPES.items()}
+_VALUE: Mapping[RecordType, int] = {"A": 4, "AAAA": 16, "TXT": 0}
 _NO_ALIAS = struct.pack("!HHIH", CNAME, NONE, 0, 0)
 
 
@@ -44,10 +47,6 @@ class Part(NamedTuple):
     made: bytes
     makings: int
 
-    @property
-    def size(self) -> int:
-        return len(self.required) + len(self.made)
-
 
 def part(zone: str, change: Change) -> Part:
     """`before` as what must be so, value by value and without a TTL; `after` as what is put in its place."""
@@ -55,6 +54,14 @@ def part(zone: str, change: Change) -> Part:
     required, requirements = _required(owner, change)
     made, makings = _made(owner, change)
     return Part(required, requirements, made, makings)
+
+
+def part_size(zone: str, change: Change) -> int:
+    """How many bytes a change of a name in the zone takes, without making them."""
+    owner = 2 if change.name == zone else len(change.name) - len(zone) + len(ZONE_AT)
+    values = [value for rrset in (change.before, change.after) if rrset for value in rrset.values]
+    records = len(values) + (1 if change.before or change.type == "TXT" or not change.after else 2)
+    return records * (owner + RECORD) + sum(_VALUE[change.type] or len(value.encode()) + 1 for value in values)
 
 
 def body(zone: str, parts: Sequence[Part]) -> bytes:

@@ -279,10 +279,10 @@ class Failing:
         if self.takes < len(plans):
             raise self.error
 
-    def verify(self, zone: str, wanted: pd.DataFrame) -> tuple[Verdict, ...]:
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         if self.wrong:
             return (Verdict("ns2", 4, error=self.wrong),)
-        return self.inner.verify(zone, wanted)
+        return self.inner.verify(zone, wanted, patience=patience)
 
 
 REFUSED = Refused("updating", "REFUSED", kept="nothing", advice="look at the policy")

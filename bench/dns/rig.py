@@ -1,0 +1,124 @@
+"""What the DNS bench runs on: a primary and a secondary BIND on loopback, as `flex init` sets them up, and plans.
+
+In go sizes; out come servers, plans that replace every record set of a zone, and what nsupdate reads for the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+
+from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset
+from flex.store import migrate, open_store
+from flex.store.journals import SqlJournal
+from flex.tables import PLACEMENT, RECORDS
+from flex_dns.key import make_key
+from flex_dns.named import PrivateNamed
+from flex_dns.pair import pair
+from flex_dns.rfc2136 import Rfc2136Target
+
+OWNER = "bench"
+TTL = 60
+OLD = "192.0.2.1"
+ZONE = "big.example."
+
+
+@dataclass(slots=True)
+class Rig:
+    """One zone of `size` names, each with one address. Every plan replaces them all by the next address."""
+
+    primary: PrivateNamed
+    secondary: PrivateNamed
+    folder: Path
+    size: int
+    address: int = 1
+
+    @property
+    def target(self) -> Rfc2136Target:
+        return Rfc2136Target(self.primary.server, OWNER, (self.primary.server.address, self.secondary.server.address))
+
+    @property
+    def names(self) -> list[str]:
+        return [f"site-{number}.{ZONE}" for number in range(self.size)]
+
+    def next_plan(self, count: int = 0) -> Plan:
+        """From the address that all have to the next one; `count` names only, where it is given."""
+        before, after = f"192.0.2.{self.address}", f"192.0.2.{self.address % 250 + 1}"
+        self.address = self.address % 250 + 1
+        names = self.names[: count or self.size]
+        return Plan(ZONE, tuple(_replaced(name, before, after) for name in names))
+
+    def wanted(self) -> pd.DataFrame:
+        """What the zone should hold after the last plan."""
+        columns = {"name": self.names, "type": "A", "ttl": TTL, "value": f"192.0.2.{self.address}"}
+        return RECORDS.make(pd.DataFrame(columns))
+
+    def script(self, plan: Plan, per_message: int) -> Path:
+        """The plan as nsupdate reads it, without prerequisites."""
+        changes = plan.changes
+        groups = [changes[first : first + per_message] for first in range(0, len(changes), per_message)]
+        return self.script_of([Plan(plan.zone, group) for group in groups])
+
+    def script_of(self, messages: Sequence[Plan]) -> Path:
+        path = self.folder / "script"
+        with path.open("w", encoding="ascii") as file:
+            file.write(f"server 127.0.0.1 {self.primary.port}\n")
+            for message in messages:
+                file.write(f"zone {message.zone}\n")
+                for change in message.changes:
+                    assert change.after is not None, "replacements only"
+                    file.write(f"update delete {change.name} {change.type}\n")
+                    file.write(f"update add {change.name} {TTL} {change.type} {change.after.values[0]}\n")
+                file.write("send\n")
+        return path
+
+    @property
+    def key_file(self) -> Path:
+        return self.folder / "key"
+
+    def journal(self) -> SqlJournal:
+        """A fresh one, in a database on disk."""
+        url = f"sqlite:///{self.folder}/flex.db"
+        if not (self.folder / "flex.db").exists():
+            migrate.upgrade(url)
+            with open_store(url) as store:
+                store.propose(_cycle(), PLACEMENT.empty())
+        return open_store(url).new_journal("bench")
+
+    def nsupdate(self, script: Path) -> None:
+        """By TCP, with the key: the whole script, to its last acknowledgement."""
+        subprocess.run(["nsupdate", "-v", "-k", str(self.key_file), str(script)], check=True)
+
+
+def _replaced(name: str, before: str, after: str) -> Change:
+    return Change(Rrset(name, "A", TTL, (before,)), Rrset(name, "A", TTL, (after,)))
+
+
+def _cycle() -> Cycle:
+    """Journals belong to one."""
+    now = datetime.now(UTC)
+    day, quality = Period.days_before(now, 1), Proven("none", 0, False)
+    return Cycle("bench", now, day, "", "", quality, (), 0, 0, None, Balance((), 0.0), (), ())
+
+
+@contextmanager
+def rig(size: int, zones: Sequence[str] = (ZONE,)) -> Iterator[Rig]:
+    key, folder = make_key("bench"), Path(tempfile.mkdtemp(prefix="flex-bench-"))
+    folder.chmod(0o755)
+    (folder / "key").touch(mode=0o600)
+    (folder / "key").write_text(key.clause(), encoding="ascii")
+    lines = "".join(f"site-{number} A 192.0.2.1\n" for number in range(size))
+    records = {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, "@ A 192.0.2.1\nwww A 192.0.2.1\n")
+    try:
+        with pair(folder, zones, key, records=records, threads=2) as (primary, secondary):
+            yield Rig(primary, secondary, folder, size)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,207 @@
+"""Updates beside nsupdate on a real primary and secondary, in one run and in turns.
+
+`SCALE=0.01 ROUNDS=1` only shows that it runs. A ratio is that of two measurements of one round; the figure is the
+median of the rounds.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from statistics import median
+
+import dns.message
+import dns.query
+
+from bench.dns.rig import OLD, ZONE, Rig, rig
+from bench.figures import Figures
+from flex.domain import Change, Plan, Rrset
+from flex_dns import pipeline, update, verify, wire
+from flex_dns.named import PrivateNamed
+from flex_dns.update import Message
+
+SCALE = float(os.environ.get("SCALE", "1"))
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+# What nsupdate is quickest with, on one machine or another.
+BATCHES = (250, 500)
+PATIENCE = 300.0
+PROBE_SECONDS = 0.02
+# Reads the zone as FLEX does, in a process of its own; says the seconds and the most memory it took.
+READING = """
+import re, sys, time
+from pathlib import Path
+from flex_dns import reading
+from flex_dns.contents import Asked
+from flex_dns.key import read_key
+from flex_dns.server import Server
+from flex_dns.session import Session
+port, key, zone, size = sys.argv[1:]
+asked = Asked(zone, [f"site-{number}.{zone}" for number in range(int(size))])
+server = Server("127.0.0.1", int(port), read_key(Path(key)))
+started = time.perf_counter()
+with Session(server) as session:
+    assert len(reading.read(session, server, zone, asked).sets) == int(size)
+took = time.perf_counter() - started
+# Unlike getrusage's, this peak is not that of the process we were forked from.
+print(took, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024)
+"""
+
+
+def measure() -> Figures:
+    figures: Figures = {"rounds": ROUNDS, "scale": SCALE, "load_average": os.getloadavg()[0]}
+    figures |= _one_zone("10k", _scaled(10_000))
+    figures |= _one_zone("100k", _scaled(100_000))
+    return figures | _many_zones(_scaled(2000))
+
+
+def _scaled(count: int) -> int:
+    return max(int(count * SCALE), 20)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _one_zone(label: str, size: int) -> Figures:
+    with rig(size) as one:
+        rounds = [_round(one) for _ in range(ROUNDS)]
+        found: Figures = {f"{name}_{label}": median(each[name] for each in rounds) for name in rounds[0]}
+        if label == "100k":
+            return found | _read(one)
+        script = one.script(one.next_plan(_scaled(1000)), 1)
+        singly = _seconds(lambda: one.nsupdate(script)) * size / _scaled(1000)
+        return found | {"verified_vs_one_send_per_site": singly / median(each["verified_seconds"] for each in rounds)}
+
+
+def _round(one: Rig) -> dict[str, float]:
+    """Everything once, each time from what the zone says to something else."""
+    unchecked = min(_by_nsupdate(one, batch) for batch in BATCHES)
+    plan = one.next_plan()
+    plain = _seconds(lambda: deliver(one.primary, _without_prerequisites(plan)))
+    plan = one.next_plan()
+    with _asking(one.primary) as latencies:
+        checked = _seconds(lambda: deliver(one.primary, update.messages(plan.zone, plan.changes)))
+    whole, lag = _whole(one)
+    return {
+        "nsupdate_seconds": unchecked,
+        "plain_vs_nsupdate": unchecked / plain,
+        "cas_vs_nsupdate": unchecked / checked,
+        "verified_seconds": whole,
+        "verified_vs_nsupdate_unchecked": whole / unchecked,
+        "secondary_agrees_seconds": lag,
+        "query_latency_median_ms": 1000 * median(latencies),
+    }
+
+
+def _by_nsupdate(one: Rig, batch: int) -> float:
+    script = one.script(one.next_plan(), batch)
+    return _seconds(lambda: one.nsupdate(script))
+
+
+def deliver(server: PrivateNamed, messages: Iterable[Message]) -> None:
+    """Encoded, signed, sent and acknowledged."""
+    every = list(messages)
+    outcomes = list(pipeline.deliver(server.server, every, time.time, lambda _: None))
+    assert [outcome for _, outcome in outcomes] == [0] * len(every)
+
+
+class _Unchecked(Message):
+    """As nsupdate sends them: nobody asks what was there before."""
+
+    def wire(self) -> bytes:
+        parts = [wire.part(self.zone, change)._replace(required=b"", requirements=0) for change in self.changes]
+        return wire.body(self.zone, parts)
+
+
+def _without_prerequisites(plan: Plan) -> Iterator[Message]:
+    for message in update.messages(plan.zone, plan.changes):
+        yield _Unchecked(message.zone, message.changes)
+
+
+def _whole(one: Rig) -> tuple[float, float]:
+    """Journal on disk, prerequisites, and every name checked on both servers; and how long the last one took."""
+    plan, wanted = one.next_plan(), one.wanted()
+    started = time.perf_counter()
+    one.target.apply(plan, journal=one.journal())
+    verdicts = one.target.verify(plan.zone, wanted, patience=PATIENCE)
+    took = time.perf_counter() - started
+    assert all(verdict.agrees for verdict in verdicts), verdicts
+    return took, max(verdict.lag for verdict in verdicts)
+
+
+@contextmanager
+def _asking(server: PrivateNamed) -> Iterator[list[float]]:
+    """Somebody asks the server for a name now and then; how long each answer took, in seconds."""
+    latencies: list[float] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        while True:
+            query = dns.message.make_query(f"site-{secrets.randbelow(20)}.{ZONE}", "A")
+            latencies.append(_seconds(partial(dns.query.udp, query, "127.0.0.1", 5, server.port)))
+            if ended.wait(PROBE_SECONDS):
+                return
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield latencies
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _read(one: Rig) -> Figures:
+    """A transfer, parsed and checked, beside dig's, whose text is thrown away."""
+    dig = ["dig", "@127.0.0.1", "-p", str(one.primary.port), "-k", str(one.key_file), ZONE, "AXFR"]
+    ours = [sys.executable, "-c", READING, str(one.primary.port), str(one.key_file), ZONE, str(one.size)]
+    ratios, peaks = [], []
+    for _ in range(ROUNDS):
+        theirs = _seconds(lambda: subprocess.run(dig, check=True, stdout=subprocess.DEVNULL))
+        said = subprocess.run(ours, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+        ratios.append(float(said[0]) / theirs)
+        peaks.append(float(said[1]))
+    return {"read_vs_dig_100k": median(ratios), "read_peak_mib": max(peaks)}
+
+
+def _many_zones(count: int) -> Figures:
+    """Two records in each, one message a zone; and how long after the last answer the secondary has the last zone."""
+    zones = [f"z{number}.example." for number in range(count)]
+    with rig(0, zones) as many:
+        ratios, lags = [], []
+        for turn in range(ROUNDS):
+            first, second = f"192.0.2.{2 * turn + 2}", f"192.0.2.{2 * turn + 3}"
+            script = many.script_of([_both(zone, first) for zone in zones])
+            theirs = _seconds(partial(many.nsupdate, script))
+            _behind(many.secondary, zones, first)
+            messages = [Message(zone, _both(zone, second, first).changes) for zone in zones]
+            ratios.append(theirs / _seconds(partial(deliver, many.primary, messages)))
+            lags.append(_behind(many.secondary, zones, second))
+    return {"zones2000_vs_nsupdate": median(ratios), "secondary_lag_s": median(lags)}
+
+
+def _both(zone: str, address: str, before: str = OLD) -> Plan:
+    return Plan(zone, tuple(Change(_set(name, before), _set(name, address)) for name in (zone, f"www.{zone}")))
+
+
+def _set(name: str, address: str) -> Rrset:
+    return Rrset(name, "A", 60, (address,))
+
+
+def _behind(secondary: PrivateNamed, zones: Iterable[str], address: str) -> float:
+    """Until the last of the zones says it."""
+    started = time.perf_counter()
+    waiting = [(f"www.{zone}", "A") for zone in zones]
+    while waiting:
+        answers = verify.ask(secondary.server.address, waiting, 5.0)
+        waiting = [question for question, answer in answers.items() if address not in str(answer.answer)]
+    return time.perf_counter() - started

@@ -1,0 +1,88 @@
+"""Waiting until every server that answers for a zone says what it should.
+
+In go servers and wanted RECORDS; out comes a Verdict of each: how long it took to agree, or what it said last when the
+time was up. Secondaries hear of a change later than the primary, and how much later is theirs to say.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pandas as pd
+
+from flex.domain import Verdict
+from flex.errors import DnsError
+from flex_dns import verify
+from flex_dns.key import Key
+from flex_dns.server import Address
+
+# Between one look at a server's serial and the next.
+SHORTEST, LONGEST = 0.01, 0.5
+
+
+def verdicts(
+    servers: Sequence[Address], zone: str, wanted: pd.DataFrame, timeout: float, key: Key | None, patience: float
+) -> tuple[Verdict, ...]:
+    """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
+    started = time.monotonic()
+    first = _serial(servers[0], zone, timeout) if patience and len(servers) > 1 else None
+
+    def settled(server: Address) -> Verdict:
+        return _settled(server, zone, wanted, timeout, key, started, patience, first)
+
+    with ThreadPoolExecutor(len(servers)) as threads:
+        return tuple(threads.map(settled, servers))
+
+
+def _settled(
+    server: Address,
+    zone: str,
+    wanted: pd.DataFrame,
+    timeout: float,
+    key: Key | None,
+    started: float,
+    patience: float,
+    first: int | None,
+) -> Verdict:
+    """The whole zone is compared again only when its serial is another one."""
+    until = started + patience
+    if first is not None:
+        _await(server, zone, timeout, until, lambda serial: is_since(serial, first))
+    while True:
+        found = verify.verdict(server, zone, wanted, timeout, key)
+        if found.agrees:
+            return replace(found, lag=time.monotonic() - started if patience else 0.0)
+        if time.monotonic() >= until:
+            return found
+        _await(server, zone, timeout, until, _other_than(found.serial))
+
+
+def _await(server: Address, zone: str, timeout: float, until: float, enough: Callable[[int], bool]) -> None:
+    """Until the server has such a serial or the time is up."""
+    pause = SHORTEST
+    while time.monotonic() < until:
+        serial = _serial(server, zone, timeout)
+        if serial is not None and enough(serial):
+            return
+        time.sleep(min(pause, max(0.0, until - time.monotonic())))
+        pause = min(2 * pause, LONGEST)
+
+
+def _serial(server: Address, zone: str, timeout: float) -> int | None:
+    """None where it cannot be learnt now: that is the next look's business."""
+    try:
+        return verify.serial_of(verify.ask(server, [(zone, "SOA")], timeout)[zone, "SOA"])
+    except DnsError:
+        return None
+
+
+def _other_than(seen: int | None) -> Callable[[int], bool]:
+    return lambda serial: serial != seen
+
+
+def is_since(serial: int, earlier: int) -> bool:
+    """Serials run in a circle (RFC 1982): half of them are later than any given one."""
+    return (serial - earlier) % 2**32 < 2**31

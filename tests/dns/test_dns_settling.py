@@ -1,0 +1,108 @@
+"""After a change every server is waited for until it agrees, and each one's lag is said."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from flex.domain import Change, Plan, Rrset
+from flex.tables import RECORDS
+from flex_dns.key import Key, make_key
+from flex_dns.named import PrivateNamed
+from flex_dns.pair import pair
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.settling import is_since
+
+pytestmark = pytest.mark.real
+
+ZONE = "hosting.example."
+
+
+@pytest.fixture
+def servers(folder: Path, key: Key) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
+    with pair(folder, [ZONE], key) as both:
+        yield both
+
+
+def target_of(primary: PrivateNamed, secondary: PrivateNamed) -> Rfc2136Target:
+    return Rfc2136Target(primary.server, "flex", (primary.server.address, secondary.server.address))
+
+
+def many(count: int) -> tuple[Plan, pd.DataFrame]:
+    names = [f"s{number}.{ZONE}" for number in range(count)]
+    rows = [(name, "A", 60, "192.0.2.1") for name in names]
+    plan = Plan(ZONE, tuple(Change(None, Rrset(name, "A", 60, ("192.0.2.1",))) for name in names))
+    return plan, RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+
+
+@contextmanager
+def stopped(server: PrivateNamed) -> Iterator[None]:
+    os.kill(server.pid, signal.SIGSTOP)
+    os.waitpid(server.pid, os.WUNTRACED)
+    try:
+        yield
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("count", [3, 1000], ids=["name by name", "by transfer"])
+def test_a_secondary_is_waited_for_and_its_lag_is_said(servers: tuple[PrivateNamed, PrivateNamed], count: int) -> None:
+    target, (plan, wanted) = target_of(*servers), many(count)
+    target.apply(plan)
+    verdicts = target.verify(ZONE, wanted, patience=20)
+    assert [verdict.agrees for verdict in verdicts] == [True, True]
+    assert [verdict.checked for verdict in verdicts] == [2 * count, 2 * count]
+    assert all(0 < verdict.lag < 20 for verdict in verdicts)
+
+
+def test_a_secondary_that_never_catches_up_is_named_when_the_time_is_up(
+    servers: tuple[PrivateNamed, PrivateNamed],
+) -> None:
+    primary, secondary = servers
+    plan, wanted = many(3)
+    target = target_of(primary, secondary)
+    target = replace(target, server=replace(target.server, timeout=0.3))
+    with stopped(secondary):
+        target.apply(plan)
+        first, second = target.verify(ZONE, wanted, patience=0.5)
+    assert first.agrees
+    assert "no answer in time" in second.error
+    assert not second.wrong
+
+
+def test_what_a_secondary_still_says_of_old_is_shown(folder: Path, key: Key) -> None:
+    """One that hears of nothing: its primary notifies nobody."""
+    plan, wanted = many(300)
+    with pair(folder, [ZONE], key, primary="notify no;") as (primary, secondary):
+        target = target_of(primary, secondary)
+        target.apply(plan)
+        _, second = target.verify(ZONE, wanted, patience=0.3)
+    assert (len(second.wrong), second.error) == (300, "")
+
+
+def test_a_server_that_gives_our_key_no_transfers_is_asked_name_by_name(folder: Path, key: Key) -> None:
+    plan, wanted = many(250)
+    with (
+        PrivateNamed(folder / "1", [ZONE], key) as primary,
+        PrivateNamed(folder / "2", [ZONE], make_key("other")) as own,
+    ):
+        target = target_of(primary, own)
+        target.apply(plan)
+        first, second = target.verify(ZONE, wanted)
+    assert first.agrees
+    assert (second.checked, len(second.wrong)) == (500, 250)
+
+
+def test_serials_run_in_a_circle() -> None:
+    assert is_since(5, 5)
+    assert is_since(6, 5)
+    assert not is_since(5, 6)
+    assert is_since(3, 2**32 - 3)
+    assert not is_since(2**32 - 3, 3)
