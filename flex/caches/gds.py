@@ -37,6 +37,9 @@ class Gds:
         self._value(target)
         return False
 
+    def __contains__(self, target: int) -> bool:
+        return target in self._size
+
     def oldest(self) -> int | None:
         self._drop_stale()
         return self._heap[0][2] if self._heap else None

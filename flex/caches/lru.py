@@ -22,6 +22,9 @@ class Lru:
         self._free -= size
         return False
 
+    def __contains__(self, target: int) -> bool:
+        return target in self._size
+
     def oldest(self) -> int | None:
         return next(iter(self._size), None)
 

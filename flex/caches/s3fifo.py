@@ -36,6 +36,9 @@ class S3Fifo:
         self._enter(target, size)
         return False
 
+    def __contains__(self, target: int) -> bool:
+        return target in self._again
+
     def oldest(self) -> int | None:
         return next(iter(self._small if self._small_is_next() else self._main), None)
 

@@ -34,6 +34,9 @@ class Sieve:
         self._older[target], self._newer[target] = newest, _END
         return False
 
+    def __contains__(self, target: int) -> bool:
+        return target in self._size
+
     def oldest(self) -> int | None:
         place = self._hand if self._hand != _END else self._newer[_END]
         return None if place == _END else place

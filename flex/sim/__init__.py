@@ -1,1 +1,1 @@
-"""Traffic that never was: made-up clusters and their logs, to show and to test FLEX with."""
+"""Made-up clusters and their logs, and a simulator of clusters that serve a trace under a routing policy."""

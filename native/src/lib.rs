@@ -6,6 +6,7 @@ mod improve;
 mod merge;
 mod replay;
 mod scan;
+mod simulate;
 
 use pyo3::prelude::*;
 
@@ -19,8 +20,10 @@ mod flex_native {
     use super::replay::replay;
     #[pymodule_export]
     use super::scan::Scan;
+    #[pymodule_export]
+    use super::simulate::simulate;
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 7;
+    const INTERFACE: u32 = 8;
 }

@@ -21,6 +21,7 @@ pub mod replay;
 mod rows;
 pub mod run;
 pub mod scan;
+pub mod sim;
 pub mod sites;
 mod strangers;
 mod table;

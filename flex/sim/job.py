@@ -1,0 +1,89 @@
+"""What both engines of the simulator are given, as plain arrays and whole numbers; and what they give back.
+
+Routing, costs and caches have become numbers here, so that Python and Rust decide alike. Times are nanoseconds, sizes
+bytes. How a Job is made from a trace, a cluster and a policy is simulate.py's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flex.replay import Ints
+
+# How the nodes' memories belong together: each node its own; its own, and what another has is fetched from there;
+# one memory of the size of all for everybody.
+OWN, FETCHING, SHARED = 0, 1, 2
+# Who pays for looking into requests: nobody, one front end, or the nodes in turn.
+NOBODY, FRONT_END, DISTRIBUTORS = 0, 1, 2
+# How an access came by its answer: from memory; from disk; with what somebody else was reading; from another node.
+HIT, READ, WAITED, FETCHED = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """Access i asks for target[i], and the rule of key[i] chooses its node.
+
+    Of each target: `size`, `work` of the processor beside sending, and which `disk` it is on. Of each node: `ram`, the
+    time to `connect`, to `send` a unit, to `close`, and its `weight`. Of each key: its `rule`, and the nodes it may
+    choose from, option[first[k]:first[k + 1]]. pinned[t * nodes + n] says that n always has t in memory, apart from
+    its ram; an empty array pins nothing.
+
+    Reading takes `seek`, then `transfer` for each unit, and `again` for every further `block`. `limit` accesses are
+    under way at a time. A node with fewer than `idle_below` is idle. The rest are the rules' settings.
+    """
+
+    cache: str
+    serial: bool
+    target: Ints
+    key: Ints
+    size: Ints
+    work: Ints
+    disk: Ints
+    ram: Ints
+    connect: Ints
+    send: Ints
+    close: Ints
+    weight: Ints
+    rule: Ints
+    first: Ints
+    option: Ints
+    pinned: Ints
+    send_unit: int
+    disks: int
+    seek: int
+    again: int
+    block: int
+    transfer: int
+    transfer_unit: int
+    memory: int
+    front: int
+    front_connect: int
+    front_send: int
+    limit: int
+    idle_below: int
+    backlog_unit: int
+    low: int
+    high: int
+    patience: int
+    bound: int
+    interval: int
+    margin: int
+    cpu_share: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Of each access: its node, its outcome, how long it took since it was admitted. Of each node: how long its
+    processor and its disks were busy, and how long it was idle. `end` is when the last access was answered."""
+
+    node: Ints
+    outcome: Ints
+    delay: Ints
+    busy: Ints
+    reading: Ints
+    idle: Ints
+    end: int
+
+
+def units(count: int, unit: int) -> int:
+    return -(-count // unit)

@@ -1,0 +1,18 @@
+"""CAP (Casalicchio and Colajanni, WWW 2001): four classes of requests, each in turn over all nodes.
+
+A target is a matter of the disk when it is larger than the mean, and of the processor when it is dynamic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex.sim.cluster import Cluster
+from flex.sim.routing import Place, Routing, among
+from flex.sim.traces import Trace
+
+
+def cap(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    disk = trace.size > trace.size.mean()
+    processor = trace.work_of_targets() > 0
+    kind = disk.astype(np.int64) + 2 * processor.astype(np.int64)
+    return among(kind[trace.target], "turn", [range(cluster.nodes)] * 4)

@@ -1,0 +1,24 @@
+"""Round robin as DNS does it: a client asks a name server once, and stays with the node it was told."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex.errors import BadInput
+from flex.sim.cluster import Cluster
+from flex.sim.routing import Place, Routing, among
+from flex.sim.traces import Trace
+
+
+def round_robin_clients(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    if not len(trace.client):
+        raise BadInput(
+            f"round robin per client over the trace {trace.name}",
+            "the trace does not say which client asked",
+            kept="nothing was simulated",
+            advice="take round_robin, which needs no clients, or a trace that has them",
+        )
+    _, seen, key = np.unique(trace.client, return_index=True, return_inverse=True)
+    # In the order they come, clients are told one node after the other.
+    turn = np.argsort(np.argsort(seen))
+    return among(key, "turn", [[node] for node in (turn % cluster.nodes).tolist()])

@@ -1,0 +1,12 @@
+"""CWARD/FR: the more frequent a target, the more nodes serve it, in turn."""
+
+from __future__ import annotations
+
+from flex.sim.cluster import Cluster
+from flex.sim.policies.replicated import by_worth, frequency
+from flex.sim.routing import Place, Routing
+from flex.sim.traces import Trace
+
+
+def cward_fr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    return by_worth(trace, cluster, frequency(trace), large=False)

@@ -1,0 +1,45 @@
+"""The more a target is asked for, the more nodes serve it: what the CWARD policies share.
+
+The paper's equations, with its normalisation by logarithms: a target that is worth w is served by
+log(w) / log(largest w) of the nodes, rounded up. Sets of nodes are handed out around the cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from flex.problem import Floats
+from flex.replay import Ints
+from flex.sim.cluster import Cluster
+from flex.sim.routing import Routing, rules_of, runs
+from flex.sim.traces import Trace
+
+
+def by_worth(trace: Trace, cluster: Cluster, worth: Floats, *, large: bool) -> Routing:
+    """Targets by their worth, and by LARD those larger than the mean where `large` says so."""
+    count = _copies(worth, trace.frequency() > 0, cluster.nodes)
+    lard = trace.size > trace.size.mean() if large else np.zeros(len(worth), dtype=np.bool_)
+    count = np.where(lard, cluster.nodes, count)
+    start = (np.cumsum(np.where(lard, 0, count)) - np.where(lard, 0, count)) % cluster.nodes
+    first, option = runs(start, count, cluster.nodes)
+    rule = rules_of(["turn", "lard"], lard.astype(np.int64))
+    return Routing(trace.target, rule, first, option, prefetches=True)
+
+
+def frequency(trace: Trace) -> Floats:
+    return trace.frequency().astype(np.float64)
+
+
+def frequency_by_size(trace: Trace) -> Floats:
+    return trace.frequency() / np.maximum(trace.size, 1)
+
+
+def _copies(worth: Floats, asked: npt.NDArray[np.bool_], nodes: int) -> Ints:
+    """A worth below that of the least is one copy; logarithms begin there, for a worth may be below one."""
+    least = worth[asked].min()
+    scaled = np.log10(np.maximum(worth, least) / least)
+    top = scaled.max()
+    share = scaled / top if top > 0 else scaled
+    copies: Ints = np.clip(np.ceil(share * nodes), 1, nodes).astype(np.int64)
+    return copies

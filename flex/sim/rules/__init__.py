@@ -1,0 +1,32 @@
+"""Which node an access goes to, of those that may serve it.
+
+A rule is one file and one line here, and one file and one line in native/core/src/sim/rules, where the same is decided
+faster. Rules count in whole numbers only. Policies (flex.sim.policies) say which rule decides for which targets.
+"""
+
+from __future__ import annotations
+
+from flex.sim.rules.bounded import Bounded
+from flex.sim.rules.cached import Cached
+from flex.sim.rules.dice import Dice
+from flex.sim.rules.hacc import Hacc
+from flex.sim.rules.lard import Lard
+from flex.sim.rules.lard_r import LardR
+from flex.sim.rules.least import Least
+from flex.sim.rules.rule import Rule
+from flex.sim.rules.turn import Turn
+from flex.sim.rules.weighted import Weighted
+
+# The order is that of Rules::new in native/core/src/sim/rules/mod.rs.
+RULES: dict[str, type[Rule]] = {
+    "turn": Turn,
+    "weighted": Weighted,
+    "least": Least,
+    "dice": Dice,
+    "lard": Lard,
+    "lard_r": LardR,
+    "bounded": Bounded,
+    "cached": Cached,
+    "hacc": Hacc,
+}
+NUMBER = {name: number for number, name in enumerate(RULES)}

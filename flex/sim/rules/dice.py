@@ -1,0 +1,25 @@
+"""At random, the same way each time: splitmix64 of the access's number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flex.sim.job import Job
+from flex.sim.rules.rule import Asked, Contents, View
+
+_BITS = 2**64 - 1
+
+
+class Dice:
+    def __init__(self, job: Job) -> None:
+        pass
+
+    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+        return nodes[_mixed(asked.access) % len(nodes)]
+
+
+def _mixed(position: int) -> int:
+    x = (position + 1) * 0x9E3779B97F4A7C15 & _BITS
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & _BITS
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB & _BITS
+    return x ^ (x >> 31)

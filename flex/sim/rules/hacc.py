@@ -1,0 +1,58 @@
+"""HACC's Smart Router (Zhang and others, USENIX NT 1999): each key has one node; an overloaded node hands some over.
+
+A node's load is what its processor and its disks were given to do since the last sample, weighted, in thousandths of
+the time. New keys go to the least loaded. A node whose load exceeds the least by more than `margin` hands keys over to
+that one as they are asked for, as many as would halve the difference, until the next sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flex.sim.job import Job
+from flex.sim.rules.rule import Asked, Contents, View
+
+_WHOLE = 1000
+
+
+class Hacc:
+    def __init__(self, job: Job) -> None:
+        nodes = len(job.ram)
+        self._job = job
+        self._server: dict[int, int] = {}
+        self._held = [0] * nodes
+        self._load = [0] * nodes
+        self._seen = [(0, 0)] * nodes
+        self._sampled = 0
+        self._spare = [0] * nodes
+
+    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+        if view.now - self._sampled >= self._job.interval:
+            self._sample(nodes, view)
+        server = self._server.get(asked.key)
+        if server is not None and self._spare[server] <= 0:
+            return server
+        if server is not None:
+            self._spare[server] -= 1
+        least = self._least(nodes)
+        if server is not None:
+            self._held[server] -= 1
+        self._server[asked.key] = least
+        self._held[least] += 1
+        return least
+
+    def _sample(self, nodes: Sequence[int], view: View) -> None:
+        passed, self._sampled = view.now - self._sampled, view.now
+        for node, seen in enumerate(zip(view.busy, view.reading, strict=True)):
+            busy, reading = (now - before for now, before in zip(seen, self._seen[node], strict=True))
+            self._seen[node] = seen
+            work = self._job.cpu_share * busy + (100 - self._job.cpu_share) * reading
+            self._load[node] = work // 100 * _WHOLE // passed
+        least = self._load[self._least(nodes)]
+        for node, load in enumerate(self._load):
+            excess = load - least
+            self._spare[node] = self._held[node] * excess // (2 * load) if excess > self._job.margin else 0
+
+    def _least(self, nodes: Sequence[int]) -> int:
+        """By the load last sampled; of equals the one that holds least, then the first."""
+        return min(nodes, key=lambda node: (self._load[node], self._held[node]))

@@ -1,0 +1,27 @@
+"""Locality-aware request distribution (Pai and others, ASPLOS 1998, figure 2): each key has one node, until that is
+overloaded; then it has the least loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flex.sim.job import Job
+from flex.sim.rules.rule import Asked, Contents, View, least_loaded
+
+
+class Lard:
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._server: dict[int, int] = {}
+
+    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+        server = self._server.get(asked.key)
+        if server is None or overloaded(self._job, view, nodes, server):
+            server = self._server[asked.key] = least_loaded(nodes, view.load)
+        return server
+
+
+def overloaded(job: Job, view: View, nodes: Sequence[int], node: int) -> bool:
+    """Far busier than it should be while another has little to do, or far too busy whatever the others do."""
+    load = view.load[node]
+    return load >= 2 * job.high or (load > job.high and any(view.load[other] < job.low for other in nodes))

@@ -1,0 +1,20 @@
+"""The node with the fewest accesses under way for its weight; the first of equals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flex.sim.job import Job
+from flex.sim.rules.rule import Asked, Contents, View
+
+
+class Least:
+    def __init__(self, job: Job) -> None:
+        self._weight = job.weight.tolist()
+
+    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+        best = nodes[0]
+        for node in nodes[1:]:
+            if view.load[node] * self._weight[best] < view.load[best] * self._weight[node]:
+                best = node
+        return best

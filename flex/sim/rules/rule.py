@@ -1,0 +1,49 @@
+"""What every rule promises, and what it may know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from flex.sim.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An access by its number, what it asks for, and the key whose rule decides."""
+
+    access: int
+    key: int
+    target: int
+
+
+@dataclass(slots=True)
+class View:
+    """The nodes now: accesses under way on each, and the nanoseconds of work each was given so far."""
+
+    load: list[int]
+    now: int
+    busy: list[int]
+    reading: list[int]
+
+
+class Contents(Protocol):
+    """The nodes' memories, for a front end that keeps track of them."""
+
+    def holds(self, node: int, target: int) -> bool: ...
+
+    def oldest(self, node: int) -> int | None: ...
+
+
+class Rule(Protocol):
+    def __init__(self, job: Job) -> None: ...
+
+    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+        """One of the nodes, of which there is at least one."""
+        ...
+
+
+def least_loaded(nodes: Sequence[int], load: Sequence[int]) -> int:
+    """The node with the fewest accesses under way; the first of equals."""
+    return min(nodes, key=load.__getitem__)

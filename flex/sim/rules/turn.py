@@ -1,0 +1,18 @@
+"""Each key's nodes in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flex.sim.job import Job
+from flex.sim.rules.rule import Asked, Contents, View
+
+
+class Turn:
+    def __init__(self, job: Job) -> None:
+        self._next = [0] * len(job.rule)
+
+    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+        place = self._next[asked.key]
+        self._next[asked.key] = (place + 1) % len(nodes)
+        return nodes[place]

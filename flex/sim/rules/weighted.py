@@ -1,0 +1,26 @@
+"""In turn, past nodes that have more under way than their share: round robin weighted by load, as front ends do it.
+
+A node's share of what is under way is its share of the weights. There is always a node that has no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flex.sim.job import Job
+from flex.sim.rules.rule import Asked, Contents, View
+
+
+class Weighted:
+    def __init__(self, job: Job) -> None:
+        self._weight = job.weight.tolist()
+        self._next = [0] * len(job.rule)
+
+    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+        total = sum(view.load[node] for node in nodes)
+        weight = sum(self._weight[node] for node in nodes)
+        start = self._next[asked.key]
+        places = ((start + step) % len(nodes) for step in range(len(nodes)))
+        place = next(p for p in places if view.load[nodes[p]] * weight <= total * self._weight[nodes[p]])
+        self._next[asked.key] = (place + 1) % len(nodes)
+        return nodes[place]

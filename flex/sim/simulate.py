@@ -1,0 +1,188 @@
+"""A trace through a cluster under a policy: the simulator's one function, and what it finds in figures.
+
+What is to be done becomes a Job for the engine that is there (native or reference.py), and its Run becomes a Result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flex import engine
+from flex.errors import BadInput
+from flex.replay import Ints
+from flex.sim import cluster as clusters
+from flex.sim import traces
+from flex.sim.cluster import MILLISECOND, SECOND, T_LOW, Cluster
+from flex.sim.job import HIT, READ, Job, Run
+from flex.sim.policies import POLICIES
+from flex.sim.reference import reference_simulate
+from flex.sim.routing import Place, Routing
+from flex.sim.traces import Trace
+
+_engine = engine.pick("simulate", reference_simulate)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """`busy`, `reading` and `idle` are shares of the time: of the processor, of a disk, and of too little to do."""
+
+    requests: int
+    misses: int
+    disk_bytes: int
+    busy: float
+    reading: float
+    idle: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`throughput` is requests a second of the whole cluster, `per_server` the mean of what each node serves a second
+    of its own time; `delay` are seconds at the mean and the 50th, 95th and 99th percentile."""
+
+    policy: str
+    trace: str
+    nodes: tuple[NodeResult, ...]
+    requests: int
+    seconds: float
+    throughput: float
+    per_server: float
+    miss_ratio: float
+    byte_miss_ratio: float
+    idle: float
+    delay: tuple[float, float, float, float]
+
+
+def simulate(trace: Trace, cluster: Cluster, policy: str, place: Place | None = None) -> Result:
+    """`place` is asked for the nodes of each site by the policies that need it."""
+    if policy not in POLICIES:
+        raise _unknown(policy)
+    traces.checked(trace)
+    clusters.checked(cluster)
+    job = job_of(trace, cluster, POLICIES[policy](trace, cluster, place or _no_place))
+    return _result(policy, trace, cluster, Run(*_engine(job)))
+
+
+def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
+    pinned, ram = _prefetched(trace, cluster, routing)
+    speed = np.array(cluster.speeds)
+    return Job(
+        cache=cluster.cache,
+        serial=cluster.serial,
+        target=_column(trace.target),
+        key=_column(routing.key),
+        size=_column(trace.size),
+        work=_column(trace.work_of_targets()),
+        disk=_column(_disks(trace, cluster)),
+        ram=_column(ram),
+        connect=_column(cluster.connect * 100 // speed),
+        send=_column(cluster.send * 100 // speed),
+        close=_column(cluster.close * 100 // speed),
+        weight=_column(speed),
+        rule=_column(routing.rule),
+        first=_column(routing.first),
+        option=_column(routing.option),
+        pinned=_column(pinned),
+        send_unit=cluster.send_unit,
+        disks=cluster.disks,
+        seek=cluster.seek,
+        again=cluster.again,
+        block=cluster.block,
+        transfer=cluster.transfer,
+        transfer_unit=cluster.transfer_unit,
+        memory=routing.memory,
+        front=cluster.front.kind,
+        front_connect=cluster.front.connect,
+        front_send=cluster.front.send,
+        limit=cluster.admitted,
+        idle_below=T_LOW * 40 // 100,
+        backlog_unit=MILLISECOND,
+        low=routing.low,
+        high=routing.high,
+        patience=routing.patience,
+        bound=routing.bound,
+        interval=routing.interval,
+        margin=routing.margin,
+        cpu_share=routing.cpu_share,
+    )
+
+
+def _disks(trace: Trace, cluster: Cluster) -> Ints:
+    """Files over the disks in turn, the most frequent first, as in the LARD paper."""
+    disk = np.zeros(len(trace.size), dtype=np.int64)
+    disk[np.argsort(-trace.frequency(), kind="stable")] = np.arange(len(trace.size)) % cluster.disks
+    return disk
+
+
+def _prefetched(trace: Trace, cluster: Cluster, routing: Routing) -> tuple[Ints, Ints]:
+    """What each node has in memory beforehand, and what is left of its memory: the most frequent of what it serves."""
+    ram = np.array(cluster.ram, dtype=np.int64)
+    if not (cluster.prefetch and routing.prefetches):
+        return np.zeros(0, dtype=np.int64), ram
+    apart = ram * cluster.prefetch // 100
+    pinned = np.zeros((len(trace.size), cluster.nodes), dtype=np.int64)
+    target = np.repeat(np.arange(len(trace.size)), np.diff(routing.first))
+    order = np.argsort(-trace.frequency()[target], kind="stable")
+    for node in range(cluster.nodes):
+        mine = order[routing.option[order] == node]
+        filled = np.cumsum(trace.size[target[mine]]) <= apart[node]
+        pinned[target[mine[filled]], node] = 1
+    return pinned.ravel(), ram - apart
+
+
+def _result(policy: str, trace: Trace, cluster: Cluster, run: Run) -> Result:
+    missed = run.outcome != HIT
+    size = trace.size[trace.target]
+    nodes = tuple(_node(run, trace, node, cluster) for node in range(cluster.nodes))
+    seconds = run.end / SECOND
+    served = [n.requests / ((1 - n.idle) * seconds) for n in nodes if n.requests and seconds and n.idle < 1]
+    percentiles = np.percentile(run.delay, (50, 95, 99)) / SECOND
+    return Result(
+        policy=policy,
+        trace=trace.name,
+        nodes=nodes,
+        requests=len(trace.target),
+        seconds=seconds,
+        throughput=len(trace.target) / seconds if seconds else 0.0,
+        per_server=float(np.mean(served)) if served else 0.0,
+        miss_ratio=float(missed.mean()),
+        byte_miss_ratio=float(size[missed].sum() / max(int(size.sum()), 1)),
+        idle=float(np.mean([node.idle for node in nodes])),
+        delay=(float(run.delay.mean()) / SECOND, *percentiles.tolist()),
+    )
+
+
+def _node(run: Run, trace: Trace, node: int, cluster: Cluster) -> NodeResult:
+    mine = run.node == node
+    whole = max(run.end, 1)
+    return NodeResult(
+        requests=int(mine.sum()),
+        misses=int((mine & (run.outcome != HIT)).sum()),
+        disk_bytes=int(trace.size[trace.target[mine & (run.outcome == READ)]].sum()),
+        busy=float(run.busy[node] / whole),
+        reading=float(run.reading[node] / whole / cluster.disks),
+        idle=float(run.idle[node] / whole),
+    )
+
+
+def _column(values: Ints) -> Ints:
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def _no_place(_: Trace, __: Cluster) -> list[list[int]]:
+    raise BadInput(
+        "a policy that serves by site",
+        "nobody says which nodes serve which site",
+        kept="nothing was simulated",
+        advice="give the simulation a placement",
+    )
+
+
+def _unknown(policy: str) -> BadInput:
+    return BadInput(
+        f"the policy {policy}",
+        "is not known",
+        kept="nothing was simulated",
+        advice=f"take one of {', '.join(POLICIES)}",
+    )

@@ -1,0 +1,93 @@
+"""What a cluster is asked for, access by access: the input of the simulator, from logs or made up.
+
+In go columns as somebody found them; out comes a Trace that has been looked at. Nothing is read from disk here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from flex.errors import BadInput, NoData
+from flex.replay import Ints, Sample
+
+
+def _none() -> Ints:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """Access i asks for target[i], which belongs to site[target[i]] and has size[target[i]] bytes.
+
+    `client` and `time` describe the accesses, where they are known: a trace without them has empty columns. `work` is
+    what a target costs the processor beside sending it, in nanoseconds; it makes a target dynamic.
+    """
+
+    name: str
+    target: Ints
+    size: Ints
+    site: Ints
+    sites: tuple[str, ...]
+    client: Ints = field(default_factory=_none)
+    time: Ints = field(default_factory=_none)
+    work: Ints = field(default_factory=_none)
+
+    def frequency(self) -> Ints:
+        """How often each target is asked for."""
+        return np.bincount(self.target, minlength=len(self.size))
+
+    def work_of_targets(self) -> Ints:
+        return self.work if len(self.work) else np.zeros(len(self.size), dtype=np.int64)
+
+    def working_set(self) -> int:
+        return int(self.size[self.frequency() > 0].sum())
+
+
+def checked(trace: Trace) -> Trace:
+    """The same, or a clear word about what is wrong with it."""
+    if not len(trace.target):
+        raise _nothing(trace)
+    wrong = _wrong(trace)
+    if wrong:
+        raise BadInput(
+            f"the trace {trace.name}", wrong, kept="nothing was simulated", advice="mend what the trace was made from"
+        )
+    return trace
+
+
+def first(trace: Trace, accesses: int) -> Trace:
+    """So many accesses from the beginning."""
+    return replace(trace, target=trace.target[:accesses], client=trace.client[:accesses], time=trace.time[:accesses])
+
+
+def of_sample(name: str, sample: Sample) -> Trace:
+    """The accesses of logs, as prediction takes them."""
+    return checked(Trace(name, sample.target, sample.size, sample.site, sample.sites, time=sample.time))
+
+
+def _wrong(trace: Trace) -> str:
+    late = np.flatnonzero(np.diff(trace.time) < 0)
+    if len(late):
+        return f"is not in the order of time: access {late[0] + 2} is earlier than the one before it"
+    negative = np.flatnonzero(trace.size < 0)
+    if len(negative):
+        return f"has a target of {trace.size[negative[0]]} bytes"
+    if trace.target.min() < 0 or trace.target.max() >= len(trace.size):
+        return "asks for a target that is not described"
+    if len(trace.site) != len(trace.size) or (len(trace.site) and trace.site.max() >= len(trace.sites)):
+        return "has targets of no site"
+    columns = (trace.client, trace.time, trace.target)
+    if any(len(column) not in (0, len(trace.target)) for column in columns):
+        return "has columns of different lengths"
+    return ""
+
+
+def _nothing(trace: Trace) -> NoData:
+    return NoData(
+        f"the trace {trace.name}",
+        "has no access",
+        kept="nothing was simulated",
+        advice="name logs that have accesses to files, answered with 200, 206 or 304",
+    )

@@ -1,0 +1,81 @@
+//! A cluster that serves a trace, between Python and native/core/src/sim.
+
+use flex_core::sim::{Job, Run, queued, serial};
+use flex_core::with_cache;
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+
+type Ints<'py> = Bound<'py, PyArray1<i64>>;
+type Answer<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, i64);
+
+macro_rules! arrays_and_numbers {
+    ([$($array:ident),*], [$($number:ident),*]) => {
+        /// The fields of flex.sim.job.Job, as they come.
+        #[derive(FromPyObject)]
+        pub struct Fields<'py> {
+            cache: String,
+            serial: bool,
+            $($array: PyReadonlyArray1<'py, i64>,)*
+            $($number: i64,)*
+        }
+
+        impl Fields<'_> {
+            fn job(&self) -> PyResult<Job<'_>> {
+                Ok(Job { $($array: self.$array.as_slice()?,)* $($number: self.$number,)* })
+            }
+        }
+    };
+}
+
+arrays_and_numbers!(
+    [target, key, size, work, disk, ram, connect, send, close, weight, rule, first, option, pinned],
+    [
+        send_unit,
+        disks,
+        seek,
+        again,
+        block,
+        transfer,
+        transfer_unit,
+        memory,
+        front,
+        front_connect,
+        front_send,
+        limit,
+        idle_below,
+        backlog_unit,
+        low,
+        high,
+        patience,
+        bound,
+        interval,
+        margin,
+        cpu_share
+    ]
+);
+
+/// What became of each access (its node, outcome and delay) and each node (busy, reading, idle), and when it ended.
+#[pyfunction]
+pub fn simulate<'py>(py: Python<'py>, job: Fields<'py>) -> PyResult<Answer<'py>> {
+    let (cache, one_by_one) = (job.cache.as_str(), job.serial);
+    let checked = job.job()?;
+    checked.check().map_err(|wrong| PyValueError::new_err(wrong.0))?;
+    let run =
+        py.detach(
+            || {
+                if one_by_one { with_cache!(cache, serial, &checked) } else { with_cache!(cache, queued, &checked) }
+            },
+        );
+    let run: Run = run.ok_or_else(|| PyKeyError::new_err(cache.to_owned()))?;
+    let column = |values: Vec<i64>| PyArray1::from_vec(py, values);
+    Ok((
+        column(run.node),
+        column(run.outcome),
+        column(run.delay),
+        column(run.busy),
+        column(run.reading),
+        column(run.idle),
+        run.end,
+    ))
+}

@@ -1,0 +1,237 @@
+"""Both engines of the simulator, and what holds whatever the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex import engine
+from flex.caches import CACHES
+from flex.errors import FlexError
+from flex.replay import Ints
+from flex.sim import cluster as clusters
+from flex.sim.cluster import MIB, MODELS, SECOND, Cluster, FrontEnd
+from flex.sim.job import DISTRIBUTORS, FETCHED, FRONT_END, HIT, NOBODY, READ, WAITED, Job, Run
+from flex.sim.policies import POLICIES
+from flex.sim.reference import reference_simulate
+from flex.sim.simulate import job_of, simulate
+from flex.sim.traces import Trace
+
+ENGINES = {"python": reference_simulate, engine.name(): engine.pick("simulate", reference_simulate)}
+
+
+@pytest.fixture(params=list(POLICIES), scope="module")
+def policy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=list(ENGINES), scope="module")
+def engine_name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def _place(trace: Trace, cluster: Cluster) -> Sequence[Sequence[int]]:
+    """Every third site on two nodes."""
+    return [[s % cluster.nodes, *([(s + 1) % cluster.nodes] * (s % 3 == 0))] for s in range(len(trace.sites))]
+
+
+def _trace(target: Sequence[int], size: Sequence[int], work: Sequence[int] = ()) -> Trace:
+    site = np.arange(len(size)) % 4
+    client = np.arange(len(target)) * 7 % 11
+    return Trace(
+        "made up", _ints(target), _ints(size), site, ("a", "b", "c", "d"), client, np.arange(len(target)), _ints(work)
+    )
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    size = draw(st.lists(st.integers(0, 200_000), min_size=1, max_size=12))
+    target = draw(st.lists(st.integers(0, len(size) - 1), min_size=1, max_size=120))
+    work = draw(st.sampled_from([[], [t % 3 * 1_000_000 for t in range(len(size))]]))
+    return _trace(target, size, work)
+
+
+@st.composite
+def any_cluster(draw: st.DrawFn) -> Cluster:
+    nodes = draw(st.integers(1, 5))
+    base = MODELS[draw(st.sampled_from(list(MODELS)))](nodes, draw(st.integers(0, 500_000)))
+    front = draw(st.sampled_from([NOBODY, FRONT_END, DISTRIBUTORS]))
+    return replace(
+        base,
+        cache=draw(st.sampled_from(list(CACHES))),
+        speed=tuple(draw(st.lists(st.integers(50, 400), min_size=nodes, max_size=nodes))),
+        disks=draw(st.integers(1, 3)),
+        limit=draw(st.sampled_from([0, 1, 40])),
+        front=FrontEnd(front, 100_000, 500),
+        prefetch=draw(st.sampled_from([0, 50])),
+    )
+
+
+def _job(trace: Trace, cluster: Cluster, policy: str) -> Job:
+    return job_of(trace, cluster, POLICIES[policy](trace, cluster, _place))
+
+
+# Thresholds so low that small examples cross them.
+def _nervous(job: Job) -> Job:
+    return replace(job, low=1, high=2, patience=30_000_000, interval=5_000_000, margin=10, backlog_unit=100_000)
+
+
+@given(traces(), any_cluster(), st.booleans())
+def test_every_engine_decides_and_counts_the_same(policy: str, trace: Trace, cluster: Cluster, nervous: bool) -> None:
+    job = _job(trace, cluster, policy)
+    job = _nervous(job) if nervous else job
+    answers = [
+        [column.tolist() for column in answer[:-1]] + [answer[-1]]
+        for answer in (simulated(job) for simulated in ENGINES.values())
+    ]
+    assert all(answer == answers[0] for answer in answers)
+
+
+@settings(max_examples=25)
+@given(traces(), any_cluster())
+def test_every_access_is_answered_by_a_node_that_may(policy: str, trace: Trace, cluster: Cluster) -> None:
+    job = _job(trace, cluster, policy)
+    run = Run(*ENGINES[engine.name()](job))
+    may = [set(job.option[job.first[k] : job.first[k + 1]].tolist()) for k in job.key.tolist()]
+    assert all(node in nodes for node, nodes in zip(run.node.tolist(), may, strict=True))
+    assert (run.delay >= 0).all()
+    assert (run.delay <= run.end).all()
+    assert ((run.idle >= 0) & (run.idle <= run.end)).all()
+    assert (run.busy <= run.end).all()
+
+
+@settings(max_examples=25)
+@given(traces(), any_cluster())
+def test_no_figure_is_no_number(policy: str, trace: Trace, cluster: Cluster) -> None:
+    result = simulate(trace, cluster, policy, _place)
+    figures = (result.seconds, result.throughput, result.per_server, result.miss_ratio, result.idle, *result.delay)
+    assert np.isfinite(figures).all()
+    assert sum(node.requests for node in result.nodes) == result.requests == len(trace.target)
+    assert 0 <= result.miss_ratio <= 1
+    assert 0 <= result.byte_miss_ratio <= 1
+
+
+def test_a_simulation_gives_the_same_again(policy: str) -> None:
+    trace = _trace([n * n % 9 for n in range(300)], [1000 * n for n in range(1, 10)])
+    once, again = (simulate(trace, clusters.lard(3, 20_000), policy, _place) for _ in range(2))
+    assert once == again
+
+
+def _run(name: str, trace: Trace, cluster: Cluster, policy: str = "round_robin") -> Run:
+    return Run(*ENGINES[name](_job(trace, cluster, policy)))
+
+
+def test_small_documents_come_from_memory_as_fast_as_the_lard_paper_says(engine_name: str) -> None:
+    # "an 8 KByte document can be served from the main memory cache at a rate of approximately 1075 requests/sec"
+    run = _run(engine_name, _trace([0] * 5000, [8192]), clusters.lard(1))
+    assert 5000 / (run.end / SECOND) == pytest.approx(1075, rel=0.01)
+    assert (run.outcome == READ).sum() == 1
+
+
+def test_a_file_is_read_block_by_block_with_the_lard_papers_times(engine_name: str) -> None:
+    size = 100 * 1024
+    run = _run(engine_name, _trace([0], [size]), clusters.lard(1))
+    sending = 200 * 40_000
+    reading = 28_000_000 + 2 * 14_000_000 + 25 * 410_000
+    assert run.delay.tolist() == [145_000 + reading + sending + 145_000]
+
+
+def test_one_read_serves_all_who_wait_for_the_file(engine_name: str) -> None:
+    run = _run(engine_name, _trace([0, 0, 0], [4096]), clusters.lard(1))
+    assert run.outcome.tolist() == [READ, WAITED, WAITED]
+    assert run.reading.tolist() == [28_410_000]
+
+
+def test_files_on_different_disks_are_read_at_the_same_time(engine_name: str) -> None:
+    one, two = (
+        _run(engine_name, _trace([0, 1], [4096, 4096]), replace(clusters.lard(1), disks=disks)).end for disks in (1, 2)
+    )
+    assert one - two == pytest.approx(28_410_000, rel=0.05)
+
+
+def test_what_another_node_has_is_fetched_from_it(engine_name: str) -> None:
+    trace = replace(_trace([0, 0], [4096]), name="twice")
+    run = _run(engine_name, trace, replace(clusters.lard(2), limit=1), "wrr_gms")
+    assert run.outcome.tolist() == [READ, FETCHED]
+
+
+def test_a_flex_node_answers_a_thousand_times_a_second_from_memory_and_a_hundred_from_disk(engine_name: str) -> None:
+    size = round(14.6 * 1024)
+    hits = _run(engine_name, _trace([0] * 2000, [size]), clusters.flex(1, MIB))
+    reads = _run(engine_name, _trace([0] * 2000, [size]), clusters.flex(1, 0))
+    assert 2000 / (hits.end / SECOND) == pytest.approx(1000, rel=0.01)
+    assert 2000 / (reads.end / SECOND) == pytest.approx(100, rel=0.01)
+
+
+def test_no_more_is_under_way_than_lard_admits(engine_name: str) -> None:
+    cluster = clusters.lard(4)
+    assert cluster.admitted == 3 * 65 + 25 - 1
+    run = _run(engine_name, _trace([n % 50 for n in range(3000)], [60_000] * 50), cluster)
+    # Little's law: what is under way is the rate times the mean delay.
+    assert run.delay.sum() / run.end <= cluster.admitted
+
+
+def test_lard_keeps_a_target_on_its_node_while_that_is_not_overloaded(engine_name: str) -> None:
+    run = _run(engine_name, _trace([n % 7 for n in range(200)], [500] * 7), replace(clusters.lard(3), limit=10), "lard")
+    assert all(len(set(run.node[target::7].tolist())) == 1 for target in range(7))
+
+
+def test_lard_with_replication_gives_a_hot_target_more_nodes(engine_name: str) -> None:
+    hot = _trace([0] * 4000, [30_000])
+    assert set(_run(engine_name, hot, clusters.lard(3), "lard_r").node.tolist()) == {0, 1, 2}
+
+
+def test_what_is_prefetched_is_never_read(engine_name: str) -> None:
+    trace = _trace([0, 1, 2, 3] * 50, [1000] * 4)
+    cluster = replace(clusters.lard(2, 8000), prefetch=50)
+    assert (_run(engine_name, trace, cluster, "cward_fr").outcome == HIT).all()
+
+
+def test_a_front_end_limits_the_cluster(engine_name: str) -> None:
+    trace = _trace([0] * 3000, [1024])
+    slow = replace(clusters.lard(8), front=FrontEnd(FRONT_END, 1_000_000, 0))
+    assert 3000 / (_run(engine_name, trace, slow).end / SECOND) == pytest.approx(1000, rel=0.01)
+
+
+WRONG = {
+    "no access": lambda trace: replace(trace, target=trace.target[:0], client=trace.client[:0], time=trace.time[:0]),
+    "out of time order": lambda trace: replace(trace, time=trace.time[::-1]),
+    "negative size": lambda trace: replace(trace, size=-trace.size),
+    "unknown target": lambda trace: replace(trace, target=trace.target + 99),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_trace_that_cannot_be_is_refused_in_one_sentence(wrong: str) -> None:
+    with pytest.raises(FlexError) as caught:
+        simulate(WRONG[wrong](_trace([0, 1], [10, 20])), clusters.lard(2), "wrr")
+    assert "made up" in str(caught.value)
+
+
+def test_odd_clusters_and_traces_are_served(policy: str) -> None:
+    """One site, one node, more nodes than sites, memory smaller than any file, files of no bytes."""
+    odd = _trace([0, 1, 0], [0, 5000])
+    for nodes in (1, 9):
+        result = simulate(odd, clusters.lard(nodes, 1), policy, _place)
+        assert result.requests == 3
+
+
+@pytest.mark.parametrize("change", [{"cache": "magic"}, {"ram": ()}, {"ram": (-1,)}, {"disks": 0}, {"prefetch": 101}])
+def test_a_cluster_that_cannot_be_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(FlexError, match="the cluster to simulate"):
+        simulate(_trace([0], [1]), replace(clusters.lard(1), **change), "wrr")  # type: ignore[arg-type]
+
+
+def test_an_unknown_policy_is_answered_with_those_there_are() -> None:
+    with pytest.raises(FlexError) as caught:
+        simulate(_trace([0], [1]), clusters.lard(1), "magic")
+    assert "lard_r" in caught.value.advice
