@@ -47,7 +47,7 @@ def _solved(asked: Problem, solver: Solver, budget: Budget) -> Solution:
 
 
 def _quality(solution: Solution) -> Proven:
-    return Proven(solution.solver, solution.bound, solution.proven, solution.note)
+    return Proven(solution.solver, solution.bound, solution.proven, solution.note, solution.shortfalls)
 
 
 def _refuse_broken_wishes(asked: Problem, rows: Ints) -> None:

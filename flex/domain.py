@@ -282,6 +282,30 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Relaxation:
+    """What would do: this rule at `enough`; `least` when nothing less of it would, everything else being as it is."""
+
+    rule: str
+    enough: float
+    least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A rule that the best effort breaks, the sites and wishes `because` of which it does, and what would do instead.
+
+    `kind` and `subject` are a violation's (score.py); `limit` and `actual` are what is asked and what is had.
+    """
+
+    kind: str
+    subject: str
+    limit: float
+    actual: float
+    because: tuple[str, ...] = ()
+    instead: tuple[Relaxation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Proven:
     """How good the solver's answer is: no balanced placement moves fewer than `bound` rows."""
 
@@ -289,6 +313,7 @@ class Proven:
     bound: int
     proven: bool
     note: str = ""
+    shortfalls: tuple[Shortfall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

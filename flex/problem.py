@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from flex.domain import Node, Pin
+from flex.domain import Node, Pin, Shortfall
 from flex.errors import BadInput, Infeasible, Unknown
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
@@ -104,6 +104,7 @@ class Solution:
     """`rows` are (site, node) pairs in sorted order.
 
     `bound` is a number of moves that no balanced placement can stay under; `proven` says that this one meets it.
+    Where the answer is a best effort, `shortfalls` say which rules it breaks.
     """
 
     rows: Ints
@@ -111,6 +112,7 @@ class Solution:
     bound: int
     proven: bool
     note: str = ""
+    shortfalls: tuple[Shortfall, ...] = ()
 
 
 def build(

@@ -1,8 +1,9 @@
 """The fewest moves there can be, proven: for clusters whose integer program is small.
 
-In goes a Problem; out comes, of all balanced placements, the one with the fewest moved rows, of those the one with
-the fewest cold bytes, and of those always the same one. Where no placement is balanced, the worst node is brought as
-near to the band as it can be, and the other nodes too, as long as each move brings enough load back for it.
+In goes a Problem; out comes, of all balanced placements, the one with the fewest moves, of those the one with the
+fewest cold bytes, and of those always the same one. Where no placement is balanced, the worst node is brought as near
+to the band as it can be, and the other nodes too, as long as each move brings enough load back for it; and what would
+have to give way for a balanced one is said.
 
 Sites without load stay out of the program: they move only when their node is closed.
 """
@@ -16,13 +17,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex import score
-from flex.problem import Budget, Ints, Problem, Solution
-from flex_solver import bound, ilp
+from flex.domain import Relaxation
+from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution
+from flex_solver import bound, local, runs
 from flex_solver.answer import answer
+from flex_solver.ilp import SHARE, Cost, Found, Give, Program
+from flex_solver.kinds import Kind, kinds
 from flex_solver.start import repair
 
 # With more moves than this times nodes, which of equally cheap placements comes out is left to the solver's own order.
 FEW_TARGETS = 600
+# How many cases are looked at for fewer cold bytes, after the number of moves is settled.
+CASES = 60
 
 Clock = Callable[[], float]
 
@@ -34,68 +40,163 @@ class _Answer:
     rows: Ints
     bound: int | None
     note: str = ""
+    instead: tuple[Relaxation, ...] = ()
 
 
-def place(problem: Problem, budget: Budget, *, highs: bool = ilp.HAVE_HIGHS) -> Solution:
-    """The budget's steps mean nothing here: the search ends with a proof, or with the seconds."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """One Problem and the sites of its program; `spent` are the moves of those that are not in it.
+
+    `known` are balanced rows that keep every rule, as far as a short search knows any.
+    """
+
+    problem: Problem
+    kinds: tuple[Kind, ...]
+    spent: int
+    known: Ints | None
+    left: Clock
+    highs: bool
+
+    def program(self, give: Give) -> Program:
+        return Program(self.problem, self.kinds, highs=self.highs, give=give, spent=self.spent)
+
+
+def place(problem: Problem, budget: Budget, *, highs: bool = runs.HAVE_HIGHS) -> Solution:
+    """The budget's steps go into something to start from: the search ends with a proof, or with the seconds."""
     until = time.monotonic() + budget.seconds
-    loaded, silent = (np.flatnonzero(problem.load.any(axis=1) == asks) for asks in (True, False))
+    asking = _asking(problem)
+    sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
+    spent = int((bound.wishes(problem) * bound.prices(problem))[others].sum())
+    known = local.place(problem, budget).rows if budget.seconds > 0 else None
+    if known is not None and score.violations(problem, known):
+        known = None
+    of_kind = kinds(problem, sites.tolist())
+    search = _Search(problem, of_kind, spent, known, lambda: max(0.0, until - time.monotonic()), highs)
     try:
-        found = _search(problem, loaded, lambda: max(0.0, until - time.monotonic()), highs)
-    except ilp.NoAnswer as error:
-        found = _Answer(repair(problem, loaded, problem.old[:0]), None, f"no exact answer: {error}")
-    rows = np.concatenate([found.rows, repair(problem, silent, found.rows)])
-    forced = int(bound.wishes(problem)[silent].sum())
-    return answer(problem, rows, "exact", least=None if found.bound is None else found.bound + forced, note=found.note)
+        found = _found(search) if len(sites) else _Answer(problem.old[:0], 0)
+    except runs.NoAnswer as error:
+        found = _Answer(repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}")
+    rows = np.concatenate([found.rows, repair(problem, others, found.rows)])
+    least = None if found.bound is None else found.bound + spent
+    return answer(problem, rows, "exact", least=least, note=found.note, instead=found.instead)
 
 
-def _search(problem: Problem, sites: Ints, left: Clock, highs: bool) -> _Answer:
-    if not len(sites):
-        return _Answer(problem.old[:0], 0)
-    of_kind = ilp.kinds(problem, sites.tolist())
-    program = ilp.Program(problem, of_kind, relaxed=False, highs=highs)
+def _asking(problem: Problem) -> Bools:
+    """The sites whose place makes a difference to others, or to what a move of theirs costs."""
+    asking: Bools = np.asarray(problem.load.any(axis=1))
+    asking[[site for group in problem.apart for site in group]] = True
+    if problem.partly is not None:
+        asking[problem.partly[:, 0]] = True
+    if problem.limits.cold_bytes is not None or problem.limits.inflow is not None:
+        asking |= problem.cold > 0
+    return asking
+
+
+def _found(search: _Search) -> _Answer:
+    program, known = search.program(Give()), search.known
     try:
-        found = program.minimise(program.moves(), left())
-    except ilp.Impossible:
-        forced = int(bound.wishes(problem)[sites].sum())
-        rows, note = _best_effort(problem, of_kind, left, highs)
-        return _Answer(rows, forced, note)
-    settled = _settle(program, found, left)
+        found = program.minimise(program.moves(), search.left())
+    except runs.Impossible:
+        return _best_effort(search)
+    if known is not None and _cheaper(search.problem, known, program.rows(found), search.spent):
+        program.start_from(known)
+    settled = _settle(program, found, search.left)
     rows = program.rows(settled)
     if not found.best:
         return _Answer(rows, None, "out of time before the proof that fewer moves cannot do")
-    note = "" if settled.best else "out of time while choosing among plans with as few moves: another run may differ"
-    return _Answer(rows, len(score.moved(problem, rows)), note)
+    note = "" if settled.best else "other plans with as few moves may read fewer cold bytes"
+    return _Answer(rows, score.moves(search.problem, rows), note)
 
 
-def _best_effort(problem: Problem, of_kind: tuple[ilp.Kind, ...], left: Clock, highs: bool) -> tuple[Ints, str]:
-    """The worst node as near to the band as can be, to a tenth of the tolerance.
-
-    Then all nodes, where a move is worth it that brings a tolerance's worth of load back into the band: to bring
-    down the last bit would take a new partition, and still not be balanced.
-    """
-    band = problem.tolerance * ilp.SHARE
-    program = ilp.Program(problem, of_kind, relaxed=True, highs=highs)
-    nearest = program.minimise(program.worst(), left() / 2, within=band / 20)
-    found = _next(program, program.outside(price=band), left(), nearest, within=band)
-    note = "no placement is balanced" + ("" if nearest.best else ", and time ran out before the nearest was found")
-    return program.rows(found), note
+def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
+    """Whether it is known how to have fewer cold bytes with as few moves."""
+    as_few = score.moves(problem, known) == score.moves(problem, rows) + spent
+    return as_few and score.cold_bytes(problem, known) < score.cold_bytes(problem, rows)
 
 
-def _settle(program: ilp.Program, found: ilp.Found, left: Clock) -> ilp.Found:
+def _settle(program: Program, found: Found, left: Clock) -> Found:
     """Of the placements with as few moves, one with the fewest cold bytes; then, of the same moves, always the same."""
-    found = _next(program, program.cold(), left(), found)
+    found = _next(program, program.cold(), left(), found, cases=CASES)
     if program.open_choices(found) > FEW_TARGETS:
         return found
     program.keep_sources(found)
-    return _next(program, program.any_order(), left(), found)
+    settled = _next(program, program.any_order(), left(), found, cases=CASES)
+    return replace(settled, best=settled.best and found.best)
+
+
+def _best_effort(search: _Search) -> _Answer:
+    """The worst node as near to the band as can be, to a tenth of the tolerance.
+
+    Then all nodes, where a move is worth it that brings a tolerance's worth of load back into the band: to bring
+    down the last bit would take a new partition, and still not be balanced. Limits of moves, and sites kept apart,
+    give way only where that is not enough to keep all other wishes.
+    """
+    band = search.problem.tolerance * SHARE
+    program, nearest = _nearest(search, band)
+    found = _next(program, program.outside(price=band), search.left(), nearest, within=band)
+    note = "no placement is balanced" + ("" if nearest.best else ", and time ran out before the nearest was found")
+    forced = int((bound.wishes(search.problem) * bound.prices(search.problem)).sum()) - search.spent
+    return _Answer(program.rows(found), forced, note, (*_with_more(search), *_with_fewer_pins(search)))
+
+
+def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
+    try:
+        program = search.program(Give(band=True))
+        return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
+    except runs.Impossible:
+        program = search.program(Give(band=True, limits=True, apart=True))
+    try:
+        program.minimise(program.crowded(), search.left() / 4)
+        program.minimise(program.overspent(), search.left() / 3, within=0.5)
+        return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
+    except runs.Impossible as error:
+        raise runs.NoAnswer("no placement keeps every wish") from error
+
+
+def _with_more(search: _Search) -> tuple[Relaxation, ...]:
+    """The limits of moves with which a balanced placement could be had, exceeded by as little as can be."""
+    if search.problem.limits == MoveLimits():
+        return ()
+    program = search.program(Give(limits=True))
+    try:
+        found = program.minimise(program.overspent(), search.left() / 3, within=0.5)
+    except (runs.Impossible, runs.NoAnswer):
+        return ()
+    limits, rows = search.problem.limits, program.rows(found)
+    needed = [
+        ("moves", limits.moves, score.moves(search.problem, rows) + search.spent),
+        ("cold bytes", limits.cold_bytes, score.cold_bytes(search.problem, rows)),
+        ("bytes into a node", limits.inflow, int(score.inflow(search.problem, rows).max())),
+    ]
+    short = [(rule, float(needs)) for rule, limit, needs in needed if limit is not None and needs > limit]
+    return tuple(Relaxation(rule, needs, least=found.best and len(short) == 1) for rule, needs in short)
+
+
+def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
+    """How many pins to nodes would have to go, at least."""
+    pins = sum(len(kind.sites) * len(kind.pinned) for kind in search.kinds)
+    if not pins:
+        return ()
+    program = search.program(Give(pins=True))
+    try:
+        found = program.minimise(program.unpinned(), search.left() / 3)
+    except (runs.Impossible, runs.NoAnswer):
+        return ()
+    kept = sum(found.counts[k, n] for k, kind in enumerate(search.kinds) for n in kind.pinned)
+    return (Relaxation("pins taken back", float(pins - kept), least=found.best),)
 
 
 def _next(
-    program: ilp.Program, cost: ilp.Cost, seconds: float, found: ilp.Found, *, within: float | None = None
-) -> ilp.Found:
+    program: Program,
+    cost: Cost,
+    seconds: float,
+    found: Found,
+    *,
+    within: float | None = None,
+    cases: int | None = None,
+) -> Found:
     """The answer so far stands where time runs out on a better one."""
     try:
-        return program.minimise(cost, seconds, within=within)
-    except (ilp.NoAnswer, ilp.Impossible):
+        return program.minimise(cost, seconds, within=within, nodes=cases, polish=cases is not None)
+    except (runs.NoAnswer, runs.Impossible):
         return replace(found, best=False)

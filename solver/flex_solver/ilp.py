@@ -1,29 +1,22 @@
-"""The partition as an integer program, through PuLP: HiGHS where it is installed, PuLP's own CBC elsewhere.
+"""The partition as an integer program: how many of each kind of sites each node holds.
 
-In go a Problem and the sites to place; out come the cheapest rows for one cost after another, each kept while the
-next is brought down. What the costs are, and what to do without an answer, is decided in exact.py.
-
-Sites that cannot be told apart (same load, same cold bytes, same rows and pins) are one kind, and a variable counts
-how many of a kind a node holds: otherwise every exchange of twins would be another optimum to search through.
+In go a Problem and the kinds of sites to place; out come the cheapest rows for one cost after another, each kept while
+the next is brought down. What the costs are, and what to do without an answer, is decided in exact.py.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pulp
 
 from flex.problem import Ints, Problem
-
-# PuLP 4 comes with CBC another way and needs Python 3.12: its reminders are for the day that is our floor.
-pulp.set_v4_migration_warnings(False)
-
-HAVE_HIGHS = find_spec("highspy") is not None
+from flex_solver.kinds import Kind, counts_of, rows_of
+from flex_solver.runs import Effort, NoAnswer, run
 
 # A linear expression of PuLP's, which ships no types.
 Cost: TypeAlias = Any
@@ -37,18 +30,6 @@ STEPS_OF_COLD = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """Sites that are the same to a solver: `held` are the open nodes they are on, `pinned` where they must be."""
-
-    sites: tuple[int, ...]
-    load: tuple[float, ...]
-    cold: int
-    replicas: int
-    held: frozenset[int]
-    pinned: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """How many of each kind each node holds; `best` when nothing cheaper exists."""
 
@@ -56,56 +37,46 @@ class Found:
     best: bool
 
 
-class Impossible(Exception):
-    """No placement satisfies the program."""
+@dataclass(frozen=True, slots=True)
+class Give:
+    """Which rules may be broken, at a cost that can be brought down."""
 
-
-class NoAnswer(Exception):
-    """The solver ended without saying anything of use."""
-
-
-def kinds(problem: Problem, sites: Iterable[int]) -> tuple[Kind, ...]:
-    """The sites in groups that cannot be told apart, in the order of their first members."""
-    held: dict[int, set[int]] = defaultdict(set)
-    for site, node in problem.old.tolist():
-        if problem.open[node]:
-            held[site].add(node)
-    alike: dict[Kind, list[int]] = defaultdict(list)
-    for site in sites:
-        kind = Kind(
-            sites=(),
-            load=tuple(problem.load[site].tolist()),
-            cold=int(problem.cold[site]),
-            replicas=int(problem.replicas[site]),
-            held=frozenset(held[site]),
-            pinned=problem.pinned.get(site, frozenset()),
-        )
-        alike[kind].append(site)
-    return tuple(replace(kind, sites=tuple(members)) for kind, members in alike.items())
+    band: bool = False
+    limits: bool = False
+    apart: bool = False
+    pins: bool = False
 
 
 class Program:
-    """Variables and rules of one Problem; `relaxed` lets nodes leave the band, at a cost that can be brought down."""
+    """Variables and rules of one Problem. `spent` are moves of sites that are not in the program."""
 
-    def __init__(self, problem: Problem, of_kind: tuple[Kind, ...], *, relaxed: bool, highs: bool) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        of_kind: tuple[Kind, ...],
+        *,
+        highs: bool,
+        give: Give = Give(),
+        spent: int = 0,
+    ) -> None:
         self._highs = highs
         self._problem = problem
         self._kinds = of_kind
         self._nodes: list[int] = np.flatnonzero(problem.open).tolist()
         self._model: Any = pulp.LpProblem("placement", pulp.LpMinimize)  # PuLP ships no types.
-        self._count = {
-            (k, n): self._model.add_variable(
-                f"x_{k}_{n}", len(kind.sites) if n in kind.pinned else 0, len(kind.sites), "Integer"
-            )
-            for k, kind in enumerate(of_kind)
-            for n in self._nodes
-        }
+        self._give = give
+        self._count = {(k, n): self._counted(k, n) for k in range(len(of_kind)) for n in self._nodes}
+        self._price = {(k, n): of_kind[k].price_on(n) for k, n in self._count}
         for k, kind in enumerate(of_kind):
             self._model += _sum((self._count[k, n], 1) for n in self._nodes) == len(kind.sites) * kind.replicas
         self._hint: Mapping[str, float] | None = None
         self._worst = self._model.add_variable("worst", 0)
         self._off: list[Any] = []
-        self._band(relaxed=relaxed)
+        self._crowds: list[Any] = []
+        self._excess: list[Any] = []
+        self._band()
+        self._apart()
+        self._limits(spent)
 
     def worst(self) -> Cost:
         """The largest distance outside the band, in units of SHARE."""
@@ -113,29 +84,51 @@ class Program:
 
     def outside(self, price: float) -> Cost:
         """All distances outside the band together, each move counting as if it put so much outside."""
-        return _sum((off, 1) for off in self._off) + _sum((self._count[k, n], price) for k, n in self._new())
+        return _sum((off, 1) for off in self._off) + _sum(
+            (self._count[at], price * moves) for at, (moves, _) in self._price.items() if moves
+        )
+
+    def crowded(self) -> Cost:
+        """How many sites are where others are that they should be apart from."""
+        return _sum((crowd, 1) for crowd in self._crowds)
+
+    def overspent(self) -> Cost:
+        """By what part of themselves, in units of SHARE, the limits of moves are exceeded together."""
+        return _sum((excess, 1) for excess in self._excess)
+
+    def unpinned(self) -> Cost:
+        """The pins that hold, each as a gain."""
+        return _sum((self._count[k, n], -1) for k, kind in enumerate(self._kinds) for n in kind.pinned)
 
     def moves(self) -> Cost:
-        return _sum((self._count[k, n], 1) for k, n in self._new())
+        return _sum((self._count[at], moves) for at, (moves, _) in self._price.items() if moves)
 
     def cold(self) -> Cost:
         """Cold bytes of the moves, in steps fine enough to tell sites apart."""
-        step = max(1, -(-max((kind.cold for kind in self._kinds), default=0) // STEPS_OF_COLD))
-        return _sum((self._count[k, n], -(-self._kinds[k].cold // step)) for k, n in self._new())
+        step = max(1, -(-max((kind.price[1] for kind in self._kinds), default=0) // STEPS_OF_COLD))
+        return _sum((self._count[at], -(-cold // step)) for at, (_, cold) in self._price.items() if cold)
 
     def any_order(self) -> Cost:
         """A cost that no two placements are likely to share, the same in every run: it settles what else is equal."""
         return _sum((self._count[k, n], _weight(self._kinds[k].sites[0], n)) for k, n in self._count)
 
-    def minimise(self, cost: Cost, seconds: float, *, within: float | None = None) -> Found:
+    def start_from(self, rows: Ints) -> None:
+        """The next search begins with these rows, which keep every rule."""
+        counts = counts_of(self._kinds, rows)
+        self._hint = {variable.name: float(counts[at]) for at, variable in self._count.items()}
+
+    def minimise(
+        self, cost: Cost, seconds: float, *, within: float | None = None, nodes: int | None = None, polish: bool = False
+    ) -> Found:
         """The cheapest counts, and the promise that later answers cost no more.
 
-        Costs are whole numbers, and met exactly, unless `within` says how far from the least is near enough.
-        Raises Impossible when there is nothing to find, NoAnswer when nothing was found in time.
+        Costs are whole numbers, and met exactly, unless `within` says how far from the least is near enough. What
+        `nodes` and `polish` mean is with Effort. Raises Impossible when there is nothing to find, NoAnswer when nothing
+        was found in time.
         """
         self._model.setObjective(cost)
-        gap = 0.5 if within is None else within
-        best = _run(self._model, _Hinted(self._hint, seconds, gap) if self._highs else _cbc(seconds, gap))
+        effort = Effort(seconds, 0.5 if within is None else within, self._hint, polish, nodes)
+        best = run(self._model, effort, highs=self._highs)
         found = Found({at: round(variable.value() or 0.0) for at, variable in self._count.items()}, best)
         self._check(found)
         self._hint = {variable.name: variable.value() or 0.0 for variable in self._model.variables()}
@@ -144,8 +137,8 @@ class Program:
         return found
 
     def open_choices(self, found: Found) -> int:
-        """How many moves there are, times the nodes each could go to."""
-        return sum(found.counts[at] for at in self._new()) * len(self._nodes)
+        """How many new rows there are, times the nodes each could go to."""
+        return sum(found.counts[at] for at, (moves, _) in self._price.items() if moves) * len(self._nodes)
 
     def keep_sources(self, found: Found) -> None:
         """From here on, each node keeps just the rows that it keeps in `found`: only where moves go stays open."""
@@ -154,16 +147,13 @@ class Program:
                 self._count[k, n].bounds(found.counts[k, n], found.counts[k, n])
 
     def rows(self, found: Found) -> Ints:
-        """The counts as rows of sites. Within a kind, earlier sites take the nodes that hold most of it."""
-        rows = []
-        for k, kind in enumerate(self._kinds):
-            remaining = {n: found.counts[k, n] for n in self._nodes}
-            for site in kind.sites:
-                fullest = sorted(remaining, key=lambda n: (-remaining[n], n))[: kind.replicas]
-                for n in fullest:
-                    remaining[n] -= 1
-                    rows.append((site, n))
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return rows_of(self._kinds, found.counts, self._nodes)
+
+    def _counted(self, k: int, n: int) -> Any:
+        """A pin is held even where its node is barred."""
+        kind, count = self._kinds[k], len(self._kinds[k].sites)
+        least, most = count * (n in kind.pinned and not self._give.pins), count * (n not in kind.barred - kind.pinned)
+        return self._model.add_variable(f"x_{k}_{n}", least, most, "Integer")
 
     def _check(self, found: Found) -> None:
         """An answer that was cut short may be a fraction of one."""
@@ -171,16 +161,13 @@ class Program:
             if sum(found.counts[k, n] for n in self._nodes) != len(kind.sites) * kind.replicas:
                 raise NoAnswer("the solver's answer is not whole")
 
-    def _new(self) -> list[tuple[int, int]]:
-        return [(k, n) for k, n in self._count if n not in self._kinds[k].held]
-
-    def _band(self, *, relaxed: bool) -> None:
+    def _band(self) -> None:
         problem = self._problem
         for d in np.flatnonzero(problem.load.sum(axis=0) > 0).tolist():
             for n in self._nodes:
                 scale = SHARE / problem.share[n]
                 load = _sum((self._count[k, n], kind.load[d] * scale) for k, kind in enumerate(self._kinds))
-                off = self._distance(f"off_{n}_{d}") if relaxed else 0
+                off = self._distance(f"off_{n}_{d}") if self._give.band else 0
                 self._model += load - off <= SHARE * (1 + problem.tolerance)
                 self._model += load + off >= SHARE * (1 - problem.tolerance)
 
@@ -190,6 +177,37 @@ class Program:
         self._off.append(off)
         self._model += off <= self._worst
         return off
+
+    def _apart(self) -> None:
+        members: dict[int, list[int]] = defaultdict(list)
+        for k, kind in enumerate(self._kinds):
+            for group in kind.groups:
+                members[group].append(k)
+        for group, of_group in sorted(members.items()):
+            for n in self._nodes:
+                crowd = self._model.add_variable(f"crowd_{group}_{n}", 0) if self._give.apart else 0
+                self._crowds += [crowd] if self._give.apart else []
+                self._model += _sum((self._count[k, n], 1) for k in of_group) - crowd <= 1
+
+    def _limits(self, spent: int) -> None:
+        """Limits are whole numbers: half of one more forgives what arithmetic is off by."""
+        limits, prices = self._problem.limits, self._price.items()
+        if limits.moves is not None:
+            rest = limits.moves - spent
+            self._limit("moves", ((self._count[at], moves) for at, (moves, _) in prices), rest)
+        if limits.cold_bytes is not None:
+            of_all = ((self._count[at], cold) for at, (_, cold) in prices)
+            self._limit("cold", of_all, limits.cold_bytes)
+        for n in self._nodes if limits.inflow is not None else ():
+            of_node = ((self._count[at], cold) for at, (_, cold) in prices if at[1] == n)
+            self._limit(f"inflow_{n}", of_node, limits.inflow or 0)
+
+    def _limit(self, name: str, terms: Iterable[tuple[Any, int]], most: int) -> None:
+        scale = SHARE / max(1, abs(most))
+        excess = self._model.add_variable(f"excess_{name}", 0) if self._give.limits else 0
+        self._excess += [excess] if self._give.limits else []
+        spent = _sum((count, price * scale) for count, price in terms if price)
+        self._model += spent - excess <= (most + 0.5) * scale
 
 
 def _sum(terms: Iterable[tuple[Any, float]]) -> Cost:
@@ -202,38 +220,3 @@ def _weight(site: int, node: int) -> int:
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
     return (mixed ^ mixed >> 31) % 2**16
-
-
-def _run(model: Any, solver: Any) -> bool:
-    """Whether the answer found is proven to be the best."""
-    try:
-        model.solve(solver)
-    except pulp.PulpSolverError as error:
-        raise NoAnswer(str(error)) from error
-    if model.status in (pulp.LpStatusInfeasible, pulp.LpStatusUndefined):
-        raise Impossible
-    if model.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
-        raise NoAnswer(f"nothing was found in {solver.timeLimit:.0f} s")
-    return bool(model.sol_status == pulp.LpSolutionOptimal)
-
-
-def _cbc(seconds: float, gap: float) -> Any:
-    return pulp.PULP_CBC_CMD(msg=False, timeLimit=max(1.0, seconds), gapAbs=gap, gapRel=0.0, threads=1)
-
-
-class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
-    """HiGHS, started from the answer to the program before."""
-
-    def __init__(self, hint: Mapping[str, float] | None, seconds: float, gap: float) -> None:
-        super().__init__(msg=False, timeLimit=max(0.0, seconds), gapAbs=gap, gapRel=0.0, threads=1)
-        self._hint = hint
-
-    def callSolver(self, lp: Any) -> None:  # noqa: N802  # PuLP's own name.
-        import highspy
-
-        if self._hint is not None:
-            start = highspy.HighsSolution()
-            # Where nothing costs anything, PuLP adds a variable of its own.
-            start.col_value = [self._hint.get(variable.name, 0.0) for variable in lp.variables()]
-            lp.solverModel.setSolution(start)
-        super().callSolver(lp)

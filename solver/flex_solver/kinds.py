@@ -1,0 +1,106 @@
+"""Sites that cannot be told apart, as one kind: otherwise every exchange of twins would be another optimum.
+
+In go a Problem and sites; out come their kinds, and the way back from how many of a kind each node holds to rows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flex.problem import Ints, Problem
+
+# What a new row costs, in moves and cold bytes.
+Price = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Sites that are the same to a solver: `held` are the open nodes they are on, `pinned` where they must be,
+    `barred` where they may not be. A new row costs `price`, or what `partly` says; `groups` keep apart from others.
+    """
+
+    sites: tuple[int, ...]
+    load: tuple[float, ...]
+    price: Price
+    replicas: int
+    held: frozenset[int]
+    pinned: frozenset[int]
+    barred: frozenset[int]
+    partly: frozenset[tuple[int, Price]]
+    groups: frozenset[int]
+
+    def price_on(self, node: int) -> Price:
+        """What a row on the node costs; nothing where it is in force."""
+        return (0, 0) if node in self.held else dict(self.partly).get(node, self.price)
+
+
+def kinds(problem: Problem, sites: Iterable[int]) -> tuple[Kind, ...]:
+    """The sites by kind, in the order of their first members."""
+    held, partly, groups = _held(problem), _partly(problem), _groups(problem)
+    weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
+    alike: dict[Kind, list[int]] = defaultdict(list)
+    for site in sites:
+        whole = (int(weight[site]), int(problem.cold[site]))
+        kind = Kind(
+            sites=(),
+            load=tuple(problem.load[site].tolist()),
+            price=whole,
+            replicas=int(problem.replicas[site]),
+            held=frozenset(held[site]),
+            pinned=problem.pinned.get(site, frozenset()),
+            barred=problem.barred.get(site, frozenset()),
+            partly=frozenset((node, (whole[0] - moves, whole[1] - cold)) for node, moves, cold in partly[site]),
+            groups=frozenset(groups[site]),
+        )
+        alike[kind].append(site)
+    return tuple(replace(kind, sites=tuple(members)) for kind, members in alike.items())
+
+
+def rows_of(of_kind: tuple[Kind, ...], counts: Mapping[tuple[int, int], int], nodes: list[int]) -> Ints:
+    """Counts as rows of sites. Within a kind, earlier sites take the nodes that hold most of it."""
+    rows = []
+    for k, kind in enumerate(of_kind):
+        remaining = {n: counts[k, n] for n in nodes}
+        for site in kind.sites:
+            fullest = sorted(remaining, key=lambda n: (-remaining[n], n))[: kind.replicas]
+            for n in fullest:
+                remaining[n] -= 1
+                rows.append((site, n))
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+
+def counts_of(of_kind: tuple[Kind, ...], rows: Ints) -> dict[tuple[int, int], int]:
+    """Rows of sites as counts; sites of no kind are left out."""
+    kind_of = {site: k for k, kind in enumerate(of_kind) for site in kind.sites}
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    for site, node in rows.tolist():
+        if site in kind_of:
+            counts[kind_of[site], node] += 1
+    return counts
+
+
+def _held(problem: Problem) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = defaultdict(set)
+    for site, node in problem.old.tolist():
+        if problem.open[node]:
+            found[site].add(node)
+    return found
+
+
+def _partly(problem: Problem) -> dict[int, list[tuple[int, int, int]]]:
+    found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for site, node, moves, cold in () if problem.partly is None else problem.partly.tolist():
+        found[site].append((node, moves, cold))
+    return found
+
+
+def _groups(problem: Problem) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = defaultdict(set)
+    for number, group in enumerate(problem.apart):
+        for site in group:
+            found[site].add(number)
+    return found
