@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from flex.short import Shortfall
+
 NodeState = Literal["active", "draining", "down"]
 RecordType = Literal["A", "AAAA", "TXT"]
 RowState = Literal["planned", "sent", "done", "conflict", "refused"]
@@ -279,30 +281,6 @@ class Run:
     cycle: str = ""
     message: str = ""
     stages: tuple[Stage, ...] = field(default=())
-
-
-@dataclass(frozen=True, slots=True)
-class Relaxation:
-    """What would do: this rule at `enough`; `least` when nothing less of it would, everything else being as it is."""
-
-    rule: str
-    enough: float
-    least: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Shortfall:
-    """A rule that the best effort breaks, the sites and wishes `because` of which it does, and what would do instead.
-
-    `kind` and `subject` are a violation's (score.py); `limit` and `actual` are what is asked and what is had.
-    """
-
-    kind: str
-    subject: str
-    limit: float
-    actual: float
-    because: tuple[str, ...] = ()
-    instead: tuple[Relaxation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from flex.domain import Node, Pin, Shortfall
+from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible, Unknown
+from flex.short import Shortfall
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
 Floats = npt.NDArray[np.float64]

@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from flex import score
-from flex.domain import Relaxation, Shortfall
 from flex.problem import Floats, Ints, Problem
 from flex.score import ROUNDING, Violation
+from flex.short import Relaxation, Shortfall
 
 # How many broken wishes and limits, and causes of each, are named.
 MOST = 5

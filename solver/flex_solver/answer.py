@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from flex import score, shortfall
-from flex.domain import Relaxation
 from flex.problem import Floats, Ints, Problem, Solution, in_order
+from flex.short import Relaxation
 from flex_solver.relax import relaxed
 
 

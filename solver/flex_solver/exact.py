@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex import score
-from flex.domain import Relaxation
 from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution
+from flex.short import Relaxation
 from flex_solver import bound, local, runs
 from flex_solver.answer import answer
 from flex_solver.ilp import SHARE, Cost, Found, Give, Program

@@ -1,0 +1,29 @@
+"""What a best effort falls short of, as values: found by shortfall.py and by solvers, shown to people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """What would do: this rule at `enough`; `least` when nothing less of it would, everything else being as it is."""
+
+    rule: str
+    enough: float
+    least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A rule that the best effort breaks, the sites and wishes `because` of which it does, and what would do instead.
+
+    `kind` and `subject` are a violation's (score.py); `limit` and `actual` are what is asked and what is had.
+    """
+
+    kind: str
+    subject: str
+    limit: float
+    actual: float
+    because: tuple[str, ...] = ()
+    instead: tuple[Relaxation, ...] = ()
