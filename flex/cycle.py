@@ -7,12 +7,13 @@ carry_out() does exactly what a proposal says, or refuses; never something like 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pandas as pd
 
-from flex import explain, plan, predict, problem, records, remarks, score, wishes
+from flex import explain, failover, plan, predict, problem, records, remarks, score, wishes
 from flex.decide import decide
 from flex.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
 from flex.errors import DnsError, Held, Infeasible, PartlyApplied, StoreError, Unverified
@@ -21,6 +22,9 @@ from flex.ports import Cycles, DnsTarget, Solver
 from flex.problem import Ints, Problem
 from flex.reach import Reach
 from flex.tables import PLACEMENT
+
+# Zones that are checked at a time.
+SIDE_BY_SIDE = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +79,18 @@ def go_back(
     rows = _on_active_nodes(PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked)
     quality = Proven("rollback", bound=0, proven=False, note="an earlier placement, as it was")
     return draft(asked, rows, quality, scratch(asked, rules.budget).rows, facts, rules, found, now)
+
+
+def fail_over(facts: Facts, rules: Rules, dead: str, *, rehome: bool, target: DnsTarget, now: datetime) -> Proposal:
+    """Off a dead node: sites with other nodes lose it, and with `rehome` those without get one. Nothing else moves."""
+    found = seen(facts, rules, target)
+    facts = within(found, facts)
+    asked = build(facts, rules)
+    node = asked.nodes.index(dead)
+    rows = failover.survivors(asked, node)
+    rows = failover.rehomed(asked, rows, node) if rehome else rows
+    quality = Proven("failover", bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
+    return draft(asked, rows, quality, rows, facts, rules, found, now)
 
 
 def draft(
@@ -133,10 +149,12 @@ def carry_out(
     target: DnsTarget,
     store: Cycles,
     now: datetime,
+    patience: float = 0.0,
 ) -> Cycle:
     """Make the proposal true in DNS, check what the name servers answer, and put the placement in force.
 
-    Safe to repeat: a run that was killed in the middle is finished by calling this again.
+    Servers that follow the primary have `patience` seconds to agree. Safe to repeat: a run that was killed in the
+    middle is finished by calling this again.
     Raises Held when another placement came into force since the proposal was made, a DnsError when nothing was
     changed, PartlyApplied when some of it was, Unverified when the servers do not agree with what was applied.
     """
@@ -147,7 +165,7 @@ def carry_out(
     cycle = replace(cycle, state="applying", message="")
     store.update(cycle)
     _apply(cycle, target, store, begun=begun)
-    verdicts = check(cycle, placement, nodes, ttl, target)
+    verdicts = check(cycle, placement, nodes, ttl, target, patience=patience)
     cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts)
     _settle(cycle, placement, store)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
@@ -168,7 +186,13 @@ def _settle(cycle: Cycle, placement: pd.DataFrame, store: Cycles) -> None:
 
 
 def check(
-    cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int, target: DnsTarget
+    cycle: Cycle,
+    placement: pd.DataFrame,
+    nodes: Sequence[Node],
+    ttl: int,
+    target: DnsTarget,
+    *,
+    patience: float = 0.0,
 ) -> tuple[Verdict, ...]:
     """What every name server says of the placement, zone by zone.
 
@@ -176,7 +200,13 @@ def check(
     """
     wanted = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
     zones = [one.zone for one in cycle.plans]
-    return tuple(verdict for one in cycle.plans for verdict in target.verify(one.zone, _wanted_in(one, wanted, zones)))
+
+    def asked(one: Plan) -> tuple[Verdict, ...]:
+        return target.verify(one.zone, _wanted_in(one, wanted, zones), patience=patience)
+
+    # Side by side: a cluster of many zones waits for the slowest of them, not for all.
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        return tuple(verdict for found in threads.map(asked, cycle.plans) for verdict in found)
 
 
 def abandon(

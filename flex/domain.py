@@ -331,6 +331,12 @@ class Cycle:
     def changes(self) -> int:
         return sum(len(plan.changes) for plan in self.plans)
 
+    @property
+    def old_answers_until(self) -> datetime | None:
+        """Until then resolvers may answer with what this cycle replaced; None where it replaced nothing yet."""
+        old = [change.before.ttl for plan in self.plans for change in plan.changes if change.before]
+        return self.settled + timedelta(seconds=max(old)) if self.settled and old else None
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:

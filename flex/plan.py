@@ -58,6 +58,32 @@ def _marker(name: str, zone: str, owner: str, ttl: int) -> Change:
     return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)))
 
 
+def undoing(made: Plan, state: ZoneState) -> Plan:
+    """What takes a half-applied plan back, where the zone says what the plan wanted: anything else is somebody's."""
+    have = by_name(state.records)
+    of_names: dict[str, list[Change]] = {}
+    for change in made.changes:
+        if change.type in ADDRESSES:
+            of_names.setdefault(change.name, []).append(change)
+    back = {
+        name: [Change(one.after, one.before) for one in changes if _says(have.get((name, one.type)), one.after)]
+        for name, changes in of_names.items()
+    }
+    marked = {
+        marker_name(name, made.zone)
+        for name, changes in of_names.items()
+        if name in state.owned and len(back[name]) == len(changes)
+    }
+    markers = [Change(one.after, one.before) for one in made.changes if one.type == "TXT" and one.name in marked]
+    return Plan(
+        made.zone, (*(change for changes in back.values() for change in changes), *markers), serial=state.serial
+    )
+
+
+def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bool:
+    return found == (wanted and (wanted.ttl, tuple(sorted(wanted.values))))
+
+
 def text(plan: Plan) -> str:
     """The plan as a person reviews it: one line a record set, - for what goes, + for what comes."""
     return "".join(line + "\n" for change in plan.changes for line in lines(change))

@@ -6,12 +6,18 @@ Who calls this holds the lease (leases.py). What must hold before a plan is carr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from flex import cycle as cycles
-from flex.domain import Breach, Cycle, Verdict
+from flex import plan as plans
+from flex.domain import Breach, Cycle, Plan, Verdict
 from flex.errors import DnsError, Held, NoData, PartlyApplied, Unreachable
+from flex.records import ZoneState, by_name
 from flex_api import words
 from flex_api.wiring import World
+
+# How many names a sentence lists.
+NAMED = 10
 
 
 def finish(world: World) -> None:
@@ -57,6 +63,34 @@ def give_up(world: World) -> tuple[str, ...]:
     return tuple(cycle.id for cycle in begun)
 
 
+def take_back(world: World) -> tuple[str, ...]:
+    """Undo what is half applied, under prerequisites: what others wrote meanwhile stays. Zone by zone, and said so."""
+    begun = [cycle for cycle in world.store.cycles() if cycle.state == "applying"]
+    for cycle in begun:
+        world.target.apply(*(_undoing(world, one) for one in cycle.plans))
+        message = "taken back: DNS says what it said before, but for what others wrote"
+        world.store.update(replace(cycle, state="failed", message=message))
+        world.store.new_journal(cycle.id)
+    return tuple(cycle.id for cycle in begun)
+
+
+def _undoing(world: World, made: Plan) -> Plan:
+    names = sorted({change.name for change in made.changes if change.type in plans.ADDRESSES})
+    state = world.target.read(made.zone, names)
+    back = plans.undoing(made, state)
+    others = sorted(set(names) - {change.name for change in back.changes} - _as_before(made, state))
+    left = f"; of others by now, and left alone: {', '.join(others[:NAMED])}" if others else ""
+    world.say(f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}.")
+    return back
+
+
+def _as_before(made: Plan, state: ZoneState) -> set[str]:
+    """The names that the plan never changed."""
+    have = by_name(state.records)
+    before = [(one, one.before and (one.before.ttl, one.before.values)) for one in made.changes]
+    return {one.name for one, said in before if have.get((one.name, one.type)) == said}
+
+
 def _abandon(world: World, cycle: Cycle) -> None:
     cycles.abandon(
         cycle,
@@ -66,6 +100,7 @@ def _abandon(world: World, cycle: Cycle) -> None:
         target=world.target,
         store=world.store,
     )
+    world.store.new_journal(cycle.id)
 
 
 def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
@@ -117,6 +152,7 @@ def carry_out(world: World, cycle: Cycle) -> Cycle:
         target=world.target,
         store=world.store,
         now=world.clock(),
+        patience=world.settings.dns.settle.total_seconds(),
     )
 
 

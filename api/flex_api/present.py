@@ -58,6 +58,7 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         breaches=[_breach(breach) for breach in cycle.breaches],
         notes=list(cycle.notes),
         verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
+        old_answers_until=cycle.old_answers_until,
     )
 
 
@@ -128,6 +129,7 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
         serial=verdict.serial,
         wrong=[line for change in verdict.wrong for line in plans.lines(change)],
         error=verdict.error,
+        lag_seconds=verdict.lag,
     )
 
 

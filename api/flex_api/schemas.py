@@ -185,6 +185,7 @@ class VerdictRow(Part):
     serial: int | None
     wrong: list[str]
     error: str
+    lag_seconds: float = 0.0
 
 
 class PlanRow(Part):
@@ -226,6 +227,7 @@ class PlanOutput(Output):
     breaches: list[BreachRow]
     notes: list[str]
     verdicts: list[VerdictRow]
+    old_answers_until: datetime | None = None
 
 
 class VerifyOutput(Output):

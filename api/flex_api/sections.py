@@ -251,6 +251,9 @@ class Dns(Section):
     adopt: bool = Field(False, description="take over names whose addresses are all our nodes'")
     verify: tuple[str, ...] = Field((), description="servers to check, host or host:port; the primary when empty")
     timeout: Span = Field(timedelta(seconds=5), ge=SECOND, le=timedelta(minutes=5), description="for one question")
+    settle: Span = Field(
+        timedelta(seconds=30), le=timedelta(hours=1), description="for all servers to agree after a change"
+    )
     zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
 
     @field_validator("zones")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rich.console import Console
 from rich.table import Table
@@ -63,6 +63,14 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     console.print(forecasts(output.forecasts))
     if diff:
         dns(console, output)
+
+
+def countdown(until: datetime, now: datetime) -> str:
+    """What still has to be served from where it was, and for how long."""
+    if until <= now:
+        return f"Since {words.when(until)} no resolver has an old answer any more, but those that keep them too long."
+    left = words.span(until - now)
+    return f"Resolvers may hold old answers for {left}, until {until:%H:%M:%S} UTC: old nodes must serve until then."
 
 
 def headline(output: PlanOutput) -> str:
@@ -281,7 +289,8 @@ def lines(by_class: dict[str, int]) -> str:
 
 def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
     for row in rows:
-        agreed = "agrees" if row.checked else "nothing to check"
+        after = f" after {words.span(timedelta(seconds=row.lag_seconds))}" if row.lag_seconds else ""
+        agreed = f"agrees{after}" if row.checked else "nothing to check"
         state = agreed if row.agrees else row.error or f"{len(row.wrong)} lines differ"
         serial = f", serial {row.serial}" if row.serial is not None else ""
         console.print(f"{row.server}: {state} ({words.count(row.checked, 'record set')} checked{serial})", markup=False)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.progress import Progress as Bar
 
+from flex_api import words
+from flex_api.cli.common import now
 from flex_logs_ingest.read import Progress, Step
 
 
@@ -29,6 +32,17 @@ def following(console: Console | None) -> Iterator[Progress]:
     )
     with Bar(*columns, console=console, transient=True) as bar:
         yield _Line(bar).told
+
+
+def count_down(console: Console | None, until: datetime) -> None:
+    """Wait until then; where a person watches, with a clock that runs."""
+    if console is None:
+        time.sleep(max(0.0, (until - now()).total_seconds()))
+        return
+    with console.status("") as status:
+        while (left := until - now()) > timedelta():
+            status.update(f"old answers live on for {words.span(left)}")
+            time.sleep(min(1.0, left.total_seconds()))
 
 
 class _Line:

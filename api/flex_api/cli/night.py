@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from flex.domain import Cycle
-from flex.errors import Held, NoData, NotWritten, Unknown
+from flex.errors import Held, NoData, NotWritten, Unknown, Unreachable
 from flex_api import applying, nightly, present, reporting, text
 from flex_api.cli.common import Context, bounded, context, now
-from flex_api.cli.following import following
+from flex_api.cli.following import count_down, following
 from flex_api.leases import lease
 from flex_api.schemas import PlanOutput, ReportOutput, RunOutput, RunsOutput
 from flex_api.wiring import World, world
@@ -119,7 +119,9 @@ def apply(
     abandon: Annotated[
         bool, typer.Option("--abandon", help="give up what an interrupted run began: what DNS says is in force")
     ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="take back what an interrupted run began")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would be sent")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="return when no resolver has an old answer any more")] = False,
     as_of: AsOf = None,
 ) -> None:
     """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
@@ -128,8 +130,8 @@ def apply(
         if dry_run:
             _show(found, _wanted(here, plan_id), diff=True)
             return
-        if resume or abandon:
-            _end(found, here, finish=resume)
+        if resume or abandon or undo:
+            _end(found, here, "resume" if resume else "undo" if undo else "abandon")
             return
         wanted = _wanted(here, plan_id)
         with lease(here, "apply") as held:
@@ -137,13 +139,16 @@ def apply(
             applying.finish(here)
             cycle = applying.apply(here, wanted.id, force=force or [], checksum=checksum)
     _show(found, cycle)
+    if wait and cycle.old_answers_until:
+        count_down(found.progress, cycle.old_answers_until)
 
 
-def _end(found: Context, here: World, *, finish: bool) -> None:
-    """Whatever an interrupted run left half applied comes to an end, one way or the other."""
+def _end(found: Context, here: World, way: str) -> None:
+    """Whatever an interrupted run left half applied comes to an end, one way or another."""
     begun = [cycle.id for cycle in here.store.cycles() if cycle.state == "applying"]
-    with lease(here, "resume" if finish else "abandon"):
-        applying.finish(here) if finish else applying.give_up(here)
+    ways = {"resume": applying.finish, "undo": applying.take_back, "abandon": applying.give_up}
+    with lease(here, way):
+        ways[way](here)
         ended = [here.store.cycle(cycle_id) for cycle_id in begun]
     for cycle in ended:
         _show(found, cycle)
@@ -202,14 +207,20 @@ def _one_before(here: World) -> str:
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
-    """Compare DNS with the partition in force. Every name server is asked for every name."""
+    """Compare DNS with the partition in force. Every name server is asked for every name.
+
+    Exits 32 when a server says something else, 30 when one does not answer and the others agree.
+    """
     found = context(ctx)
     with opened(found) as here:
         partition, verdicts = applying.verify(here)
     output = present.verify_output(partition, verdicts)
     found.show(output, lambda console: text.verdicts(console, output.servers))
-    if not all(verdict.agrees for verdict in verdicts):
+    if any(verdict.wrong for verdict in verdicts):
         raise typer.Exit(10 if detailed_exitcode else 32)
+    if not all(verdict.agrees for verdict in verdicts):
+        # Nothing differs as far as anybody answered.
+        raise typer.Exit(Unreachable.exit_code)
 
 
 def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
@@ -261,3 +272,5 @@ def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=10
 def _show(found: Context, cycle: Cycle, *, diff: bool = False) -> None:
     output: PlanOutput = present.plan_output(cycle)
     found.show(output, lambda console: text.plan(console, output, diff=diff))
+    if cycle.old_answers_until and cycle.old_answers_until > now():
+        found.say(text.countdown(cycle.old_answers_until, now()))

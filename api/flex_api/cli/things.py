@@ -11,12 +11,13 @@ import typer
 
 from flex import cycle as cycles
 from flex import wishes
-from flex.domain import NodeState, Period, Pin
+from flex.domain import Cycle, NodeState, Period, Pin
 from flex.errors import BadInput
 from flex.problem import unknown_node, unknown_site
-from flex_api import hosted, nightly, present, text
+from flex_api import failover, hosted, nightly, present, text, words
 from flex_api.cli.common import Context, bounded, context, now
 from flex_api.cli.night import opened
+from flex_api.leases import lease
 from flex_api.schemas import NodesOutput, PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.wiring import World
 from flex_logs_ingest.run import LAST_DAY
@@ -202,12 +203,39 @@ def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_r
     _set_state(ctx, node, "active", reason, dry_run)
 
 
+@nodes_app.command("down")
+def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Take a dead node out of DNS now. Replicated sites lose its addresses, then the others get a new node."""
+    found = context(ctx)
+    with opened(found) as here, lease(here, f"node {node} down {reason}".strip()) as held:
+        _refuse_unknown(here, node)
+        _refuse_last(here, node, "down")
+        done = () if dry_run else failover.take_down(here, node)
+        for cycle in done:
+            held.concerns(cycle)
+        output = _nodes(here, _pins_stopped(here, node, "down"))
+    found.show(output, lambda console: text.nodes(console, output))
+    for cycle in done:
+        found.say(f"Plan {cycle.id}: {text.moved(present.plan_output(cycle))}; {_agreed(cycle)}.")
+    until = max((cycle.old_answers_until for cycle in done if cycle.old_answers_until), default=None)
+    if until:
+        found.say(text.countdown(until, now()))
+
+
+def _agreed(cycle: Cycle) -> str:
+    return f"{words.count(len({verdict.server for verdict in cycle.verdicts}), 'name server')} agree"
+
+
+@nodes_app.command("up")
+def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Give a node that was down sites again, from the next plan on."""
+    _set_state(ctx, node, "active", reason, dry_run)
+
+
 def _set_state(ctx: typer.Context, node: str, state: NodeState, reason: str, dry_run: bool) -> None:
     found = context(ctx)
     with opened(found) as here:
-        known = [one.name for one in here.nodes]
-        if node not in known:
-            raise unknown_node(node, known)
+        _refuse_unknown(here, node)
         _refuse_last(here, node, state)
         notes = _pins_stopped(here, node, state)
         if not dry_run:
@@ -216,6 +244,12 @@ def _set_state(ctx: typer.Context, node: str, state: NodeState, reason: str, dry
     found.show(output, lambda console: text.nodes(console, output))
     if reason:
         found.say(f"reason: {reason}")
+
+
+def _refuse_unknown(here: World, node: str) -> None:
+    known = [one.name for one in here.nodes]
+    if node not in known:
+        raise unknown_node(node, known)
 
 
 def _pins_stopped(here: World, node: str, state: NodeState) -> list[str]:

@@ -1,0 +1,58 @@
+"""A dead node taken out of DNS now: no logs are read, no balance is sought, no limit stands in the way.
+
+In go a world whose lease is held and a node; out come the plans that were carried out: first the sites that have other
+nodes lose the dead one's addresses, then the others get a new node. Each is verified on every name server.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex import cycle as cycles
+from flex.domain import Cycle
+from flex.errors import Held, NoData
+from flex.given import Facts
+from flex.replay import Sample
+from flex_api import applying
+from flex_api.wiring import World
+
+# Nothing is predicted: every second counts.
+NONE = np.zeros(0, dtype=np.int64)
+NOTHING = Sample((), NONE, NONE, NONE, NONE, 1.0)
+
+
+def take_down(world: World, node: str) -> tuple[Cycle, ...]:
+    """The node is marked as down, whatever becomes of the rest."""
+    if world.settings.cluster.mode == "shadow":
+        raise Held(
+            f"taking {node} out of DNS",
+            "the mode is shadow, which never writes to DNS",
+            kept="nothing was changed",
+            advice="set cluster.mode to review or auto",
+        )
+    world.store.set_node_state(node, "down")
+    applying.finish(world)
+    return tuple(done for rehome in (False, True) for done in _step(world, node, rehome=rehome))
+
+
+def _step(world: World, node: str, *, rehome: bool) -> tuple[Cycle, ...]:
+    """Nothing where there is nothing to do."""
+    made = cycles.fail_over(facts(world), world.rules, node, rehome=rehome, target=world.target, now=world.clock())
+    if not made.cycle.moves:
+        return ()
+    world.store.propose(made.cycle, made.placement)
+    return (applying.carry_out(world, made.cycle),)
+
+
+def facts(world: World) -> Facts:
+    found, (base, placement) = world.store.profiles(), world.store.placement()
+    if found is None or not base:
+        raise NoData(
+            "taking a node out of DNS",
+            "no partition is in force yet, so no site is on it",
+            kept="the node is marked as down; DNS is as it was",
+            advice="`flex plan`, then `flex apply`",
+        )
+    period, profiles, spreads = found
+    pins = tuple(pin for pin in world.store.pins() if pin.holds(world.clock()))
+    return Facts(period, profiles, spreads, NOTHING, world.nodes, pins, base, placement)

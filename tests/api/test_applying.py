@@ -1,0 +1,87 @@
+"""What becomes of a plan that was half applied, and what is said of servers that do not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.domain import Cycle, JournalRow
+from flex.store import SqlStore, open_store
+from flex_dns.rfc2136 import Rfc2136Target
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def store(installation: Installation) -> Iterator[SqlStore]:
+    with open_store(f"sqlite:///{installation.folder}/flex.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def begun(installation: Installation, store: SqlStore) -> Cycle:
+    """A plan of which a killed run made the first half, and was about to make the rest."""
+    installation.flex("ingest")
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    cycle = replace(store.cycle(plan), state="applying")
+    (one,) = cycle.plans
+    half = len(one.changes) // 4 * 2
+    journal = store.new_journal(plan)
+    journal.intend(
+        [
+            JournalRow(0, one.zone, tuple(range(half)), "sent"),
+            JournalRow(1, one.zone, tuple(range(half, len(one.changes)))),
+        ]
+    )
+    Rfc2136Target(installation.server.server, "test").apply(replace(one, changes=one.changes[:half]))
+    store.update(cycle)
+    return cycle
+
+
+def said_in_dns(installation: Installation, cycle: Cycle) -> int:
+    return sum(bool(installation.addresses(change.name)) for change in cycle.plans[0].changes if change.type == "A")
+
+
+def test_what_was_begun_is_finished_by_its_journal(installation: Installation, store: SqlStore, begun: Cycle) -> None:
+    assert 0 < said_in_dns(installation, begun) < 24
+    assert installation.flex("apply", "--resume").code == 0
+    assert said_in_dns(installation, begun) == 24
+    assert {row.state for row in store.journal(begun.id).rows()} == {"done"}
+    assert installation.flex("verify").code == 0
+
+
+def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStore, begun: Cycle) -> None:
+    said = installation.flex("apply", "--undo")
+    assert (said.code, "record sets put back." in said.out) == (0, True)
+    assert said_in_dns(installation, begun) == 0
+    assert store.cycle(begun.id).state == "failed"
+    assert store.journal(begun.id).rows() == ()
+    assert installation.flex("apply", "--undo").out.startswith("No plan was being applied")
+
+
+def test_what_others_wrote_meanwhile_is_not_taken_back(installation: Installation, begun: Cycle) -> None:
+    from tests.api.test_night import change
+
+    name = begun.plans[0].changes[0].name
+    change(installation, name.rstrip("."), "198.51.100.9")
+    said = installation.flex("apply", "--undo")
+    assert said.code == 0
+    assert f"left alone: {name}." in said.out
+    assert installation.addresses(name) == ["198.51.100.9"]
+    assert said_in_dns(installation, begun) == 1
+
+
+def test_a_server_that_does_not_answer_is_no_drift(installation: Installation, free_port: int) -> None:
+    assert installation.night().code == 0
+    text = installation.settings.read_text(encoding="utf-8")
+    both = f'verify = ["127.0.0.1:{installation.server.port}", "127.0.0.1:{free_port}"]'
+    installation.settings.write_text(text.replace("[dns]\n", f"[dns]\n{both}\n"), encoding="utf-8")
+    said = installation.flex("-o", "json", "verify")
+    assert said.code == 30
+    assert [server["agrees"] for server in said.json["servers"]] == [True, False]
