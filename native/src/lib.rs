@@ -21,9 +21,11 @@ mod flex_native {
     #[pymodule_export]
     use super::scan::Scan;
     #[pymodule_export]
+    use super::scan::fitting;
+    #[pymodule_export]
     use super::simulate::simulate;
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 8;
+    const INTERFACE: u32 = 9;
 }

@@ -85,6 +85,13 @@ impl Tables {
     }
 }
 
+/// As `reference_fitting` of flex_logs_ingest/fitting.py.
+#[pyfunction]
+pub fn fitting(layout: &Bound<'_, PyAny>, lines: Vec<Bound<'_, PyBytes>>) -> PyResult<Vec<usize>> {
+    let mut layout = layout_of(layout)?;
+    Ok(flex_core::fitting::fitting(&mut layout, lines.iter().map(|line| line.as_bytes())))
+}
+
 impl Scan {
     fn check(&self) -> PyResult<()> {
         match self.failed.lock().ok().and_then(|mut failed| failed.take()) {

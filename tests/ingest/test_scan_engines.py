@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from flex import engine
 from flex_logs_ingest.columns import Found, Loop
 from flex_logs_ingest.directive import from_apache, from_nginx
+from flex_logs_ingest.fitting import reference_fitting
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import TARGET_LIMIT, asked, target
@@ -23,6 +24,7 @@ from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+fitting = getattr(engine.NATIVE, "fitting", reference_fitting)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 RULES = [
     SiteRule(aliases={"www.example.org": "example.org"}),
@@ -168,6 +170,12 @@ def test_the_native_scan_says_what_the_reference_says(
 ) -> None:
     native = read(NATIVE(layout, rule, limit, True), cut(data, places), complete)
     assert native == read(ReferenceScan(layout, rule, limit, True), [data], complete)
+
+
+@needs_native
+@given(layouts.filter(lambda layout: layout.kind != "records"), st.lists(st.one_of(logs, mutated()), max_size=4))
+def test_both_engines_find_the_same_lines_to_be_of_a_layout(layout: Layout, lines: list[bytes]) -> None:
+    assert fitting(layout, lines) == reference_fitting(layout, lines)
 
 
 @pytest.mark.parametrize("scan", [ReferenceScan, pytest.param(NATIVE, marks=needs_native)], ids=["reference", "native"])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from flex.errors import BadInput, NoData, Unknown
 from flex_logs_ingest.directive import from_directive
-from flex_logs_ingest.extract import HEADING, Texts, extractor
+from flex_logs_ingest.fitting import Fit, most_of
 from flex_logs_ingest.formats import (
     aws_alb,
     aws_elb,
@@ -29,7 +29,7 @@ from flex_logs_ingest.formats import (
     worldcup98,
 )
 from flex_logs_ingest.layout import Layout, columns, is_directive, names, unusable
-from flex_logs_ingest.line import STATUSES, number, printable, seconds
+from flex_logs_ingest.line import printable
 from flex_logs_ingest.records import SIZE, is_records
 from flex_logs_ingest.server_conf import from_file
 
@@ -112,14 +112,14 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
     if not records:
         raise NoData("the format of a log", "it is empty", kept="nothing was read", advice="wait for the first request")
     fits = {
-        name: _fitting(replace(layout, unsized=unsized and layout.kind == "w3c"), lines)
+        name: Fit(replace(layout, unsized=unsized and layout.kind == "w3c"), lines)
         for name, layout in FORMATS.items()
         if layout.kind != "records"
     }
-    most = max(fits.values())
+    most = most_of(tuple(fits.values()))
     if most * 10 < len(records):
         raise _columns_missing(_directive(lines), unsized) or _too_early(records) or _nothing_fits(records)
-    return with_columns(next(name for name, count in fits.items() if count * 2 >= most), head)
+    return with_columns(next(name for name, fit in fits.items() if fit.is_half(most)), head)
 
 
 def with_columns(format_: str, head: bytes) -> str:
@@ -152,21 +152,6 @@ def _lines(head: bytes) -> list[bytes]:
     lines = (whole if newline else cut).split(b"\n", HEAD_LINES)[:HEAD_LINES]
     stripped = (line.lstrip(b"\0").rstrip(b"\r") for line in lines)
     return [line for line in stripped if line]
-
-
-def _fitting(layout: Layout, lines: list[bytes]) -> int:
-    extract = extractor(layout)
-    found = ((line, texts) for line in lines if (texts := extract(line)) is not None and texts is not HEADING)
-    shaped = (pair for pair in found if layout.shape is None or layout.shape.search(pair[0]))
-    return sum(_says_something(texts, line) for line, texts in shaped)
-
-
-def _says_something(texts: Texts, line: bytes) -> bool:
-    vhost, time, _, status, sent = texts
-    if vhost and line.startswith(vhost + b" - "):
-        # What stands before the empty identity is a client, and behind it a user whose name holds a space.
-        return False
-    return seconds(time) is not None and number(sent) is not None and status in STATUSES
 
 
 def _nothing_fits(lines: list[bytes]) -> BadInput:

@@ -10,6 +10,7 @@ pub mod counts;
 pub mod cut;
 pub mod ends;
 mod find;
+pub mod fitting;
 pub mod line;
 pub mod malformed;
 mod members;
