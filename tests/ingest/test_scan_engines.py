@@ -226,6 +226,17 @@ def test_a_row_group_ends_with_the_day_and_before_it_is_too_large() -> None:
 
 
 @needs_native
+def test_long_names_of_many_sites_are_written_alike() -> None:
+    lines = b"".join(
+        b'%s.%s.%s.s%d.example - - - [1%d/Nov/2026:12:00:00 +0000] "GET /%d HTTP/1.1" 200 5 "-" "-"\n'
+        % (b"a" * 63, b"b" * 63, b"c" * 63, i // 2, i % 3, i)
+        for i in range(16_000)
+    )
+    native, reference = (written(scan(LAYOUTS["vhost_combined"], RULE, 9), lines) for scan in (NATIVE, ReferenceScan))
+    assert native == reference
+
+
+@needs_native
 @given(layouts, st.lists(logs, max_size=4), st.integers(0, 5))
 def test_what_is_asked_for_in_between_is_what_came_since(layout: Layout, parts: list[bytes], limit: int) -> None:
     native, reference = NATIVE(layout, RULE, limit, True), ReferenceScan(layout, RULE, limit, True)

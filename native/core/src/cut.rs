@@ -1,11 +1,13 @@
 //! A line of a layout cut into the texts of its fields: see flex_logs_ingest/extract.py, which defines it.
 //! JSON lines are cut in members.rs, lines with named columns in columns.rs.
 
+use crate::clock::Clock;
 use crate::columns::Columns;
 use crate::ends::{Fit, end_of};
 use crate::find;
 use crate::line::{scheme_width, strip_start};
 use crate::members::cut_json;
+use crate::usual::{Line, Usual};
 
 /// In the order of FIELDS in flex_logs_ingest/layout.py.
 pub const VHOST: usize = 0;
@@ -40,6 +42,7 @@ pub struct Layout {
     // The opposite of `unsized` there, a word that Rust keeps for itself.
     sized: bool,
     moved: Vec<i64>,
+    usual: Option<Usual>,
 }
 
 /// Made by the functions of the same names.
@@ -49,6 +52,7 @@ pub enum Kind {
     W3c { keys: Spelled, columns: Columns, heading: Vec<u8> },
 }
 
+#[derive(Clone)]
 pub struct Op {
     pub slot: Option<usize>,
     pub literal: Vec<u8>,
@@ -63,12 +67,23 @@ pub struct Op {
 
 impl Layout {
     pub fn new(kind: Kind, url_site: bool, stops: Vec<u8>, sized: bool) -> Layout {
-        Layout { kind, url_site, stops, sized, moved: Vec::new() }
+        let usual = match &kind {
+            Kind::Fields { start, ops, .. } if sized && !url_site && stops.is_empty() => Usual::of(start, ops),
+            _ => None,
+        };
+        Layout { kind, url_site, stops, sized, moved: Vec::new(), usual }
     }
 
     /// The same, with times that are written otherwise than line.rs reads them.
     pub fn moving(self, moved: Vec<i64>) -> Layout {
-        Layout { moved, ..self }
+        let usual = self.usual.filter(|_| moved.is_empty());
+        Layout { moved, usual, ..self }
+    }
+
+    /// The line, where it is one of those that most are.
+    #[inline]
+    pub fn usual<'a>(&self, line: &'a [u8], clock: &mut Clock) -> Option<Line<'a>> {
+        self.usual.as_ref()?.line(line, clock)
     }
 
     /// The line that names the columns of what follows.

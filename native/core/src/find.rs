@@ -39,7 +39,8 @@ pub fn begins(text: &[u8], literal: &[u8]) -> bool {
 }
 
 /// Where the first byte is, at `at` or behind it, that does not stay as it is in a target: what is not printable
-/// ASCII, a space, `%`, `?`, `#`, a backslash, and a slash or a dot behind a slash.
+/// ASCII, a space, `%`, `?`, `#`, a backslash, and a slash or a dot behind a slash. Nor does a quotation mark: it may end
+/// the request.
 #[inline(always)]
 pub fn odd(text: &[u8], mut at: usize) -> Option<usize> {
     let mut slash_before = 0;
@@ -92,7 +93,8 @@ mod block {
             let low = unsafe { _mm_cmplt_epi8(self.0, _mm_set1_epi8(0x21)) };
             let ends = or(is(b'?'), is(b'#'));
             let escapes = or(is(b'%'), is(b'\\'));
-            unsafe { _mm_movemask_epi8(or(or(low, is(0x7F)), or(ends, escapes))) as u32 }
+            let beyond = or(is(0x7F), is(b'"'));
+            unsafe { _mm_movemask_epi8(or(or(low, beyond), or(ends, escapes))) as u32 }
         }
     }
 }
@@ -114,7 +116,7 @@ mod block {
         }
 
         pub fn odd(self) -> u32 {
-            self.which(|byte| matches!(byte, 0..=0x20 | 0x7F.. | b'%' | b'?' | b'#' | b'\\'))
+            self.which(|byte| matches!(byte, 0..=0x20 | 0x7F.. | b'"' | b'%' | b'?' | b'#' | b'\\'))
         }
 
         fn which(self, wanted: impl Fn(u8) -> bool) -> u32 {
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_does_not_stay_as_it_is_is_odd() {
-        let is_odd = |byte: u8| byte <= 0x20 || byte >= 0x7F || b"%?#\\".contains(&byte);
+        let is_odd = |byte: u8| byte <= 0x20 || byte >= 0x7F || b"\"%?#\\".contains(&byte);
         for text in texts() {
             let found = text.iter().position(|byte| is_odd(*byte));
             assert_eq!(odd(&text, 0), found, "{text:?}");

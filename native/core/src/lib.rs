@@ -4,10 +4,12 @@
 //! Python, and whoever wants to measure or to fuzz a loop calls it directly. Whatever the input, nothing here panics.
 
 pub mod cache;
+mod chunk;
 mod clock;
 mod columns;
 pub mod counts;
 pub mod cut;
+mod encoded;
 pub mod ends;
 mod find;
 pub mod fitting;
@@ -18,6 +20,7 @@ pub mod merge;
 mod packed;
 mod pages;
 pub mod partial;
+mod places;
 pub mod replay;
 mod rows;
 pub mod run;
@@ -27,3 +30,4 @@ pub mod sites;
 mod strangers;
 mod table;
 mod tally;
+mod usual;

@@ -7,8 +7,8 @@ use memchr::{memchr, memchr3, memrchr};
 use crate::find;
 
 pub const LAST_TIME: i64 = 253_402_300_799;
-const TARGET_LIMIT: usize = 8192;
-const LARGEST: i64 = 1 << 44;
+pub const TARGET_LIMIT: usize = 8192;
+pub const LARGEST: i64 = 1 << 44;
 
 /// A byte count; `-` is 0 and what no answer can have is the largest.
 pub fn number(text: &[u8]) -> Option<i64> {

@@ -177,8 +177,11 @@ pub struct Texts {
 
 impl Texts {
     pub fn at(&self, row: usize) -> &[u8] {
-        let begin = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.text[begin..self.ends[row]]
+        &self.text[self.begin(row)..self.ends[row]]
+    }
+
+    pub fn begin(&self, row: usize) -> usize {
+        if row == 0 { 0 } else { self.ends[row - 1] }
     }
 
     pub fn push(&mut self, text: &[u8]) {

@@ -1,8 +1,13 @@
 //! The rows of a scan: what is counted of each target, found again by a hash that nobody outside can foresee.
 
 use std::hash::{BuildHasher, Hasher};
+use std::hint::black_box;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
+
+use crate::places::Places;
+
+const FEW: usize = 1 << 14;
 
 pub struct Row {
     hash: u64,
@@ -21,7 +26,7 @@ pub struct Row {
 pub struct Rows {
     hasher: DefaultHashBuilder,
     rows: Vec<Row>,
-    index: HashTable<u32>,
+    places: Places,
     text: Vec<u8>,
 }
 
@@ -39,30 +44,47 @@ impl Rows {
         text_of(&self.text, self.row(number))
     }
 
-    /// The row of a target, and its number; a new one has the level that is asked for then.
+    /// Whether the processor has most of them at hand anyway.
     #[inline]
-    pub fn of(&mut self, group: u32, target: &[u8], level: impl FnOnce() -> u32) -> (u32, &mut Row) {
+    pub fn are_few(&self) -> bool {
+        self.rows.len() < FEW
+    }
+
+    /// What a target of a group is found by.
+    #[inline]
+    pub fn hash(&self, group: u32, target: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write_u32(group);
         hasher.write(target);
-        let hash = hasher.finish();
+        hasher.finish()
+    }
+
+    /// The processor has the rows of these hashes at hand then: it waits for memory once, not once for each of them.
+    #[inline]
+    pub fn touch(&self, hashes: impl Iterator<Item = u64> + Clone) {
+        self.places.touch(hashes.clone());
+        let rows = || hashes.clone().filter_map(|hash| self.rows.get(self.places.guess(hash)? as usize));
+        black_box(rows().fold(0, |all, row| all ^ row.requests ^ row.last ^ i64::from(row.level)));
+        black_box(rows().fold(0, |all, row| all ^ self.text.get(row.start).copied().unwrap_or_default()));
+    }
+
+    /// The row of a target of that hash, and its number; a new one has the level that is asked for then.
+    #[inline]
+    pub fn of(&mut self, hash: u64, group: u32, target: &[u8], level: impl FnOnce() -> u32) -> (u32, &mut Row) {
         let (rows, text) = (&self.rows, &self.text);
-        let same = |number: &u32| {
-            let row = &rows[*number as usize];
+        let same = |number: u32| {
+            let row = &rows[number as usize];
             row.hash == hash && row.group == group && text_of(text, row) == target
         };
-        let number = match self.index.find(hash, same) {
-            Some(number) => *number,
-            None => self.add(hash, group, target, level()),
-        };
+        let number = self.places.find(hash, same).unwrap_or_else(|| self.add(hash, group, target, level()));
         (number, &mut self.rows[number as usize])
     }
 
     fn add(&mut self, hash: u64, group: u32, target: &[u8], level: u32) -> u32 {
         let (number, start, length) = (self.rows.len() as u32, self.text.len(), target.len() as u32);
+        self.places.add(hash, self.rows.iter().map(|row| row.hash));
         self.text.extend_from_slice(target);
         self.rows.push(Row { hash, start, length, group, requests: 0, bytes: 0, size: 0, last: 0, level });
-        self.index.insert_unique(hash, number, |number| self.rows[*number as usize].hash);
         number
     }
 

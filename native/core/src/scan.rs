@@ -1,5 +1,7 @@
 //! The scan loop: see flex_logs_ingest/reference.py, which defines what it computes.
 
+use std::mem::take;
+
 use memchr::{memchr, memrchr};
 
 use crate::clock::Clock;
@@ -8,9 +10,11 @@ use crate::cut::{BYTES, Joined, Layout, REQUEST, STATUS, TIME, VHOST};
 use crate::line::{asked, is_status, number, strip_end, strip_start};
 use crate::malformed::{Bad, Malformed, NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG};
 use crate::sites::{Rule, Sites};
-use crate::tally::Tally;
+use crate::tally::{Access, Tally};
 
 const LINE_LIMIT: usize = 1 << 20;
+/// How many accesses are counted at once.
+const WAITING: usize = 32;
 
 const COUNTED: usize = 0;
 const OTHER_STATUS: usize = 1;
@@ -88,7 +92,7 @@ impl Scan {
             counts: self.tally.take(self.sites.take()),
             lines: self.lines,
             reasons: self.bad.counts,
-            bad: std::mem::take(&mut self.bad.samples),
+            bad: take(&mut self.bad.samples),
             strangers: self.sites.strangers.found(),
             heading: self.layout.heading().to_vec(),
             first_time: self.first.min(self.last),
@@ -109,11 +113,13 @@ impl Scan {
         self.end_line();
         let end = memrchr(b'\n', chunk).unwrap_or(first);
         let mut rest = &chunk[first + 1..=end.max(first)];
+        let mut waiting = Vec::with_capacity(WAITING);
         while let Some(end) = memchr(b'\n', rest) {
-            self.line(strip_start(&rest[..end], 0));
+            self.line(strip_start(&rest[..end], 0), &mut waiting);
             self.start += end as u64 + 1;
             rest = &rest[end + 1..];
         }
+        self.count_waiting(&mut waiting);
         self.grow(&chunk[end + 1..]);
         self.tally.thin(self.limit);
     }
@@ -127,8 +133,10 @@ impl Scan {
     }
 
     fn end_line(&mut self) {
-        let mut tail = std::mem::take(&mut self.tail);
-        self.line(&tail);
+        let mut tail = take(&mut self.tail);
+        let mut waiting = Vec::new();
+        self.line(&tail, &mut waiting);
+        self.count_waiting(&mut waiting);
         self.start += self.pending + 1;
         self.pending = 0;
         tail.clear();
@@ -136,43 +144,97 @@ impl Scan {
     }
 
     #[inline]
-    fn line(&mut self, line: &[u8]) {
-        let class = self.count(line);
+    fn line<'a>(&mut self, line: &'a [u8], waiting: &mut Vec<Access<'a>>) {
+        let class = self.count(line, waiting);
         if let Err(reason) = class {
             self.bad.add(self.start, reason, line);
         }
         self.lines[class.unwrap_or(MALFORMED)] += 1;
     }
 
-    /// The line's class; what is wrong with it when it is malformed.
+    /// The line's class; what is wrong with it when it is malformed. Accesses of usual lines wait for some more.
     #[inline]
-    fn count(&mut self, line: &[u8]) -> Result<usize, usize> {
+    fn count<'a>(&mut self, line: &'a [u8], waiting: &mut Vec<Access<'a>>) -> Result<usize, usize> {
         if line.len() > LINE_LIMIT {
             return Err(TOO_LONG);
         }
         let line = strip_end(line, b'\r');
+        let Some(found) = self.layout.usual(line, &mut self.clock) else {
+            self.count_waiting(waiting);
+            return self.count_any(line);
+        };
+        self.pass(found.time);
+        let Some((head, target)) = found.asked else {
+            return Ok(NO_REQUEST);
+        };
+        let Some(access) = self.answer(found.vhost, target, found.time, found.sent, found.status, !head) else {
+            return Ok(OTHER_STATUS);
+        };
+        if self.tally.gains_from_many() {
+            waiting.push(access);
+            if waiting.len() == WAITING {
+                self.count_waiting(waiting);
+            }
+        } else {
+            self.tally.count(&access, &self.sites.names);
+        }
+        Ok(COUNTED)
+    }
+
+    fn count_waiting(&mut self, waiting: &mut Vec<Access>) {
+        self.tally.count_all(waiting, &self.sites.names);
+        waiting.clear();
+    }
+
+    fn count_any(&mut self, line: &[u8]) -> Result<usize, usize> {
         if self.layout.is_heading(line) {
             return Ok(NO_REQUEST);
         }
-        let texts = self.layout.cut(line, &mut self.joined).ok_or(NO_FIELDS)?;
+        let mut joined = take(&mut self.joined);
+        let class = self.count_texts(line, &mut joined);
+        self.joined = joined;
+        class
+    }
+
+    fn count_texts(&mut self, line: &[u8], joined: &mut Joined) -> Result<usize, usize> {
+        let texts = self.layout.cut(line, joined).ok_or(NO_FIELDS)?;
         let sent = number(texts[BYTES]).ok_or(NO_BYTES)?;
         let status = texts[STATUS];
         if !is_status(status) {
             return Err(NO_STATUS);
         }
         let time = self.clock.seconds(texts[TIME]).ok_or(NO_TIME)?;
-        self.first = self.first.min(time);
-        self.last = self.last.max(time);
+        self.pass(time);
         let Some(asked) = asked(texts[REQUEST]) else {
             return Ok(NO_REQUEST);
         };
-        let site = self.sites.of(texts[VHOST], &asked.target);
-        self.tally.answer(site, time, sent);
-        if !matches!(status[0], b'2' | b'3') {
+        let Some(access) = self.answer(texts[VHOST], &asked.target, time, sent, status, !asked.head) else {
             return Ok(OTHER_STATUS);
-        }
-        let name = &self.sites.names[site];
-        self.tally.access(site, name, &asked.target, time, sent, status == b"200" && !asked.head);
+        };
+        self.tally.count(&access, &self.sites.names);
         Ok(COUNTED)
+    }
+
+    #[inline]
+    fn pass(&mut self, time: i64) {
+        self.first = self.first.min(time);
+        self.last = self.last.max(time);
+    }
+
+    /// Count an answer. What it was to, where it is one of success; `full` where that of status 200 has all of it.
+    #[inline]
+    fn answer<'a>(
+        &mut self,
+        vhost: &[u8],
+        target: &'a [u8],
+        time: i64,
+        sent: i64,
+        status: &[u8],
+        full: bool,
+    ) -> Option<Access<'a>> {
+        let site = self.sites.of(vhost, target);
+        self.tally.answer(site, time, sent);
+        let is_access = matches!(status[0], b'2' | b'3');
+        is_access.then(|| self.tally.access(site, target, time, sent, full && status == b"200"))
     }
 }
