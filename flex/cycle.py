@@ -198,11 +198,10 @@ def check(
 
     What a site on a node that is in the settings no more should have for addresses is not known, and not asked for.
     """
-    wanted = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
-    zones = [one.zone for one in cycle.plans]
+    said = wanted(cycle, placement, nodes, ttl)
 
     def asked(one: Plan) -> tuple[Verdict, ...]:
-        return target.verify(one.zone, _wanted_in(one, wanted, zones), patience=patience)
+        return target.verify(one.zone, said[one.zone], patience=patience)
 
     # Side by side: a cluster of many zones waits for the slowest of them, not for all.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
@@ -313,6 +312,13 @@ def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> No
         half = begun or isinstance(error, PartlyApplied)
         store.update(replace(cycle, state="applying" if half else "failed", message=str(error)))
         raise
+
+
+def wanted(cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> dict[str, pd.DataFrame]:
+    """The RECORDS that the placement asks for, zone by zone."""
+    every = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
+    zones = [one.zone for one in cycle.plans]
+    return {one.zone: _wanted_in(one, every, zones) for one in cycle.plans}
 
 
 def _wanted_in(one: Plan, wanted: pd.DataFrame, zones: Sequence[str]) -> pd.DataFrame:

@@ -1,0 +1,150 @@
+"""What FLEX would send, as text for other tools: for those who hand out no key.
+
+In go plans and what each zone should say (RECORDS, our markers among them); out comes one text. A new format is a
+function and a line in EXPORTS. nsupdate gets the changes with what they require; the others get all of our records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from flex.domain import Change, Plan, Rrset
+from flex.marker import marker_name, marker_text
+from flex.plan import lines
+from flex.records import by_name
+from flex_dns.update import messages
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """One zone: what would change in it, and all that FLEX says in it then."""
+
+    plan: Plan
+    sets: tuple[Rrset, ...]
+
+
+Export = Callable[[Sequence[Wanted]], str]
+
+
+def wanted(plan: Plan, records: pd.DataFrame, owner: str, ttl: int) -> Wanted:
+    sets = [Rrset(name, kind, *found) for (name, kind), found in by_name(records).items()]  # type: ignore[arg-type]  # RECORDS hold no other types
+    names = sorted({rrset.name for rrset in sets})
+    markers = [Rrset(marker_name(name, plan.zone), "TXT", ttl, (marker_text(owner),)) for name in names]
+    return Wanted(plan, (*sets, *markers))
+
+
+def zone_lines(zones: Sequence[Wanted]) -> str:
+    """For a zone file or an $INCLUDE of it; what changes stands above as a comment."""
+    return "".join(line + "\n" for zone in zones for line in _zone_lines(zone))
+
+
+def _zone_lines(zone: Wanted) -> Iterator[str]:
+    yield f"; {zone.plan.zone}"
+    yield from (f"; {line}" for change in zone.plan.changes for line in lines(change))
+    for rrset in zone.sets:
+        yield from (f"{rrset.name} {rrset.ttl} IN {rrset.type} {_value(rrset, value)}" for value in rrset.values)
+
+
+def nsupdate(zones: Sequence[Wanted]) -> str:
+    """A script: `nsupdate -k KEY FILE`. A message whose records somebody changed meanwhile is refused whole."""
+    return "".join(line + "\n" for zone in zones for line in _script(zone.plan))
+
+
+def _script(plan: Plan) -> Iterator[str]:
+    for message in messages(plan.zone, plan.changes):
+        yield f"zone {plan.zone}"
+        for change in message.changes:
+            yield from _required(change)
+        for change in message.changes:
+            yield from _made(change)
+        yield "send"
+
+
+def _required(change: Change) -> Iterator[str]:
+    if change.before:
+        for value in change.before.values:
+            yield f"prereq yxrrset {change.name} IN {change.type} {_value(change.before, value)}"
+        return
+    yield f"prereq nxrrset {change.name} IN {change.type}"
+    if change.type != "TXT" and change.after:
+        yield f"prereq nxrrset {change.name} IN CNAME"
+
+
+def _made(change: Change) -> Iterator[str]:
+    yield f"update delete {change.name} {change.type}"
+    for value in change.after.values if change.after else ():
+        assert change.after is not None, "it has values"
+        yield f"update add {change.name} {change.after.ttl} {change.type} {_value(change.after, value)}"
+
+
+def octodns(zones: Sequence[Wanted]) -> str:
+    """YAML of octoDNS, a document for each zone. JSON's strings are YAML's, too."""
+    return "".join(line + "\n" for zone in zones for line in _octodns(zone))
+
+
+def _octodns(zone: Wanted) -> Iterator[str]:
+    yield "---"
+    yield f"# {zone.plan.zone}"
+    of_name: dict[str, list[Rrset]] = {}
+    for rrset in zone.sets:
+        of_name.setdefault(_below(zone, rrset, ""), []).append(rrset)
+    for name in sorted(of_name):
+        yield f"{json.dumps(name)}:"
+        for rrset in of_name[name]:
+            yield f"  - type: {rrset.type}"
+            yield f"    ttl: {rrset.ttl}"
+            yield "    values:"
+            yield from (f"      - {json.dumps(value)}" for value in rrset.values)
+
+
+def dnscontrol(zones: Sequence[Wanted]) -> str:
+    """For dnsconfig.js of DNSControl: what is to be added to the domains that stand there."""
+    return "".join(line + "\n" for zone in zones for line in _dnscontrol(zone))
+
+
+def _dnscontrol(zone: Wanted) -> Iterator[str]:
+    records = [
+        f"  {rrset.type}({json.dumps(_below(zone, rrset, '@'))}, {json.dumps(value)}, TTL({rrset.ttl}))"
+        for rrset in zone.sets
+        for value in rrset.values
+    ]
+    yield f"D_EXTEND({json.dumps(zone.plan.zone.rstrip('.'))},"
+    yield ",\n".join(records)
+    yield ");"
+
+
+def hosts(zones: Sequence[Wanted]) -> str:
+    """For /etc/hosts: to try a partition from one machine before anybody else sees it."""
+    rows = [
+        f"{value} {rrset.name.rstrip('.')}\n"
+        for zone in zones
+        for rrset in zone.sets
+        if rrset.type != "TXT"
+        for value in rrset.values
+    ]
+    return "".join(rows)
+
+
+def _below(zone: Wanted, rrset: Rrset, apex: str) -> str:
+    """The name as seen from the zone."""
+    return apex if rrset.name == zone.plan.zone else rrset.name.removesuffix(f".{zone.plan.zone}")
+
+
+def _value(rrset: Rrset, value: str) -> str:
+    if rrset.type != "TXT":
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+EXPORTS: Mapping[str, Export] = {
+    "zone": zone_lines,
+    "nsupdate": nsupdate,
+    "octodns": octodns,
+    "dnscontrol": dnscontrol,
+    "hosts": hosts,
+}

@@ -1,0 +1,33 @@
+"""A client to be killed: applies a cycle of a store to a name server.
+
+    client.py URL PORT KEY_FILE CYCLE
+
+It says "go" when it begins, and what went wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from flex.errors import FlexError
+from flex.store import open_store
+from flex_dns.key import read_key
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server import Server
+
+
+def main(url: str, port: str, key_file: str, cycle_id: str) -> None:
+    target = Rfc2136Target(Server("127.0.0.1", int(port), read_key(Path(key_file)), timeout=2.0), "flex", patience=20)
+    with open_store(url) as store:
+        plans, journal = store.cycle(cycle_id).plans, store.journal(cycle_id)
+        sys.stdout.write("go\n")
+        sys.stdout.flush()
+        try:
+            target.apply(*plans, journal=journal)
+        except FlexError as error:
+            sys.stdout.write(f"{error}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

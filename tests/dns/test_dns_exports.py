@@ -1,0 +1,89 @@
+"""What is exported says what would be sent; where there is a tool at hand, it is given to it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import dns.zone
+import pandas as pd
+import pytest
+
+from flex.domain import Change, Plan, Rrset
+from flex.marker import marker_name, marker_text
+from flex.tables import RECORDS
+from flex_dns.exports import EXPORTS, Wanted, wanted
+from flex_dns.named import PrivateNamed
+from flex_dns.rfc2136 import Rfc2136Target
+
+OWNER = "flex-eu1"
+
+
+def example(zone: str) -> Wanted:
+    """One name that is new, of two types, and the apex, which moved."""
+    www = f"www.{zone}"
+    rows = [(www, "A", 60, "192.0.2.1"), (www, "AAAA", 60, "2001:db8::1"), (zone, "A", 60, "192.0.2.2")]
+    changes = (
+        Change(None, Rrset(www, "A", 60, ("192.0.2.1",))),
+        Change(None, Rrset(www, "AAAA", 60, ("2001:db8::1",))),
+        Change(None, Rrset(marker_name(www, zone), "TXT", 60, (marker_text(OWNER),))),
+        Change(Rrset(zone, "A", 60, ("192.0.2.1",)), Rrset(zone, "A", 60, ("192.0.2.2",))),
+    )
+    return wanted(Plan(zone, changes), RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns))), OWNER, 60)
+
+
+@pytest.mark.real
+def test_nsupdate_does_what_we_would_and_refuses_what_we_would(
+    named: PrivateNamed, real: Rfc2136Target, zone: str, tmp_path: Path
+) -> None:
+    script, key = tmp_path / "script", tmp_path / "key"
+    key.touch(mode=0o600)
+    key.write_text(named.key.clause())
+    changes = example(zone).plan.changes
+    script.write_text(f"server 127.0.0.1 {named.port}\n{EXPORTS['nsupdate']([example(zone)])}")
+    command = ["nsupdate", "-k", str(key), str(script)]
+    refused = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert "NXRRSET" in refused.stderr
+    real.apply(Plan(zone, (Change(None, changes[3].before),)))
+    subprocess.run(command, check=True)
+    serial = real.read(zone, []).serial
+    real.apply(Plan(zone, changes))
+    assert real.read(zone, []).serial == serial
+
+
+def test_zone_lines_are_those_of_a_zone_file() -> None:
+    text = EXPORTS["zone"]([example("hosting.example.")])
+    found = dns.zone.from_text(text, "hosting.example.", check_origin=False)
+    assert sorted(found.to_text().splitlines()) == [
+        "@ 60 IN A 192.0.2.2",
+        '_flex 60 IN TXT "flex owner=flex-eu1"',
+        "www 60 IN A 192.0.2.1",
+        "www 60 IN AAAA 2001:db8::1",
+        'www._flex 60 IN TXT "flex owner=flex-eu1"',
+    ]
+    assert "; - hosting.example. 60 A 192.0.2.1\n; + hosting.example. 60 A 192.0.2.2\n" in text
+
+
+def test_octodns_has_names_below_the_zone_with_their_types() -> None:
+    text = EXPORTS["octodns"]([example("hosting.example.")])
+    assert text.startswith('---\n# hosting.example.\n"":\n  - type: A\n    ttl: 60\n    values:\n      - "192.0.2.2"\n')
+    assert '"www":\n  - type: A\n    ttl: 60\n    values:\n      - "192.0.2.1"\n  - type: AAAA\n' in text
+
+
+def test_dnscontrol_extends_the_domain() -> None:
+    text = EXPORTS["dnscontrol"]([example("hosting.example.")])
+    assert text == (
+        'D_EXTEND("hosting.example",\n'
+        '  A("@", "192.0.2.2", TTL(60)),\n'
+        '  A("www", "192.0.2.1", TTL(60)),\n'
+        '  AAAA("www", "2001:db8::1", TTL(60)),\n'
+        '  TXT("_flex", "flex owner=flex-eu1", TTL(60)),\n'
+        '  TXT("www._flex", "flex owner=flex-eu1", TTL(60))\n'
+        ");\n"
+    )
+
+
+def test_hosts_have_addresses_and_names() -> None:
+    assert EXPORTS["hosts"]([example("hosting.example.")]) == (
+        "192.0.2.2 hosting.example\n192.0.2.1 www.hosting.example\n2001:db8::1 www.hosting.example\n"
+    )
