@@ -44,9 +44,17 @@ class Arrival:
 
 
 def take(
-    paths: Iterable[Path], segments: Segments, directory: Path, allowed: Collection[tuple[str, str]]
+    paths: Iterable[Path],
+    segments: Segments,
+    directory: Path,
+    allowed: Collection[tuple[str, str]],
+    *,
+    known_too: bool = False,
 ) -> tuple[Arrival, ...]:
     """Take the parcels at these paths, or in the directories at them; `allowed` are (source, node).
+
+    Of those whose counts are known, only the first line is looked at, unless they are to be checked as well: a copy
+    that is damaged is refused then.
 
     Raises BadInput for a path that is not there, Busy while another run reads into the directory, NotWritten when it
     takes no more; what was taken until then stays taken.
@@ -55,7 +63,7 @@ def take(
     with partials.held(directory):
         known = {segment.id for segment in segments.segments(0, LAST_DAY)}
         partials.clear(directory, kept.left(segments, 0, LAST_DAY))
-        return tuple(_taken(path, segments, directory, allowed, known) for path in found)
+        return tuple(_taken(path, segments, directory, allowed, known, known_too) for path in found)
 
 
 def _parcels(path: Path) -> Iterator[Path]:
@@ -73,7 +81,12 @@ def _parcels(path: Path) -> Iterator[Path]:
 
 
 def _taken(
-    path: Path, segments: Segments, directory: Path, allowed: Collection[tuple[str, str]], known: set[str]
+    path: Path,
+    segments: Segments,
+    directory: Path,
+    allowed: Collection[tuple[str, str]],
+    known: set[str],
+    known_too: bool,
 ) -> Arrival:
     try:
         with _opened(path) as file:
@@ -82,8 +95,11 @@ def _taken(
             segment = found.reading.segment
             _refuse_strangers(segment.source, segment.node, allowed)
             outcome: Literal["taken", "known"] = "known"
-            if segment.id not in known:
-                partials.write(directory, segment.id, counts_of(segment, _contents(file, found)))
+            is_new = segment.id not in known
+            contents = _contents(file, found) if is_new or known_too else ()
+            if is_new:
+                counts = counts_of(segment, contents)
+                partials.write(directory, segment.id, counts, strangers=dict(found.strangers))
                 taken = segments.adopt(segment, found.reading.stream, found.reading.replaces)
                 outcome = "taken" if taken else "known"
                 known.add(segment.id)

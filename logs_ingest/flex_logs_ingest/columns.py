@@ -120,6 +120,11 @@ def texts(text: bytes, offsets: Ints) -> pa.LargeStringArray:
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
 
 
+def integers(values: Ints) -> pa.Int64Array:
+    """The numbers as a column. Not by pa.array, which loads pandas, as large in memory as the tables of a scan."""
+    return pa.Int64Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
 def named(numbers: Ints, names: list[str]) -> pa.LargeStringArray:
     encoded = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, type=pa.large_string()))
     return encoded.cast(pa.large_string())

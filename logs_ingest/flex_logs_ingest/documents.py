@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flex_logs_ingest.columns import integers
 from flex_logs_ingest.line import MOST
 
 Ints = npt.NDArray[np.int64]
@@ -143,7 +144,7 @@ def _shared(hours: pa.Table, bytes_of: Counter[SiteDay]) -> pa.Table:
 
 def _with(table: pa.Table, **columns: Ints) -> pa.Table:
     for name, values in columns.items():
-        table = table.set_column(table.column_names.index(name), table.schema.field(name), pa.array(values, pa.int64()))
+        table = table.set_column(table.column_names.index(name), table.schema.field(name), integers(values))
     return table
 
 

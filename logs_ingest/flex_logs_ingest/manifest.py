@@ -17,6 +17,7 @@ from flex_logs_ingest.line import LAST_TIME, MOST
 from flex_logs_ingest.malformed import REASONS
 from flex_logs_ingest.parcels import KINDS, VERSION, Reading
 from flex_logs_ingest.scan import CLASSES
+from flex_logs_ingest.strangers import KEPT
 from flex_logs_ingest.stream import HEAD, Start, segment_id
 
 # Names and paths are no longer than this, and a sample is printable.
@@ -33,10 +34,11 @@ class Unsound(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`files` are length and checksum of each of KINDS."""
+    """`files` are length and checksum of each of KINDS; `strangers` names that are no sites, with their requests."""
 
     reading: Reading
     files: tuple[tuple[int, str], ...]
+    strangers: tuple[tuple[str, int], ...]
 
 
 def manifest(line: bytes) -> Manifest:
@@ -50,7 +52,8 @@ def manifest(line: bytes) -> Manifest:
     replaces = None if found.get("replaces") is None else _stream(_member(found, "replaces"))
     _agree(segment, stream, replaces)
     files = _member(found, "files")
-    return Manifest(Reading(segment, stream, replaces), tuple(_file(files, kind) for kind in KINDS))
+    sums = tuple(_file(files, kind) for kind in KINDS)
+    return Manifest(Reading(segment, stream, replaces), sums, _many(found, "strangers", _stranger)[:KEPT])
 
 
 def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
@@ -126,6 +129,11 @@ def _many(found: Mapping[str, object], name: str, make: Callable[[object], T]) -
 def _sample(given: object) -> BadLine:
     found = _object(given, "sample")
     return BadLine(_number(found, "offset"), _text(found, "reason"), _text(found, "text"))
+
+
+def _stranger(given: object) -> tuple[str, int]:
+    name, requests = _pair(given)
+    return _text({"stranger": name}, "stranger"), _int(requests)
 
 
 def _hour(given: object) -> tuple[int, int]:

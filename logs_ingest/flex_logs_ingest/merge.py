@@ -61,7 +61,7 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     found = _in_log_order(kept.with_sample(segments, period.first_day, period.last_day))
     level = _common_level(found, directory, period, limit)
     read = [_accesses(segment, directory, period, level) for segment in found]
-    names = pd.concat([_NO_NAMES, *(accesses.names for accesses in read)], ignore_index=True)
+    names = pd.concat([FILES.empty()[["site", "target"]], *(accesses.names for accesses in read)], ignore_index=True)
     targets = _sized(file_table(segments, directory, period).rows_of(names))
     time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
     target = _numbers(names, targets)[_in_all_names(read)]
@@ -111,7 +111,6 @@ class _Accesses:
 
 
 _NONE: Ints = np.empty(0, dtype=np.int64)
-_NO_NAMES = FILES.empty()[["site", "target"]]
 
 
 def _in_log_order(found: Iterable[Segment]) -> list[Segment]:

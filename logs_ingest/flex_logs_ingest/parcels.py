@@ -1,8 +1,9 @@
 """Counts on their way from the machine with the logs to the controller: one file for each reading of a log.
 
-In go a reading's segment, its stream and its three files of counts, out comes a parcel, `<id>.parcel`: one line of
-JSON, then the files one after another. The line says what was read, how far, and the length and checksum of each file.
-How a parcel travels is for the operator to say; it may come twice, late, and in any order.
+In go a reading's segment, its stream and its files of counts, out comes a parcel, `<id>.parcel`: one line of JSON, then
+three files one after another. The line says what was read, how far, the length and checksum of each file, and which
+names that are no sites were asked for. How a parcel travels is for the operator to say; it may come twice, late, and in
+any order.
 
 The Outbox is the store of the machine with the logs, and makes a parcel of whatever is recorded in it. It keeps what a
 parcel needs beside the counts before the reading is recorded, so a run killed anywhere leaves no reading without its
@@ -22,6 +23,7 @@ from typing import BinaryIO
 from flex.domain import Segment, Stream
 from flex.errors import NotWritten
 from flex.ports import Segments
+from flex_logs_ingest import unknown
 from flex_logs_ingest.run import LAST_DAY
 
 VERSION = 1
@@ -86,11 +88,13 @@ class Outbox:
         parcel = self._counts / f"{id_}{ENDING}"
         if all(path.exists() for path in files.values()):
             try:
-                pack(json.loads(self._note_of(id_).read_bytes()), files, parcel)
+                note = json.loads(self._note_of(id_).read_bytes())
+                pack(note | {"strangers": unknown.names_of(self._counts, id_)}, files, parcel)
                 parcel.replace(self._out / parcel.name)
                 _sync(self._out)
             except OSError as error:
                 raise _not_written(self._out, error) from error
+        unknown.delete(self._counts, id_)
         # The files go before the note: without it nobody would know what is left of them.
         for path in (*files.values(), self._note_of(id_)):
             path.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -34,7 +34,7 @@ from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.runs import Run, damage
 from flex_logs_ingest.scan import Counts
 
-_NO_NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())]).empty_table()
+_NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())])
 _OURS = re.compile(
     r"(?P<id>[0-9a-f]{40})\.(files|hours|sample|strangers)\.parquet(?P<unfinished>\.part)?"
     r"|[0-9a-f]{40}\.(files|merged)\.parquet(\.\d+)?(?P<unmerged>\.part)"
@@ -65,8 +65,17 @@ def held(directory: Path) -> Iterator[None]:
         yield
 
 
-def write(directory: Path, segment: str, counts: Counts, documents: Documents | None = None) -> None:
-    """All three files, with the sizes of documents, whole and on disk when this returns. Raises NotWritten."""
+def write(
+    directory: Path,
+    segment: str,
+    counts: Counts,
+    documents: Documents | None = None,
+    strangers: Mapping[str, int] | None = None,
+) -> None:
+    """All of its files, with the sizes of documents, whole and on disk when this returns. Raises NotWritten.
+
+    `strangers` stand for those of the counts where somebody else counted.
+    """
     paths = [directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")]
     unfinished = [path.with_name(f"{path.name}.part") for path in paths]
     try:
@@ -77,7 +86,7 @@ def write(directory: Path, segment: str, counts: Counts, documents: Documents | 
             part.replace(path)
         if documents:
             documents.resize(*paths[:2])
-        unknown.write(directory, segment, counts.strangers)
+        unknown.write(directory, segment, counts.strangers if strangers is None else strangers)
         sync(directory)
     except OSError as error:
         raise not_written(directory, error) from error
@@ -115,14 +124,14 @@ def runs(directory: Path, segment: str, first_day: int, last_day: int, *, before
 def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
     """Site and target of the PARTIAL rows of these numbers, which are in order."""
     path = directory / f"{segment}.files.parquet"
-    found, begin = [_NO_NAMES], 0
+    found, begin = [_NAMES.empty_table()], 0
     with damage(path), pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows
             here = numbers.filter(pc.and_(pc.greater_equal(numbers, begin), pc.less(numbers, end)))
             if len(here):
                 names = file.read_row_group(group, ["site", "target"])
-                found.append(names.cast(_NO_NAMES.schema).take(pc.subtract(here, begin)))
+                found.append(names.cast(_NAMES).take(pc.subtract(here, begin)))
             begin = end
     return pa.concat_tables(found)
 

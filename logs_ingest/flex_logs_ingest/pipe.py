@@ -42,6 +42,8 @@ class Pipe(Unpacked):
         return self._raw.count
 
     def _some(self, size: int) -> bytes:
+        if self.note:
+            return b""
         try:
             return self._bytes.read1(size)
         except BROKEN as error:

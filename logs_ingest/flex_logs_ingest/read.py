@@ -15,7 +15,7 @@ from pathlib import Path
 
 from flex.errors import NoData
 from flex.ports import Segments
-from flex_logs_ingest import kept, partials
+from flex_logs_ingest import freed, kept, partials
 from flex_logs_ingest.apart import Apart
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.pipe import Pipe, is_pipe
@@ -63,6 +63,7 @@ def ingest(
     So many `workers` read at the same time and share the `memory`; 0 stands for one for each core, up to 4. One alone
     reads where malformed lines are wanted: they are in the order of the files then.
     """
+    freed.gives_back()
     with partials.held(directory):
         apart = Apart(1 if invalid else workers)
         reports = read(sources, Run(segments, directory, sample_limit, memory, read_at, progress, invalid, apart))

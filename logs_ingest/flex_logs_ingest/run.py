@@ -67,7 +67,8 @@ class Run:
     claimed: dict[tuple[int, int], str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.memory //= self.apart.workers
+        # Each takes room beside its counts, to read and to write them: four take as much as one with all the counts.
+        self.memory //= self.apart.workers * (self.apart.workers + 1) // 2
         self.known = {segment.id for segment in self.segments.segments(0, LAST_DAY)}
         self.finished_before = finished.load(self.directory)
 

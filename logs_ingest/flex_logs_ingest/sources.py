@@ -249,7 +249,8 @@ class Log(Unpacked):
             return False
 
     def _some(self, size: int) -> bytes:
-        if not self._left:
+        # Behind what is damaged nothing is asked for: it would only be said that it ends too early.
+        if not self._left and not self.note:
             try:
                 self._left = self._bytes.read1(size) or b""
             except BROKEN as error:
@@ -265,7 +266,7 @@ class Log(Unpacked):
 
     def _rewind(self) -> None:
         self._raw.seek(0)
-        self.position, self._left = 0, b""
+        self.position, self._left, self.note = 0, b"", ""
         self._bytes = self._unpacked()
 
 

@@ -14,11 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.domain import Segment
+from flex_logs_ingest.columns import integers, texts
 from flex_logs_ingest.sites import UNKNOWN
 
 
@@ -37,9 +39,27 @@ def write(directory: Path, segment: str, strangers: Mapping[str, int]) -> None:
         return
     path = _path(directory, segment)
     unfinished = path.with_name(f"{path.name}.part")
-    table = pa.table({"host": list(strangers), "requests": pa.array(strangers.values(), pa.int64())})
+    hosts = [host.encode() for host in strangers]
+    offsets = np.cumsum([0, *map(len, hosts)], dtype=np.int64)
+    requests = np.array(list(strangers.values()), dtype=np.int64)
+    table = pa.table([texts(b"".join(hosts), offsets), integers(requests)], names=["host", "requests"])
     pq.write_table(table, unfinished, compression="zstd")
     unfinished.replace(path)
+
+
+def names_of(directory: Path, segment: str) -> list[tuple[str, int]]:
+    """Those of one reading, as they were written."""
+    try:
+        with pq.ParquetFile(_path(directory, segment)) as file:
+            table = file.read().to_pydict()
+    except (OSError, pa.ArrowInvalid):
+        return []
+    return list(zip(table["host"], table["requests"], strict=True))
+
+
+def delete(directory: Path, segment: str) -> None:
+    """Raises OSError."""
+    _path(directory, segment).unlink(missing_ok=True)
 
 
 def unknown(directory: Path, segments: Sequence[Segment], first_day: int, last_day: int, most: int) -> Unhosted:
@@ -50,7 +70,7 @@ def unknown(directory: Path, segments: Sequence[Segment], first_day: int, last_d
         hours = _unknown_hours(directory / f"{segment.id}.hours.parquet", first_day, last_day)
         requests += pc.sum(hours["requests"]).as_py() or 0
         sent += pc.sum(hours["bytes"]).as_py() or 0
-        for name, number in _names(_path(directory, segment.id)):
+        for name, number in names_of(directory, segment.id):
             names[name] += number
     ordered = sorted(names.items(), key=lambda each: (-each[1], each[0]))
     return Unhosted(requests, sent, tuple(ordered[:most]))
@@ -64,14 +84,6 @@ def _unknown_hours(path: Path, first_day: int, last_day: int) -> pa.Table:
         return pq.read_table(path, columns=wanted, filters=days & (pc.field("site") == UNKNOWN), partitioning=None)
     except (OSError, pa.ArrowInvalid):
         return pa.table({name: pa.array([], pa.int64()) for name in wanted})
-
-
-def _names(path: Path) -> list[tuple[str, int]]:
-    try:
-        table = pq.read_table(path, partitioning=None).to_pydict()
-    except (OSError, pa.ArrowInvalid):
-        return []
-    return list(zip(table["host"], table["requests"], strict=True))
 
 
 def _path(directory: Path, segment: str) -> Path:

@@ -119,7 +119,9 @@ def import_(
     """
     found = context(ctx)
     with opened(found) as here, lease(here, "import"):
-        taken = arrivals.take(paths, here.store, here.settings.ingest.directory, _allowed(here.settings, node))
+        allowed = _allowed(here.settings, node)
+        # What is to be removed is looked at first: nobody could send it again.
+        taken = arrivals.take(paths, here.store, here.settings.ingest.directory, allowed, known_too=delete)
     if delete:
         _delete(taken)
     output = readings.import_output(taken)

@@ -1,0 +1,19 @@
+"""Memory that is freed goes back to the system, where the C library can be told so."""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import suppress
+
+_MMAP_THRESHOLD = -3
+_LARGE = 2**20
+
+
+def gives_back() -> None:
+    """From now on.
+
+    Without it, glibc keeps ever larger blocks in ever more pools, one for each thread: a run takes half as much again
+    as it holds.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
