@@ -17,6 +17,9 @@ RecordType = Literal["A", "AAAA", "TXT"]
 RowState = Literal["planned", "sent", "done", "conflict", "refused"]
 CycleState = Literal["proposed", "applying", "applied", "discarded", "failed"]
 
+# Later than any day of a log: years have four digits.
+LAST_DAY = 3_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain, groupby
 from typing import Literal
 
-from flex.domain import BadLine, Period, Segment
+from flex.domain import LAST_DAY, BadLine, Period, Segment
 from flex.rhythm import displaced
 
 State = Literal["ok", "warn", "bad"]
@@ -37,8 +37,6 @@ ENOUGH_LINES = 100
 # A larger share of answers from days to come is a clock that is wrong; fewer are somebody's fault, once.
 AHEAD = 0.01
 SAMPLES = 3
-# Later than any day of a log: years have four digits.
-LAST_DAY = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,8 @@ class Quality:
     """What one source, or all of one node, say of a period.
 
     `heard` are the hours of the period with answers, `silent` those that should have had some. `lines` and `reasons`
-    are those of the readings that reach into the period. `last_line` is 0 when no line was ever read.
+    are those of the readings that reach into the period. `last_line` is 0 when there is none of
+    the weeks before either that hours are compared with.
     """
 
     name: str
@@ -194,7 +193,8 @@ class _Bench:
     def _age(self, quality: Quality) -> Finding | None:
         limit = f"{self.limits.max_age / timedelta(hours=1):g} h"
         if not quality.last_line:
-            return Finding(MAX_AGE, "bad", "no line was ever read", limit, "missing")
+            since = datetime.fromtimestamp(history(self.period)[0] * 86400, UTC)
+            return Finding(MAX_AGE, "bad", f"no line of {since:%Y-%m-%d} or later was read", limit, "missing")
         last = datetime.fromtimestamp(quality.last_line, UTC)
         if self.now - last <= self.limits.max_age:
             return None

@@ -110,8 +110,19 @@ class QualityRow(Part):
     findings: list[FindingRow]
 
 
+class UnreadRow(Part):
+    """A file that the last reading of its source could not use: why, and what to do."""
+
+    source: str
+    path: str
+    outcome: str
+    note: str
+    next_step: str
+
+
 class DataOutput(Output):
     period_start: datetime
     period_end: datetime
     nodes: list[QualityRow]
     sources: list[QualityRow]
+    unread: list[UnreadRow]

@@ -22,6 +22,7 @@ from flex_api.log_schemas import (
     ParcelsRow,
     QualityRow,
     RateRow,
+    UnreadRow,
 )
 from flex_api.output import Output, Part
 
@@ -39,6 +40,7 @@ __all__ = [
     "Part",
     "QualityRow",
     "RateRow",
+    "UnreadRow",
 ]
 
 

@@ -275,6 +275,9 @@ def data(console: Console, output: DataOutput) -> None:
             console.print(f"{finding.state}: {row.name}: {finding.said}: {limit}", markup=False)
         for bad_line in row.bad_samples:
             console.print(f"  {bad_line.reason}, byte {bad_line.offset}: {bad_line.text}", markup=False)
+    for file in output.unread:
+        said = "; ".join(filter(None, (file.outcome, file.note, file.next_step)))
+        console.print(f"not read: {file.source}: {file.path}: {said}", markup=False)
 
 
 def _state(state: str) -> Text:

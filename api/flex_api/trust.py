@@ -15,10 +15,11 @@ from flex.errors import BadInput, NoData
 from flex.ports import Store
 from flex.quality import Finding, Judged, Limits
 from flex_api import present
-from flex_api.schemas import DataOutput, FindingRow, QualityRow
+from flex_api.schemas import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings import Settings
 from flex_api.wiring import nodes, sources
 from flex_logs_ingest.sources import Source
+from flex_logs_ingest.unread import Unread
 
 
 def judged(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
@@ -78,13 +79,28 @@ def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
     )
 
 
-def data_output(found: Judged, period: Period) -> DataOutput:
+# Of what the note does not say by itself.
+_MEND = {
+    "unreadable": "see that FLEX may read it, and that it is whole",
+    "nothing matches": "see whether the glob is right and the logs are there",
+    "unknown site": "mend site_pattern, or keep the file out of the glob",
+    "copy": "nothing, if it is one; else give it a name of its own that site_pattern knows, or a source of its own",
+}
+
+
+def data_output(found: Judged, period: Period, unread: Sequence[Unread] = ()) -> DataOutput:
     return DataOutput(
         period_start=period.start,
         period_end=period.end,
         nodes=[_row(each) for each in found.nodes],
         sources=[_row(each) for each in found.sources],
+        unread=[_unread(each) for each in unread if any(each.source == source.name for source in found.sources)],
     )
+
+
+def _unread(found: Unread) -> UnreadRow:
+    mend = _MEND.get(found.outcome, "")
+    return UnreadRow(source=found.source, path=found.path, outcome=found.outcome, note=found.note, next_step=mend)
 
 
 def _row(found: quality.Quality) -> QualityRow:

@@ -37,14 +37,14 @@ from rich.table import Table
 
 from bench.ingest.rounds import ROOT
 from flex import engine
-from flex.domain import Period
+from flex.domain import LAST_DAY, Period
 from flex.errors import FlexError, NoData
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
 from flex_logs_ingest import cluster, expressions, merge
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.formats import detect, layout_of
-from flex_logs_ingest.read import LAST_DAY, ingest
+from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Log, Source, Unusable
 

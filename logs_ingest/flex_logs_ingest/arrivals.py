@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from flex.domain import LAST_DAY
 from flex.errors import BadInput
 from flex.ports import Segments
 from flex_logs_ingest import kept, partials
 from flex_logs_ingest.evidence import counts_of
 from flex_logs_ingest.manifest import Manifest, Unsound, manifest
 from flex_logs_ingest.parcels import ENDING
-from flex_logs_ingest.run import LAST_DAY
 
 # The line that a parcel begins with, and all of it, are no longer than this.
 LONGEST_LINE = 2**20

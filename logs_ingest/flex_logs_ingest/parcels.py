@@ -20,11 +20,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from flex.domain import Segment, Stream
+from flex.domain import LAST_DAY, Segment, Stream
 from flex.errors import NotWritten
 from flex.ports import Segments
 from flex_logs_ingest import unknown
-from flex_logs_ingest.run import LAST_DAY
 
 VERSION = 1
 ENDING = ".parcel"

@@ -13,21 +13,21 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from flex.domain import LAST_DAY
 from flex.errors import NoData
 from flex.ports import Segments
-from flex_logs_ingest import freed, kept, partials
+from flex_logs_ingest import freed, kept, partials, unread
 from flex_logs_ingest.apart import Apart
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.pipe import Pipe, is_pipe
 from flex_logs_ingest.reading import FileReading, PipeReading
 from flex_logs_ingest.report import FAILED, SAMPLES, FileReport, Outcome, added_lines
-from flex_logs_ingest.run import LAST_DAY, Progress, Reader, Run, Step
+from flex_logs_ingest.run import Progress, Reader, Run, Step
 from flex_logs_ingest.sources import Log, Source, Unusable, paths, shown
 from flex_logs_ingest.stream import HEAD
 
 __all__ = [
     "FAILED",
-    "LAST_DAY",
     "SAMPLES",
     "FileReport",
     "Outcome",
@@ -77,6 +77,7 @@ def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
     partials.clear(run.directory, kept.left(run.segments, 0, LAST_DAY))
     reports = [report for source in sources for report in _reports(Reader(source, run))]
     run.save_finished()
+    unread.save(run.directory, reports, {source.name for source in sources if source.globs})
     return tuple(reports)
 
 

@@ -22,11 +22,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex.domain import Segment
+from flex.domain import LAST_DAY, Segment
 from flex.ports import Moves
 from flex_logs_ingest import merge, partials
 from flex_logs_ingest.added import LAYOUT, SCHEMA
-from flex_logs_ingest.read import LAST_DAY
 from flex_logs_ingest.runs import Run
 from flex_logs_ingest.runs import merge as merge_runs
 

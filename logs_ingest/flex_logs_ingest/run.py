@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flex.domain import Segment, Stream
+from flex.domain import LAST_DAY, Segment, Stream
 from flex.errors import BadInput, NoData
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
@@ -21,9 +21,6 @@ from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.scan import Counts
 from flex_logs_ingest.sources import Log, Source, Unusable
-
-# Later than any day of a log: years have four digits.
-LAST_DAY = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)

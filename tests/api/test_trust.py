@@ -60,3 +60,24 @@ def test_the_report_says_what_is_wrong_with_logs(installation: Installation) -> 
     assert "Logs by source" in page
     assert "no_fields" in page
     assert "half of a line" in page
+
+
+def test_files_that_the_last_reading_could_not_use_are_shown_with_what_to_do_until_they_are_mended(
+    installation: Installation,
+) -> None:
+    broken(installation)
+    strange = installation.folder / "strange"
+    with (installation.folder / "sources").open("a", encoding="utf-8") as file:
+        file.write(f'[[ingest.source]]\nglob = "{installation.folder}/none/*"\nnode = "n2"\nsite = "none.example"\n')
+        file.write(f'[[ingest.source]]\nglob = "{strange}"\nnode = "n2"\nsite = "strange.example"\n')
+    installation.write_settings()
+    strange.write_bytes(b"no log at all\n")
+    installation.flex("ingest")
+    told = installation.flex("data").out
+    assert "not read: n2:none.example" in told
+    assert f"not read: n2:strange.example: {strange}: unknown format" in told
+    strange.write_bytes(b"")
+    installation.flex("ingest")
+    unread = installation.flex("-o", "json", "data").json["unread"]
+    assert [(row["source"], row["outcome"]) for row in unread] == [("n2:none.example", "nothing matches")]
+    assert "glob" in unread[0]["next_step"]

@@ -170,7 +170,10 @@ def test_a_log_whose_days_lie_elsewhere_than_those_of_all_others_is_told() -> No
 
 def test_a_finding_says_rule_limit_and_what_there_is() -> None:
     (finding,) = node(judged(names=["n1"])).findings
-    assert str(finding) == "no line was ever read: missing, the limit is 36 h (profile.max_age)"
+    since = PERIOD.start - timedelta(days=28)
+    assert (
+        str(finding) == f"no line of {since:%Y-%m-%d} or later was read: missing, the limit is 36 h (profile.max_age)"
+    )
 
 
 def test_the_readings_asked_for_reach_back_the_weeks_that_hours_are_compared_with() -> None:

@@ -24,6 +24,7 @@ from flex_logs_ingest.parcels import Outbox
 from flex_logs_ingest.read import FileReport, ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
+from flex_logs_ingest.unknown import unknown
 
 Line = Callable[..., bytes]
 
@@ -265,3 +266,36 @@ def test_what_is_no_parcel_is_refused_and_the_others_are_taken(
 def test_a_path_without_anything_is_an_error(store: MemoryStore, counts: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nothing of that name"):
         take([tmp_path / "nowhere"], store, counts, ALLOWED)
+
+
+def test_names_that_are_no_sites_are_shipped_with_the_counts(
+    tmp_path: Path, logs: Path, store: MemoryStore, counts: Path
+) -> None:
+    (logs / "access.log").write_text(
+        "".join(
+            f'{host} 192.0.2.1 - - [15/Nov/2023:12:00:00 +0000] "GET /x HTTP/1.1" 404 10 "-" "-"\n'
+            for host in ["a.example", "b.example", "b.example", "<c>"]
+        )
+    )
+    rule = SiteRule(listed=frozenset(["a.example"]))
+    beside = tmp_path / "beside"
+    outbox = Outbox(MemoryStore(), beside, tmp_path / "out")
+    ingest([Source("one", (f"{logs}/*",), "node-1", rule)], outbox, beside, read_at=NOON + 99)
+    assert list(beside.glob("*.parquet")) == []
+    take([tmp_path / "out"], store, counts, ALLOWED)
+    found = unknown(counts, store.segments(0, 10**6), 0, 10**6, most=9)
+    assert (found.requests, dict(found.names)) == (3, {"b.example": 2, "%3Cc%3E": 1})
+
+
+def test_a_damaged_copy_of_what_is_known_is_refused_where_known_ones_are_looked_at(
+    machine: Machine, line: Line, store: MemoryStore, counts: Path
+) -> None:
+    machine.log.write_bytes(line("/a"))
+    machine.ingest()
+    (parcel,) = machine.parcels
+    take([parcel], store, counts, ALLOWED)
+    parcel.write_bytes(parcel.read_bytes()[:-1])
+    outcomes = [
+        arrival.outcome for too in (False, True) for arrival in take([parcel], store, counts, ALLOWED, known_too=too)
+    ]
+    assert outcomes == ["known", "refused"]

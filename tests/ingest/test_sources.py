@@ -155,6 +155,14 @@ def test_zstd_may_begin_with_frames_that_hold_no_data(logs: Path, line: Line, re
     assert (counted(report), report.packing, report.note) == (9, "zstd", "")
 
 
+@pytest.mark.parametrize("byte", [-8, -4])
+def test_a_gzip_whose_checksum_is_another_is_said_to_be_damaged(logs: Path, line: Line, read: Read, byte: int) -> None:
+    packed = bytearray(gzip.compress(b"".join(line(f"/{i * 7919 % 10_007}") for i in range(2_000))))
+    packed[byte] ^= 1
+    (logs / "access.log.1.gz").write_bytes(packed)
+    assert "checksum" in read()["access.log.1.gz"].note
+
+
 def test_a_cut_gzip_counts_its_whole_lines(logs: Path, line: Line, read: Read) -> None:
     text = b"".join(line(f"/{i * 7919 % 10_007}") for i in range(2_000))
     (logs / "access.log.1.gz").write_bytes(gzip.compress(text)[:-2_000])

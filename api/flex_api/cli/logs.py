@@ -19,7 +19,7 @@ from flex_api.leases import lease
 from flex_api.selecting import Asked, chosen, of_files
 from flex_api.settings import Settings
 from flex_api.wiring import site_names, sources
-from flex_logs_ingest import arrivals
+from flex_logs_ingest import arrivals, unread
 from flex_logs_ingest.arrivals import Arrival
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.read import FileReport
@@ -160,7 +160,7 @@ def data(ctx: typer.Context, as_of: AsOf = None, detailed_exitcode: Detailed = F
         moment = here.clock()
         period = Period.days_before(moment, here.settings.profile.window.days)
         judged = trust.judged(here.settings, here.store, period, moment)
-    output = trust.data_output(judged, period)
+        output = trust.data_output(judged, period, unread.load(here.settings.ingest.directory))
     found.show(output, lambda console: text.data(console, output))
     if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):
         raise typer.Exit(20)

@@ -11,7 +11,7 @@ import typer
 
 from flex import cycle as cycles
 from flex import wishes
-from flex.domain import Cycle, NodeState, Period, Pin
+from flex.domain import LAST_DAY, Cycle, NodeState, Period, Pin
 from flex.errors import BadInput
 from flex.problem import unknown_node, unknown_site
 from flex_api import failover, hosted, nightly, present, text, words
@@ -20,7 +20,6 @@ from flex_api.cli.night import opened
 from flex_api.leases import lease
 from flex_api.schemas import NodesOutput, PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.wiring import World
-from flex_logs_ingest.run import LAST_DAY
 from flex_logs_ingest.unknown import unknown
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check the wish, change nothing")]
