@@ -81,16 +81,16 @@ def go_back(
     return draft(asked, rows, quality, scratch(asked, rules.budget).rows, facts, rules, found, now)
 
 
-def fail_over(facts: Facts, rules: Rules, dead: str, *, rehome: bool, target: DnsTarget, now: datetime) -> Proposal:
-    """Off a dead node: sites with other nodes lose it, and with `rehome` those without get one. Nothing else moves."""
+def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime) -> Proposal:
+    """Off a dead node: sites with other nodes only lose it, and go first; those without get one. Nothing else moves."""
     found = seen(facts, rules, target)
     facts = within(found, facts)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
-    rows = failover.survivors(asked, node)
-    rows = failover.rehomed(asked, rows, node) if rehome else rows
+    rows = failover.rehomed(asked, failover.survivors(asked, node), node)
     quality = Proven("failover", bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
-    return draft(asked, rows, quality, rows, facts, rules, found, now)
+    made = draft(asked, rows, quality, rows, facts, rules, found, now)
+    return replace(made, cycle=replace(made.cycle, plans=tuple(map(plan.losses_first, made.cycle.plans))))
 
 
 def draft(

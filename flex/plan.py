@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 
 import pandas as pd
 
@@ -56,6 +57,16 @@ def _rrset(name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | Non
 
 def _marker(name: str, zone: str, owner: str, ttl: int) -> Change:
     return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)))
+
+
+def losses_first(made: Plan) -> Plan:
+    """The same changes, those first that only take addresses away: they need nothing of any node."""
+    return replace(made, changes=tuple(sorted(made.changes, key=_gains)))
+
+
+def _gains(change: Change) -> bool:
+    before = change.before.values if change.before else ()
+    return not change.after or not set(change.after.values) <= set(before)
 
 
 def undoing(made: Plan, state: ZoneState) -> Plan:

@@ -1,7 +1,7 @@
 """A dead node taken out of DNS now: no logs are read, no balance is sought, no limit stands in the way.
 
-In go a world whose lease is held and a node; out come the plans that were carried out: first the sites that have other
-nodes lose the dead one's addresses, then the others get a new node. Each is verified on every name server.
+In go a world whose lease is held and a node; out comes the plan that was carried out: first the sites that have other
+nodes lose the dead one's addresses, then the others get a new node. It is verified on every name server.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ NONE = np.zeros(0, dtype=np.int64)
 NOTHING = Sample((), NONE, NONE, NONE, NONE, 1.0)
 
 
-def take_down(world: World, node: str) -> tuple[Cycle, ...]:
-    """The node is marked as down, whatever becomes of the rest."""
+def take_down(world: World, node: str) -> Cycle | None:
+    """The plan that was carried out; None where no site was on the node. It is marked as down, whatever comes then."""
     if world.settings.cluster.mode == "shadow":
         raise Held(
             f"taking {node} out of DNS",
@@ -32,16 +32,11 @@ def take_down(world: World, node: str) -> tuple[Cycle, ...]:
         )
     world.store.set_node_state(node, "down")
     applying.finish(world)
-    return tuple(done for rehome in (False, True) for done in _step(world, node, rehome=rehome))
-
-
-def _step(world: World, node: str, *, rehome: bool) -> tuple[Cycle, ...]:
-    """Nothing where there is nothing to do."""
-    made = cycles.fail_over(facts(world), world.rules, node, rehome=rehome, target=world.target, now=world.clock())
+    made = cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
     if not made.cycle.moves:
-        return ()
+        return None
     world.store.propose(made.cycle, made.placement)
-    return (applying.carry_out(world, made.cycle),)
+    return applying.carry_out(world, made.cycle)
 
 
 def facts(world: World) -> Facts:

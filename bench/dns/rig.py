@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -90,7 +90,7 @@ class Rig:
         if not (self.folder / "flex.db").exists():
             migrate.upgrade(url)
             with open_store(url) as store:
-                store.propose(_cycle(), PLACEMENT.empty())
+                store.propose(cycle(), PLACEMENT.empty())
         return open_store(url).new_journal("bench")
 
     def nsupdate(self, script: Path) -> None:
@@ -102,7 +102,7 @@ def _replaced(name: str, before: str, after: str) -> Change:
     return Change(Rrset(name, "A", TTL, (before,)), Rrset(name, "A", TTL, (after,)))
 
 
-def _cycle() -> Cycle:
+def cycle() -> Cycle:
     """Journals belong to one."""
     now = datetime.now(UTC)
     day, quality = Period.days_before(now, 1), Proven("none", 0, False)
@@ -110,13 +110,14 @@ def _cycle() -> Cycle:
 
 
 @contextmanager
-def rig(size: int, zones: Sequence[str] = (ZONE,)) -> Iterator[Rig]:
+def rig(size: int, zones: Sequence[str] = (ZONE,), records: Mapping[str, str] | None = None) -> Iterator[Rig]:
+    """Zones of two addresses each, or the one of `size` names, or what `records` say."""
     key, folder = make_key("bench"), Path(tempfile.mkdtemp(prefix="flex-bench-"))
     folder.chmod(0o755)
     (folder / "key").touch(mode=0o600)
     (folder / "key").write_text(key.clause(), encoding="ascii")
     lines = "".join(f"site-{number} A 192.0.2.1\n" for number in range(size))
-    records = {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, "@ A 192.0.2.1\nwww A 192.0.2.1\n")
+    records = records or {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, "@ A 192.0.2.1\nwww A 192.0.2.1\n")
     try:
         with pair(folder, zones, key, records=records, threads=2) as (primary, secondary):
             yield Rig(primary, secondary, folder, size)

@@ -20,6 +20,7 @@ from statistics import median
 import dns.message
 import dns.query
 
+from bench.dns.failover import failover_seconds
 from bench.dns.rig import OLD, ZONE, Rig, rig
 from bench.figures import Figures
 from flex.domain import Change, Plan, Rrset
@@ -58,7 +59,8 @@ def measure() -> Figures:
     figures: Figures = {"rounds": ROUNDS, "scale": SCALE, "load_average": os.getloadavg()[0]}
     figures |= _one_zone("10k", _scaled(10_000))
     figures |= _one_zone("100k", _scaled(100_000))
-    return figures | _many_zones(_scaled(2000))
+    figures |= _many_zones(_scaled(2000))
+    return figures | {"failover_10000_s": median(failover_seconds(_scaled(10_000)) for _ in range(ROUNDS))}
 
 
 def _scaled(count: int) -> int:

@@ -209,16 +209,15 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
     with opened(found) as here, lease(here, f"node {node} down {reason}".strip()) as held:
         _refuse_unknown(here, node)
         _refuse_last(here, node, "down")
-        done = () if dry_run else failover.take_down(here, node)
-        for cycle in done:
-            held.concerns(cycle)
+        done = None if dry_run else failover.take_down(here, node)
+        if done:
+            held.concerns(done)
         output = _nodes(here, _pins_stopped(here, node, "down"))
     found.show(output, lambda console: text.nodes(console, output))
-    for cycle in done:
-        found.say(f"Plan {cycle.id}: {text.moved(present.plan_output(cycle))}; {_agreed(cycle)}.")
-    until = max((cycle.old_answers_until for cycle in done if cycle.old_answers_until), default=None)
-    if until:
-        found.say(text.countdown(until, now()))
+    if done:
+        found.say(f"Plan {done.id}: {text.moved(present.plan_output(done))}; {_agreed(done)}.")
+    if done and done.old_answers_until:
+        found.say(text.countdown(done.old_answers_until, now()))
 
 
 def _agreed(cycle: Cycle) -> str:

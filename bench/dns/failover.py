@@ -1,0 +1,80 @@
+"""A node dies that serves every one of 10,000 sites: how long until its last address is gone from both servers.
+
+In go a number of sites; out comes the time of the whole command, `flex nodes down`, from the start of its process until
+it has said that both servers agree. Four of five sites have a second node, the others get a new one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+
+from bench.dns.rig import OWNER, ZONE, Rig, cycle, rig
+from flex.domain import Period, Plan
+from flex.marker import marker_name, marker_text
+from flex.store import migrate, open_store
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+
+NODES = {f"n{number}": f"192.0.2.{number}" for number in range(1, 5)}
+COMMAND = "from flex_api.cli import main; main()"
+# Each fifth site has no second node.
+ALONE = 5
+
+
+def failover_seconds(size: int) -> float:
+    sites = [f"site-{number}.{ZONE}".rstrip(".") for number in range(size)]
+    with rig(0, records={ZONE: "".join(_records(sites))}) as one:
+        _settled(one, sites)
+        command = [sys.executable, "-c", COMMAND, "--config", str(one.folder / "flex.toml"), "nodes", "down", "n1"]
+        started = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        took = time.perf_counter() - started
+        assert not any(_left(one, sites)), "no address of the dead node is left anywhere"
+        return took
+
+
+def _homes(number: int) -> list[str]:
+    return ["n1"] if number % ALONE == 0 else ["n1", f"n{number % 3 + 2}"]
+
+
+def _records(sites: list[str]) -> Iterator[str]:
+    for number, site in enumerate(sites):
+        yield f'{marker_name(f"{site}.", ZONE)} 300 TXT "{marker_text(OWNER)}"\n'
+        yield from (f"{site}. 300 A {NODES[node]}\n" for node in _homes(number))
+
+
+def _settled(one: Rig, sites: list[str]) -> None:
+    """A store in which that placement is in force, and settings."""
+    now = datetime.now(UTC)
+    period = Period.days_before(now, 1)
+    rows = [(site, node) for number, site in enumerate(sites) for node in _homes(number)]
+    placement = PLACEMENT.make(pd.DataFrame(rows, columns=["site", "node"]))
+    loads = [(site, 10**6, 10**6, 1000, 10, 1, 10**5) for site in sites]
+    url = f"sqlite:///{one.folder}/flex.db"
+    migrate.upgrade(url)
+    with open_store(url) as store:
+        store.put_profiles(period, PROFILES.make(pd.DataFrame(loads, columns=list(PROFILES.columns))), SPREADS.empty())
+        made = replace(cycle(), created=now - timedelta(hours=1), plans=(Plan(ZONE, ()),))
+        store.propose(made, placement)
+        store.settle(replace(made, state="applied", settled=now), placement)
+    nodes = "".join(
+        f'[[node]]\nname = "{name}"\naddresses = ["{address}"]\nram = "1 GiB"\n' for name, address in NODES.items()
+    )
+    servers = ", ".join(f'"127.0.0.1:{server.port}"' for server in (one.primary, one.secondary))
+    (one.folder / "flex.toml").write_text(
+        f'schema = 1\n{nodes}[cluster]\nname = "{OWNER}"\n[database]\nurl = "{url}"\n'
+        f'[dns]\nport = {one.primary.port}\nkey_file = "key"\nzones = ["{ZONE}"]\nverify = [{servers}]\n',
+        encoding="utf-8",
+    )
+
+
+def _left(one: Rig, sites: list[str]) -> Iterator[bool]:
+    for server in (one.primary, one.secondary):
+        target = replace(one.target, server=server.server)
+        yield "192.0.2.1" in set(target.read(ZONE, [f"{site}." for site in sites]).records["value"])
