@@ -14,7 +14,7 @@ from flex.store import migrate, open_store
 from flex_api import hosted, trust, words
 from flex_api.schemas import CheckRow
 from flex_api.settings import Settings
-from flex_api.wiring import key, server, solver, sources
+from flex_api.wiring import key, server, servers, solver, sources
 from flex_dns.preflight import preflight
 from flex_logs_ingest.sources import Source, paths
 
@@ -150,7 +150,7 @@ def _dns(settings: Settings) -> Iterator[CheckRow]:
         yield _fail("DNS key", error)
         return
     for zone in settings.dns.zones:
-        for check in preflight(server(settings), zone):
+        for check in preflight(server(settings), zone, others=servers(settings)):
             yield CheckRow(name=f"{zone} {check.name}", state=check.state, detail=check.detail, advice=check.advice)
 
 

@@ -133,7 +133,12 @@ def key(settings: Settings) -> Key:
 
 
 def target(settings: Settings) -> DnsTarget:
-    return Rfc2136Target(server(settings), settings.owner, tuple(_address(name) for name in settings.dns.verify))
+    return Rfc2136Target(server(settings), settings.owner, servers(settings))
+
+
+def servers(settings: Settings) -> tuple[tuple[str, int], ...]:
+    """All that are asked after a change."""
+    return tuple(_address(name) for name in settings.dns.verify)
 
 
 def server(settings: Settings) -> Server:

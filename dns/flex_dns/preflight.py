@@ -8,20 +8,22 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import dns.flags
 import dns.message
 import dns.rcode
 import dns.rdatatype
 import dns.update
 from dns.rdtypes.ANY.TSIG import TSIG
 
-from flex.errors import DnsError
+from flex.errors import DnsError, Refused
 from flex.marker import marker_name
 from flex_dns import reading, verify
-from flex_dns.server import Server
+from flex_dns.bind import PRIMARY_OPTIONS
+from flex_dns.server import Address, Server, shown
 from flex_dns.session import Clock, Session
 from flex_dns.transfer import may_transfer
 from flex_dns.trouble import not_granted, said_no, translated
@@ -39,9 +41,15 @@ class Check:
     advice: str = ""
 
 
-def preflight(server: Server, zone: str, clock: Clock = time.time) -> tuple[Check, ...]:
-    """Every check that makes sense after the ones before it: a closed port ends the list. Never a DnsError."""
-    return tuple(_checks(server, zone, clock))
+def preflight(server: Server, zone: str, clock: Clock = time.time, others: Sequence[Address] = ()) -> tuple[Check, ...]:
+    """Every check that makes sense after the ones before it: a closed port ends the list. Never a DnsError.
+
+    `others` are all servers that are verified after a change.
+    """
+    return (
+        *_checks(server, zone, clock),
+        *(_other(server, other, zone) for other in others if other != server.address),
+    )
 
 
 def _checks(server: Server, zone: str, clock: Clock) -> Iterator[Check]:
@@ -65,6 +73,7 @@ def _checks(server: Server, zone: str, clock: Clock) -> Iterator[Check]:
         yield _try("addresses", lambda: may_change(session, server, zone, name, "A", "AAAA"))
         yield _try("markers", lambda: may_change(session, server, zone, marker_name(name, zone), "TXT"))
         yield _own_name(session, zone)
+        yield _try("signing", lambda: _signing(session, server, zone))
 
 
 def _try(name: str, check: Callable[[], str]) -> Check:
@@ -131,6 +140,49 @@ def _own_name(session: Session, zone: str) -> Check:
         f"no site can be called {zone.rstrip('.')}: the zone's own addresses may not be changed",
         f"where there is such a site, take `deny ... name {zone} ANY;` out of the zone's update-policy",
     )
+
+
+def _signing(session: Session, server: Server, zone: str) -> str:
+    """A zone that is signed beside the one that takes updates has its keys only in the signed one."""
+    asked = f"DNSKEY of {zone}"
+    answer = session.ask(dns.message.make_query(zone, "DNSKEY", flags=0), asked)
+    if not any(rrset.rdtype == dns.rdatatype.DNSKEY for rrset in answer.answer):
+        return "the zone is not signed"
+    update = dns.update.UpdateMessage(zone)
+    update.present(zone, "DNSKEY")
+    update.delete(nobodys(zone), "A")
+    rcode = session.ask(update, asked).rcode()
+    if rcode == dns.rcode.NXRRSET:
+        raise Refused(
+            f"asking {server}: {asked}",
+            "the zone is signed with inline-signing yes: after many changes at once it can go on serving old records",
+            kept="nothing was changed",
+            advice="inline-signing no; in the zone's clause beside its dnssec-policy, then `rndc reconfig`",
+        )
+    if rcode != dns.rcode.NOERROR:
+        raise said_no(rcode, server, asked)
+    return "the zone is signed in place"
+
+
+def _other(server: Server, other: Address, zone: str) -> Check:
+    """A server that follows the primary, or should."""
+    name = f"server {shown(other)}"
+    try:
+        here, there = (_serial(address, zone, server.timeout) for address in (server.address, other))
+    except DnsError as error:
+        return Check(name, "fail", str(error), error.advice)
+    if here is None or there is None:
+        advice = "add the zone to it as a secondary, or take it out of dns.verify"
+        return Check(name, "fail", f"it does not answer for {zone} with authority", advice)
+    if here == there:
+        return Check(name, "ok", f"serial {there}, as the primary")
+    advice = f"see that the primary notifies it and lets it transfer; named.conf: {PRIMARY_OPTIONS.splitlines()[0]}"
+    return Check(name, "warn", f"serial {there}, the primary has {here}", advice)
+
+
+def _serial(address: Address, zone: str, timeout: float) -> int | None:
+    answer = verify.ask(address, [(zone, "SOA")], timeout)[zone, "SOA"]
+    return verify.serial_of(answer) if answer.flags & dns.flags.AA else None
 
 
 def nobodys(zone: str) -> str:

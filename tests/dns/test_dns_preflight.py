@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from flex_dns.bind import update_policy
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
+from flex_dns.pair import pair
 from flex_dns.preflight import Check, preflight
 from flex_dns.rfc2136 import Rfc2136Target
 
@@ -21,7 +23,9 @@ def states(checks: Iterable[Check]) -> dict[str, str]:
     return {check.name: check.state for check in checks}
 
 
-ALL_GOOD = dict.fromkeys(["TCP", "UDP", "key", "clock", "zone", "transfer", "addresses", "markers", "own name"], "ok")
+ALL_GOOD = dict.fromkeys(
+    ["TCP", "UDP", "key", "clock", "zone", "transfer", "addresses", "markers", "own name", "signing"], "ok"
+)
 
 
 def test_a_good_server_passes_and_stays_as_it_was(real: Rfc2136Target, zone: str) -> None:
@@ -59,6 +63,37 @@ def test_an_unknown_key_is_found(real: Rfc2136Target, zone: str) -> None:
 
 def test_a_zone_that_is_not_served_is_found(real: Rfc2136Target) -> None:
     assert states(preflight(real.server, "unknown.example."))["zone"] == "fail"
+
+
+SIGNED = "type primary;\ndnssec-policy default;\ninline-signing {};\n"
+
+
+@pytest.mark.parametrize(("inline", "state"), [("no", "ok"), ("yes", "fail")])
+def test_a_zone_that_is_signed_beside_itself_is_found(folder: Path, key: Key, inline: str, state: str) -> None:
+    """It can serve old records for minutes after many changes at once."""
+    zone = "hosting.example."
+    clause = SIGNED.format(inline) + update_policy(zone, key.name)
+    with PrivateNamed(folder, [zone], key, clause=clause) as own:
+        checks = until_signed(own, zone)
+    assert states(checks) == {**ALL_GOOD, "signing": state}
+    said = next(check for check in checks if check.name == "signing")
+    assert "in place" in said.detail if inline == "no" else "inline-signing no;" in said.advice
+
+
+def until_signed(own: PrivateNamed, zone: str) -> tuple[Check, ...]:
+    """A server signs its zone a moment after it came up."""
+    while True:
+        checks = preflight(own.server, zone)
+        if checks[-1].detail != "the zone is not signed":
+            return checks
+
+
+def test_a_secondary_that_is_there_and_one_that_is_not(folder: Path, key: Key, free_port: int) -> None:
+    zone = "hosting.example."
+    with pair(folder, [zone], key) as (primary, secondary):
+        others = (primary.server.address, secondary.server.address, ("127.0.0.1", free_port))
+        checks = preflight(replace(primary.server, timeout=0.5), zone, others=others)
+    assert [check.state for check in checks if check.name.startswith("server ")] == ["ok", "fail"]
 
 
 def test_whatever_fails_has_advice_and_shows_no_secret(real: Rfc2136Target, zone: str, free_port: int) -> None:

@@ -1,0 +1,74 @@
+"""A zone that BIND signs in place: planned, applied and verified as any other, and what it says then validates."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import dns.message
+import dns.query
+import dns.rdatatype
+import pandas as pd
+import pytest
+
+from flex.domain import Change, Plan, Rrset
+from flex.plan import diff
+from flex.tables import RECORDS
+from flex_dns.bind import update_policy
+from flex_dns.key import Key
+from flex_dns.named import PrivateNamed
+from flex_dns.rfc2136 import Rfc2136Target
+
+pytestmark = pytest.mark.real
+
+ZONE = "hosting.example."
+NAMES = [f"s{number}.{ZONE}" for number in range(250)]
+
+
+@pytest.fixture
+def signed(folder: Path, key: Key) -> Iterator[PrivateNamed]:
+    clause = f"type primary;\ndnssec-policy default;\ninline-signing no;\n{update_policy(ZONE, key.name)}"
+    with PrivateNamed(folder, [ZONE], key, clause=clause) as running:
+        yield running
+
+
+def wanted(address: str) -> pd.DataFrame:
+    return RECORDS.make(pd.DataFrame({"name": NAMES, "type": "A", "ttl": 60, "value": address}))
+
+
+def anchor(signed: PrivateNamed, path: Path) -> Path:
+    """The zone's own key, for delv to trust."""
+    while True:
+        query = dns.message.make_query(ZONE, "DNSKEY")
+        answer = dns.query.tcp(query, "127.0.0.1", port=signed.port, timeout=5)
+        if answer.answer:
+            break
+    flags, protocol, algorithm, *key = answer.answer[0][0].to_text().split()
+    path.write_text(f'trust-anchors {{ "{ZONE}" static-key {flags} {protocol} {algorithm} "{"".join(key)}"; }};\n')
+    return path
+
+
+def delv(signed: PrivateNamed, trusted: Path, name: str) -> str:
+    at = ["@127.0.0.1", "-p", str(signed.port), "-a", str(trusted), f"+root={ZONE}"]
+    return subprocess.run(["delv", *at, name, "A"], check=False, capture_output=True, text=True).stdout
+
+
+def test_a_signed_zone_is_changed_verified_and_validates(signed: PrivateNamed, tmp_path: Path) -> None:
+    target, trusted = Rfc2136Target(signed.server, "flex"), anchor(signed, tmp_path / "anchor")
+    for address in ("192.0.2.1", "192.0.2.2"):
+        plan = diff(ZONE, wanted(address), target.read(ZONE, NAMES), owner="flex", ttl=60, left_alone={})
+        target.apply(plan)
+        assert all(verdict.agrees for verdict in target.verify(ZONE, wanted(address), patience=10))
+        said = delv(signed, trusted, NAMES[7])
+        assert "; fully validated" in said
+        assert address in said
+
+
+def test_a_second_apply_leaves_a_signed_zone_alone(signed: PrivateNamed, tmp_path: Path) -> None:
+    anchor(signed, tmp_path / "anchor")
+    target = Rfc2136Target(signed.server, "flex")
+    plan = Plan(ZONE, (Change(None, Rrset(NAMES[0], "A", 60, ("192.0.2.1",))),))
+    target.apply(plan)
+    target.apply(plan)
+    assert target.read(ZONE, NAMES).records["value"].tolist() == ["192.0.2.1"]
