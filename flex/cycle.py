@@ -58,6 +58,7 @@ def build(facts: Facts, rules: Rules) -> Problem:
         tolerance=rules.tolerance,
         replicate_above=rules.replicate_above,
         fixed=facts.fixed,
+        terms=rules.terms,
     )
 
 

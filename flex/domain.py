@@ -34,7 +34,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What a person wants for one site; it holds until it expires or is taken back."""
+    """What a person wants for one site, until it expires or is taken back; `max_replicas` of 0 is as many as it takes.
+
+    It shares all nodes with the sites it is `together` with, and none of it and those of `apart` share any.
+    """
 
     site: str
     nodes: tuple[str, ...] = ()
@@ -42,6 +45,10 @@ class Pin:
     until: datetime | None = None
     reason: str = ""
     author: str = ""
+    not_on: tuple[str, ...] = ()
+    max_replicas: int = 0
+    together: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
     def holds(self, now: datetime) -> bool:
         return self.until is None or now < self.until
@@ -188,7 +195,7 @@ class Breach:
 class NodeLoad:
     """What a placement asks of one node, in units where the fair share of a mean node is 100.
 
-    `fair` is this node's own share: in proportion to its capacity, nothing for one that takes no sites.
+    `fair` is this node's own share, nothing for one that takes no sites; `others` what is balanced besides, by name.
     """
 
     node: str
@@ -196,6 +203,7 @@ class NodeLoad:
     working_set: float
     sites: int
     fair: float = 100.0
+    others: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex import score
+from flex.instead import Chosen, Other
 from flex.problem import Floats, Ints, Problem
 
 
@@ -31,14 +32,31 @@ class MoveReason:
 def reasons(problem: Problem, rows: Ints) -> list[MoveReason]:
     """One reason for every row that is not in force, in the order of the rows, then for every row given up besides."""
     given_up, served = _given_up(problem, rows), set(problem.old[:, 0].tolist())
-    away = score.deviation(problem, problem.old)
+    away, chosen = score.deviation(problem, problem.old), Chosen(problem, rows)
     found = []
     for site, target in score.moved(problem, rows).tolist():
         source = given_up[site].pop(0) if given_up[site] else None
-        text = _text(problem, away, site, source, target, served=site in served)
+        text = _wished(problem, site, source, target, served=site in served)
+        if not text and source is not None:
+            text = _balanced(problem, away, source, target) + _left(chosen.with_row(site, target, source))
         found.append(MoveReason(site, source, target, text))
     taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
     return [*found, *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken)]
+
+
+def stays(problem: Problem, rows: Ints, site: int, node: int) -> str:
+    """Why a row that is in force stays."""
+    if node in problem.pinned.get(site, frozenset()):
+        return f"pinned to {problem.nodes[node]}"
+    if not problem.load[site].any():
+        return "it asks for nothing, so that no node is better off without it"
+    away = score.deviation(problem, problem.old)
+    if not (_over(problem, away, node) or _under(problem, away, node)):
+        return f"{problem.nodes[node]} is in balance with it, and no move is free"
+    then = score.deviation(problem, rows)
+    off = float(then[node, int(np.abs(then[node]).argmax())])
+    was = _over(problem, away, node) or _under(problem, away, node)
+    return f"{was}, and other moves bring it to {100 * off:+.0f} %"
 
 
 def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:
@@ -51,16 +69,40 @@ def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:
     return nodes
 
 
-def _text(problem: Problem, away: Floats, site: int, source: int | None, target: int, *, served: bool) -> str:
+def _wished(problem: Problem, site: int, source: int | None, target: int, *, served: bool) -> str:
+    """The wish that the row answers; nothing where balance asked for it."""
     if target in problem.pinned.get(site, frozenset()):
         return f"pinned to {problem.nodes[target]}"
     if not served:
         return "no node serves it yet" + _many(problem, site)
     if source is None:
         return "one more replica" + _many(problem, site)
+    name = problem.nodes[source]
     if not problem.open[source]:
-        return f"{problem.nodes[source]} is {'in the settings no more' if source in problem.gone else 'out of service'}"
+        return f"{name} is {'in the settings no more' if source in problem.gone else 'out of service'}"
+    if source in problem.barred.get(site, frozenset()):
+        return f"it is not to be on {name}"
+    return _company(problem, site, source)
+
+
+def _company(problem: Problem, site: int, source: int) -> str:
+    """Who is on the node it leaves that should not be, or is not that should."""
+    there = set(problem.old[problem.old[:, 1] == source, 0].tolist()) if problem.apart or problem.together else set()
+    for rival in sorted(problem.rivals.get(site, frozenset()) & there):
+        return f"it is kept apart from {problem.sites[rival]} on {problem.nodes[source]}"
+    for group in problem.together:
+        if site in group and (missing := sorted(group - there)):
+            return f"it is kept together with {problem.sites[missing[0]]}"
+    return ""
+
+
+def _balanced(problem: Problem, away: Floats, source: int, target: int) -> str:
     return _over(problem, away, source) or _under(problem, away, target) or _exchange(problem, source, target)
+
+
+def _left(other: Other) -> str:
+    """What the move is good for, now that all others are made: how far off a node would be without it."""
+    return f"; left there, {other.node} would be {100 * abs(other.off):.0f} % {'over' if other.off > 0 else 'under'}"
 
 
 def _enough(problem: Problem, site: int) -> str:

@@ -6,7 +6,7 @@ cannot move, and with a remark on all that was left out. Nothing is planned here
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -14,7 +14,7 @@ from flex import reach, remarks, wishes
 from flex.domain import Limits, Node, Period, Pin
 from flex.errors import BadInput
 from flex.ports import DnsTarget
-from flex.problem import Budget
+from flex.problem import Budget, Terms
 from flex.reach import Reach
 from flex.replay import Sample
 from flex.tables import PLACEMENT
@@ -67,6 +67,7 @@ class Rules:
     ttl: int
     adopt: bool
     budget: Budget
+    terms: Terms = field(default_factory=Terms)
 
 
 def seen(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:

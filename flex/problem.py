@@ -9,15 +9,17 @@ where nodes are equal and in proportion to capacity where they are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from flex.demand import RESOURCES, Counts, Demand
 from flex.domain import Node, Pin
-from flex.errors import BadInput, Infeasible, Unknown
+from flex.errors import BadInput, Infeasible
+from flex.pins import Wished, wished
 from flex.short import Shortfall
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
@@ -116,6 +118,23 @@ class Solution:
     shortfalls: tuple[Shortfall, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an operator decides besides the tolerance.
+
+    A site on several nodes stays on as many until fewer would be within `replicate_below` of a node each (None: the
+    mark above which it is split). `headroom` is by how much larger sites count than they are, those of a class with a
+    promise. The requests of `routed` sites are split by content, those of others at random. `limits` are on moves of
+    sites that are served; those no node serves yet come on top.
+    """
+
+    dimensions: tuple[str, ...] = DIMENSIONS
+    replicate_below: float | None = None
+    headroom: Mapping[str, float] = field(default_factory=dict)
+    routed: frozenset[str] = frozenset()
+    limits: MoveLimits = MoveLimits()
+
+
 def build(
     profiles: pd.DataFrame,
     spreads: pd.DataFrame,
@@ -126,47 +145,89 @@ def build(
     tolerance: float,
     replicate_above: float,
     fixed: Set[str] = frozenset(),
+    terms: Terms = Terms(),
 ) -> Problem:
     """A site in the placement but not in the profiles is silent, not gone: it stays, with no load.
 
     `fixed` sites stay on the open nodes where the placement has them, as if pinned there, and on no other.
 
-    Raises Unknown for a pin on a node or site nobody knows, Infeasible when no node is open
-    or a pin asks for more nodes than there are.
+    Raises BadInput for numbers that mean nothing, Unknown for a pin on a node or site nobody knows, Infeasible when no
+    node is open or a pin asks for what no placement can give.
     """
     PROFILES.check(profiles), SPREADS.check(spreads), PLACEMENT.check(placement)
-    if not 0 < tolerance < 1:
-        raise _bad_number("tolerance", tolerance, "a share between 0 and 1, such as 0.05")
-    if not 0 < replicate_above <= 1:
-        raise _bad_number("replicate_above", replicate_above, "a share of a node between 0 and 1, such as 0.6")
+    _refuse_negative(profiles)
+    marks = _marks(tolerance, replicate_above, terms)
     gone = gone_nodes(placement, nodes)
     ordered = sorted((*nodes, *(Node(name, (), 0, state="down") for name in gone)), key=lambda node: node.name)
     names = tuple(node.name for node in ordered)
     is_open = np.array([node.state == "active" for node in ordered], dtype=np.bool_)
+    weights = _weights(ordered)
     sites = tuple(sorted(set(profiles["site"]) | set(placement["site"])))
     old = _positions(placement, sites, names)
     stays = _rows_of_sites(old, sites, fixed)
-    pinned, least = _wishes(pins, sites, {name: n for n, name in enumerate(names) if name not in gone}, is_open)
-    pinned |= stays
-    demand, replicas = _demand(profiles, spreads, sites, (least, stays), _weights(ordered), replicate_above)
-    share = _weights(ordered) * 100.0
-    total = (demand * replicas[:, None]).sum(axis=0)
-    load = np.divide(demand * 100.0 * is_open.sum(), total, out=np.zeros_like(demand), where=total > 0)
+    wishes = wished(pins, sites, {name: n for n, name in enumerate(names) if name not in gone}, is_open)
+    demand = Demand(profiles, spreads, sites, terms.dimensions, terms.headroom, terms.routed)
+    replicas = _replicas(demand, wishes, old, stays, int(is_open.sum()), marks)
+    asked = demand.of(replicas)
+    total = (asked * replicas[:, None]).sum(axis=0)
+    load = np.divide(asked * 100.0 * is_open.sum(), total, out=np.zeros_like(asked), where=total > 0)
     return Problem(
-        dimensions=DIMENSIONS,
+        dimensions=terms.dimensions,
         nodes=names,
         open=is_open,
-        share=share,
+        share=weights * 100.0,
         sites=sites,
         replicas=replicas,
         load=load,
-        cold=demand[:, 1].astype(np.int64),
+        cold=(asked[:, 1] / demand.extra).astype(np.int64),
         old=old,
-        pinned=pinned,
+        pinned={**wishes.pinned, **stays},
         tolerance=tolerance,
-        held=_held(old, load, replicas, _working_sets(profiles, spreads), sites),
+        held=_held(old, load, replicas, demand),
         gone=frozenset(map(names.index, gone)),
+        barred={site: nodes for site, nodes in wishes.barred.items() if site not in stays},
+        apart=wishes.apart,
+        together=wishes.together,
+        limits=_limits(terms.limits, replicas, old),
     )
+
+
+def _marks(tolerance: float, replicate_above: float, terms: Terms) -> tuple[float, float]:
+    """Above which share of a node a site is split, and below which it is joined again."""
+    below = replicate_above if terms.replicate_below is None else terms.replicate_below
+    if not 0 < tolerance < 1:
+        raise _bad_number("tolerance", tolerance, "a share between 0 and 1, such as 0.05")
+    if not 0 < replicate_above <= 1:
+        raise _bad_number("replicate_above", replicate_above, "a share of a node between 0 and 1, such as 0.6")
+    if not 0 < below <= replicate_above:
+        raise _bad_number("replicate_below", below, f"a share of a node that is not over {replicate_above}")
+    for site, extra in terms.headroom.items():
+        if not 0 <= extra < float("inf"):
+            raise _bad_number(f"headroom of {site}", extra, "a share of what the site asks, such as 0.2")
+    return replicate_above, below
+
+
+def _replicas(
+    demand: Demand, wishes: Wished, old: Ints, stays: Mapping[int, Set[int]], nodes: int, marks: tuple[float, float]
+) -> Ints:
+    in_force = np.bincount(old[:, 0], minlength=len(wishes.least)).astype(np.int64)
+    counts = Counts(
+        least=wishes.least,
+        most=wishes.most,
+        in_force=np.minimum(in_force, wishes.most),
+        stays={site: len(held) for site, held in stays.items()},
+        together=wishes.together,
+        apart=wishes.apart,
+    )
+    return demand.replicas(counts, nodes, above=marks[0], below=marks[1])
+
+
+def _limits(limits: MoveLimits, replicas: Ints, old: Ints) -> MoveLimits:
+    """No limit is on the first placement; later, new sites are placed beyond it."""
+    if not len(old):
+        return MoveLimits()
+    new = np.setdiff1d(np.arange(len(replicas)), old[:, 0])
+    return limits if limits.moves is None else replace(limits, moves=limits.moves + int(replicas[new].sum()))
 
 
 def gone_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> tuple[str, ...]:
@@ -211,122 +272,17 @@ def _rows_of_sites(rows: Ints, sites: tuple[str, ...], wanted: Set[str]) -> dict
     return {site: frozenset(held) for site, held in nodes.items()}
 
 
-def _wishes(
-    pins: Sequence[Pin], sites: tuple[str, ...], node_at: Mapping[str, int], is_open: Bools
-) -> tuple[dict[int, frozenset[int]], Ints]:
-    """Where each pinned site must be, and the least number of replicas of every site."""
-    site_at = {site: position for position, site in enumerate(sites)}
-    pinned: dict[int, frozenset[int]] = {}
-    least = np.ones(len(sites), dtype=np.int64)
-    for pin in pins:
-        _check_pin(pin, site_at, node_at, is_open)
-        position = site_at[pin.site]
-        pinned[position] = frozenset(node_at[node] for node in pin.nodes)
-        least[position] = max(pin.min_replicas, len(pin.nodes), 1)
-    return pinned, least
-
-
-def _check_pin(pin: Pin, site_at: Mapping[str, int], node_at: Mapping[str, int], is_open: Bools) -> None:
-    if pin.site not in site_at:
-        raise unknown_site(pin.site, tuple(site_at))
-    for node in pin.nodes:
-        if node not in node_at:
-            raise unknown_node(node, tuple(node_at))
-        if not is_open[node_at[node]]:
-            raise _blocked(pin, f"node {node} is not active", f"undrain {node}, or pin {pin.site} elsewhere")
-    if pin.min_replicas > is_open.sum():
-        answer = f"it asks for {pin.min_replicas} replicas and {is_open.sum()} nodes are active"
-        raise _blocked(pin, answer, "ask for fewer replicas, or add nodes")
-
-
-def _blocked(pin: Pin, answer: str, advice: str) -> Infeasible:
-    return Infeasible(f"the pin on {pin.site}", answer, kept="the placement in force stays", advice=advice)
-
-
-def unknown_site(site: str, known: Sequence[str]) -> Unknown:
-    return Unknown(
-        f"the site {site!r}",
-        f"it is neither in the placement nor in the logs of the period ({len(known)} sites are)",
-        kept="nothing was changed",
-        advice="`flex sites list` shows every site by the name FLEX knows it by",
-    )
-
-
-def unknown_node(node: str, known: Sequence[str]) -> Unknown:
-    return Unknown(
-        f"the node {node!r}",
-        f"the settings know {', '.join(known) or 'no node'}",
-        kept="nothing was changed",
-        advice="`flex nodes list` shows every node; a new one needs a [[node]] in the settings",
-    )
-
-
-def _demand(
-    profiles: pd.DataFrame,
-    spreads: pd.DataFrame,
-    sites: tuple[str, ...],
-    asked: tuple[Ints, Mapping[int, frozenset[int]]],
-    weights: Floats,
-    replicate_above: float,
-) -> tuple[Floats, Ints]:
-    """What one replica of each site asks, in bytes, and how many replicas that takes.
-
-    The number is the smallest, from the least asked for, with which the site stays under `replicate_above` of a mean
-    node in every dimension; a site that stays where it is has as many as it has.
-    A working set that stays too large on any number of nodes does not add replicas beyond what its access rate needs.
-    """
-    whole = profiles.set_index("site")[["access_bytes", "working_set"]].reindex(list(sites), fill_value=0)
-    demand: Floats = whole.to_numpy(dtype=np.float64, copy=True)
-    least, stays = asked
-    replicas = least.copy()
-    open_nodes = int(np.count_nonzero(weights))
-    ceiling = replicate_above * demand.sum(axis=0) / open_nodes
-    by_site = dict(iter(spreads.groupby("site", sort=False)))
-    for position in sorted({*np.flatnonzero((demand > ceiling).any(axis=1) | (least > 1)).tolist(), *stays}):
-        options = _options(demand[position], by_site.get(sites[position]), open_nodes)
-        k = len(stays.get(position, ())) or _fewest(options, ceiling, int(least[position]), open_nodes)
-        replicas[position] = k
-        demand[position] = options[k]
-    return demand, replicas
-
-
-def _held(
-    old: Ints, load: Floats, replicas: Ints, working_set: Callable[[str, int], float], sites: tuple[str, ...]
-) -> Floats | None:
+def _held(old: Ints, load: Floats, replicas: Ints, demand: Demand) -> Floats | None:
     """What the rows in force ask, each site's split over as many as it has; None when that is what rows ask anyway."""
-    count = np.bincount(old[:, 0], minlength=len(sites))
+    count = np.bincount(old[:, 0], minlength=len(replicas))
     others = np.flatnonzero((count > 0) & (count != replicas))
     if not len(others):
         return None
     held: Floats = load[old[:, 0]].copy()
-    for site in others:
-        now, then = (working_set(sites[site], int(k)) for k in (count[site], replicas[site]))
-        rows = old[:, 0] == site
-        held[rows, 0] *= replicas[site] / count[site]
-        held[rows, 1] *= now / then if then else 1.0
+    for site in others.tolist():
+        now, then = (demand.each(site, int(k)) for k in (count[site], replicas[site]))
+        held[old[:, 0] == site] *= np.divide(now, then, out=np.ones_like(now), where=then > 0)
     return held
-
-
-def _working_sets(profiles: pd.DataFrame, spreads: pd.DataFrame) -> Callable[[str, int], float]:
-    """W on each of k nodes; W itself where that was not measured."""
-    whole = profiles.set_index("site")["working_set"].to_dict()
-    measured = spreads.set_index(["site", "replicas"])["working_set"].to_dict()
-    return lambda site, k: float(measured.get((site, k)) or whole.get(site) or 0)
-
-
-def _options(whole: Floats, spread: pd.DataFrame | None, most: int) -> dict[int, Floats]:
-    """What a replica asks for each number of replicas; W_k is W itself where no spread was measured."""
-    measured = (
-        {} if spread is None else dict(zip(spread["replicas"].tolist(), spread["working_set"].tolist(), strict=True))
-    )
-    return {k: np.array([whole[0] / k, measured.get(k, whole[1])], dtype=np.float64) for k in range(1, most + 1)}
-
-
-def _fewest(options: Mapping[int, Floats], ceiling: Floats, least: int, most: int) -> int:
-    candidates = range(least, most + 1)
-    fits = [k for k in candidates if (options[k] <= ceiling).all()]
-    by_access = [k for k in candidates if options[k][0] <= ceiling[0]]
-    return next(iter(fits or by_access or [most]))
 
 
 def _positions(placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]) -> Ints:
@@ -341,6 +297,17 @@ def in_order(rows: Ints) -> Ints:
     """Rows sorted by site, then node: the one order in which placements are compared."""
     ordered: Ints = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
     return ordered
+
+
+def _refuse_negative(profiles: pd.DataFrame) -> None:
+    for column in RESOURCES.values():
+        if len(wrong := profiles[profiles[column] < 0]):
+            raise BadInput(
+                f"a profile of {wrong['site'].iloc[0]!r} with {column} = {wrong[column].iloc[0]}",
+                "nothing asks for less than nothing of a node",
+                kept="nothing was planned",
+                advice="read the logs again with `flex ingest`",
+            )
 
 
 def _bad_number(name: str, value: float, wanted: str) -> BadInput:

@@ -75,7 +75,14 @@ def _balance(problem: Problem, rows: Ints, total: Floats) -> Balance:
     away = _distance(problem, total)
     count = np.bincount(rows[:, 1], minlength=len(problem.nodes))
     per_node = tuple(
-        NodeLoad(name, float(total[n, 0]), float(total[n, 1]), int(count[n]), float(problem.share[n]))
+        NodeLoad(
+            node=name,
+            access=float(total[n, 0]),
+            working_set=float(total[n, 1]),
+            sites=int(count[n]),
+            fair=float(problem.share[n]),
+            others=tuple(zip(problem.dimensions[2:], total[n, 2:].tolist(), strict=True)),
+        )
         for n, name in enumerate(problem.nodes)
     )
     if not away.size:

@@ -3,7 +3,10 @@
 In go pins, the sites that can be placed and the nodes; out come the pins to plan with, and a word on each one that is
 suspended, in part or whole. A wish was possible when it was made: when a node goes out of service or a site leaves, it
 must not stop the plans of the whole cluster, and it holds again as soon as it can. Wishes that are impossible when
-they are made are refused in problem.py.
+they are made are refused in pins.py.
+
+Where wishes cannot all be kept, they give way in this order, last first: nodes to be on; nodes not to be on, as far as
+one is left; at most so many replicas; at least so many; together with others; apart from others.
 """
 
 from __future__ import annotations
@@ -25,25 +28,73 @@ class Wishes:
 def possible(pins: Sequence[Pin], sites: Set[str], nodes: Sequence[Node]) -> Wishes:
     """Each pin without what cannot be: nodes that take no sites, more replicas than active nodes, sites not there."""
     states = {node.name: node.state for node in nodes}
-    held, suspended = [], []
+    kept: dict[str, Pin] = {}
+    lost: dict[str, list[str]] = {}
     for pin in pins:
-        left, lost = _left(pin, states) if pin.site in sites else (None, ["no site that can be placed"])
-        if left:
-            held.append(left)
-        if lost:
-            still = f"; {', '.join(left.nodes)} still holds" if left and left.nodes else ""
-            suspended.append(f"{pin.site} ({', '.join(lost)}{still})")
-    return Wishes(tuple(held), tuple(suspended))
+        if pin.site in sites:
+            kept[pin.site], lost[pin.site] = _alone(pin, states, sites)
+        else:
+            lost[pin.site] = ["no site that can be placed"]
+    for site, pin in kept.items():
+        kept[site], more = _with_others(pin, kept, states)
+        lost[site] += more
+    held = {site: pin for site, pin in kept.items() if asks(pin)}
+    suspended = [_suspended(pin.site, lost[pin.site], held.get(pin.site)) for pin in pins if lost[pin.site]]
+    return Wishes(tuple(held.values()), tuple(suspended))
 
 
-def _left(pin: Pin, states: Mapping[str, str]) -> tuple[Pin | None, list[str]]:
-    """What is left of a pin, and what is lost of it."""
-    lost = [
-        f"{node} is {states.get(node, 'in the settings no more')}" for node in pin.nodes if states.get(node) != "active"
-    ]
-    active = sum(state == "active" for state in states.values())
-    least = min(pin.min_replicas, active)
+def _suspended(site: str, lost: Sequence[str], left: Pin | None) -> str:
+    still = f"; {', '.join(left.nodes)} still holds" if left and left.nodes else ""
+    return f"{site} ({', '.join(lost)}{still})"
+
+
+def asks(pin: Pin) -> bool:
+    """Whether anything is left of it."""
+    return bool(pin.nodes or pin.not_on or pin.together or pin.apart or pin.max_replicas) or pin.min_replicas > 1
+
+
+def _alone(pin: Pin, states: Mapping[str, str], sites: Set[str]) -> tuple[Pin, list[str]]:
+    """What is left of a pin whatever the others are, and what is lost of it."""
+    active = {node for node, state in states.items() if state == "active"}
+    lost = [f"{node} is {states.get(node, 'in the settings no more')}" for node in pin.nodes if node not in active]
+    on = tuple(node for node in pin.nodes if node in active)
+    barred = tuple(node for node in pin.not_on if node in states)
+    if active <= set(barred):
+        lost.append("every active node is one not to be on")
+        barred = ()
+    free = len(active - set(barred))
+    least = min(pin.min_replicas, free)
     if least < pin.min_replicas:
-        lost.append(f"{pin.min_replicas} replicas on {active} active nodes")
-    left = replace(pin, nodes=tuple(node for node in pin.nodes if states.get(node) == "active"), min_replicas=least)
-    return (left if left.nodes or least > 1 else None), lost
+        lost.append(f"{pin.min_replicas} replicas on {free} active nodes")
+    others = {wish: tuple(site for site in getattr(pin, wish) if site in sites) for wish in ("together", "apart")}
+    for wish, there in others.items():
+        gone = sorted(set(getattr(pin, wish)) - set(there))
+        lost += [f"{_with(wish, site)}, which cannot be placed" for site in gone]
+    left = replace(pin, nodes=on, not_on=barred, min_replicas=least, together=others["together"], apart=others["apart"])
+    return left, lost
+
+
+def _with(wish: str, site: str) -> str:
+    return f"{wish} {'with' if wish == 'together' else 'from'} {site}"
+
+
+def _with_others(pin: Pin, pins: Mapping[str, Pin], states: Mapping[str, str]) -> tuple[Pin, list[str]]:
+    """What is left of its being together and apart, beside what is wished for the other sites."""
+    lost = []
+    group = [pins[site] for site in (pin.site, *pin.together) if site in pins]
+    on, barred = ({node for one in group for node in getattr(one, wish)} for wish in ("nodes", "not_on"))
+    most = min((one.max_replicas for one in group if one.max_replicas), default=len(states))
+    if pin.together and (on & barred or len(on) > most):
+        lost.append(f"together with {', '.join(pin.together)}, whose wishes for nodes are others")
+        pin = replace(pin, together=())
+    active = sum(state == "active" for state in states.values())
+    if pin.apart and _needed((pin.site, *pin.apart), pins) > active:
+        lost.append(f"{len(pin.apart) + 1} sites apart on {active} active nodes")
+        pin = replace(pin, apart=())
+    return pin, lost
+
+
+def _needed(sites: Sequence[str], pins: Mapping[str, Pin]) -> int:
+    """How many nodes sites need that share none."""
+    wished = [pins.get(site) for site in sites]
+    return sum(max(one.min_replicas, len(one.nodes), 1) if one else 1 for one in wished)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from flex.domain import Period
 from flex.errors import NoData
-from flex.problem import unknown_site
+from flex.pins import unknown_site
 from flex_api import present
 from flex_api.schemas import FileRow, FilesOutput, LocalityRow
 from flex_api.wiring import World, merging

@@ -10,6 +10,7 @@ import pandas as pd
 from flex import plan as plans
 from flex import problem
 from flex.domain import BadLine, Balance, Breach, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
+from flex.short import Shortfall
 from flex_api import words
 from flex_api.schemas import (
     BadLineRow,
@@ -23,7 +24,9 @@ from flex_api.schemas import (
     PlanOutput,
     PlanRow,
     PlansOutput,
+    RelaxationRow,
     RunRow,
+    ShortfallRow,
     SiteRow,
     SitesOutput,
     StageRow,
@@ -56,9 +59,21 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         forecasts=[_forecast(forecast) for forecast in cycle.forecasts],
         zones=[_zone(plan) for plan in cycle.plans],
         breaches=[_breach(breach) for breach in cycle.breaches],
+        shortfalls=[_shortfall(shortfall) for shortfall in cycle.quality.shortfalls],
         notes=list(cycle.notes),
         verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
         old_answers_until=cycle.old_answers_until,
+    )
+
+
+def _shortfall(shortfall: Shortfall) -> ShortfallRow:
+    return ShortfallRow(
+        kind=shortfall.kind,
+        subject=shortfall.subject,
+        limit=shortfall.limit,
+        actual=shortfall.actual,
+        because=list(shortfall.because),
+        instead=[RelaxationRow(rule=each.rule, enough=each.enough, least=each.least) for each in shortfall.instead],
     )
 
 
@@ -97,6 +112,7 @@ def _balance(balance: Balance) -> BalanceOutput:
                 working_set_units=load.working_set,
                 fair_units=load.fair,
                 sites=load.sites,
+                others_units=dict(load.others),
             )
             for load in balance.nodes
         ],
@@ -190,6 +206,10 @@ def _site(row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dic
         busy_hour_bytes=int(row["busy_hour_bytes"]),
         pinned_to=list(pin.nodes) if pin else [],
         min_replicas=pin.min_replicas if pin else 1,
+        max_replicas=pin.max_replicas if pin else 0,
+        not_on=list(pin.not_on) if pin else [],
+        together=list(pin.together) if pin else [],
+        apart=list(pin.apart) if pin else [],
     )
 
 

@@ -65,12 +65,36 @@ class SiteRow(Part):
     busy_hour_bytes: int
     pinned_to: list[str]
     min_replicas: int
+    max_replicas: int = 0
+    not_on: list[str] = Field([])
+    together: list[str] = Field([])
+    apart: list[str] = Field([])
 
 
 class SitesOutput(Output):
     period_start: datetime | None
     period_end: datetime | None
     items: list[SiteRow]
+
+
+class OtherRow(Part):
+    source: str
+    target: str
+    node: str = Field(description="the one of the two that would be farther from its fair share")
+    dimension: str
+    off_ratio: float
+    outside: bool = Field(description="whether that is outside the tolerance")
+    cold_bytes: int
+
+
+class ExplainOutput(Output):
+    site: str
+    plan: str = Field(description="the plan that waits, or the one in force")
+    nodes: list[str]
+    replicas: int
+    asks_units: dict[str, float] = Field(description="what each replica asks; 100 is a mean node's fair share")
+    reasons: list[str]
+    others: list[OtherRow] = Field(description="where else it could be, the nearest to balance first")
 
 
 class UnknownName(Part):
@@ -90,6 +114,10 @@ class PinOutput(Output):
     pinned: bool
     nodes: list[str]
     min_replicas: int
+    not_on: list[str]
+    max_replicas: int
+    together: list[str]
+    apart: list[str]
     until: datetime | None
     reason: str
     dry_run: bool
@@ -143,6 +171,7 @@ class LoadRow(Part):
     working_set_units: float
     fair_units: float = 100.0
     sites: int
+    others_units: dict[str, float] = Field({}, description="of the dimensions that the settings name besides")
 
 
 class BalanceOutput(Part):
@@ -205,6 +234,21 @@ class PlansOutput(Output):
     items: list[PlanRow]
 
 
+class RelaxationRow(Part):
+    rule: str
+    enough: float
+    least: bool = Field(description="nothing less of it would do")
+
+
+class ShortfallRow(Part):
+    kind: str
+    subject: str
+    limit: float
+    actual: float
+    because: list[str]
+    instead: list[RelaxationRow]
+
+
 class PlanOutput(Output):
     id: str
     state: Literal["proposed", "applying", "applied", "discarded", "failed"]
@@ -227,6 +271,7 @@ class PlanOutput(Output):
     forecasts: list[ForecastRow]
     zones: list[ZoneRow]
     breaches: list[BreachRow]
+    shortfalls: list[ShortfallRow] = Field([], description="what a best effort falls short of, and what would do")
     notes: list[str]
     verdicts: list[VerdictRow]
     old_answers_until: datetime | None = None
@@ -327,6 +372,7 @@ class ErrorOutput(Output):
 OUTPUTS: dict[str, type[Output]] = {
     "version": VersionOutput,
     "sites list": SitesOutput,
+    "explain": ExplainOutput,
     "sites unknown": UnknownOutput,
     "sites pin": PinOutput,
     "sites unpin": PinOutput,

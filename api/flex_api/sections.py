@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -15,8 +15,10 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from flex.demand import RESOURCES
 from flex.domain import Limits, Node
 from flex.errors import BadInput
+from flex.problem import DIMENSIONS, MoveLimits, Terms
 from flex_api.misset import of_register
 from flex_api.quantities import Share, Size, Span, Whole
 from flex_logs_ingest.filetable import SIZES_FROM
@@ -189,10 +191,30 @@ class Profile(Section):
         return value
 
 
+class ClassSection(Section):
+    """Sites that are promised more than they ask for."""
+
+    headroom: float = Field(ge=0, le=10, description="each counts as this much larger than it is, such as 0.2")
+    sites: tuple[str, ...] = Field(min_length=1, description="the sites of the class")
+
+
 class Solver(Section):
     engine: str = Field("auto", description="a solver, or auto to choose by the size of the cluster")
     tolerance: Share = Field(0.03, description="aim: every node within this share of its fair share")
     replicate_above: float = Field(0.60, gt=0, le=1, description="a site larger than this share of a node is split")
+    replicate_below: float = Field(
+        0.50, gt=0, le=1, description="a split site is joined again when it is smaller than this, or replicate_above"
+    )
+    dimensions: tuple[str, ...] = Field(
+        DIMENSIONS, description=f"what is balanced: {', '.join(RESOURCES)}; the first two always are"
+    )
+    content_routed: tuple[str, ...] = Field(
+        (), description="sites whose requests something in front sends to replicas by content, not at random"
+    )
+    classes: Mapping[str, ClassSection] = Field({}, description="of sites, by name: how much head-room each gets")
+    max_moves: Whole | None = Field(None, description="moves in one plan, if need be at the cost of balance")
+    max_cold: Size | None = Field(None, description="likewise: bytes that all new nodes of one plan must read")
+    max_cold_per_node: Size | None = Field(None, description="likewise: bytes that any one node must read")
     steps: Whole = Field(
         200_000, ge=1, le=10**12, description="length of the search where the exact method is too slow"
     )
@@ -202,6 +224,31 @@ class Solver(Section):
     @classmethod
     def _known_solver(cls, value: str) -> str:
         return of_register(value, value, list(SOLVERS))
+
+    @field_validator("dimensions")
+    @classmethod
+    def _known_dimensions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            of_register(name, name, list(RESOURCES))
+        if value[: len(DIMENSIONS)] != DIMENSIONS or len(set(value)) < len(value):
+            raise ValueError(f"wanted {', '.join(DIMENSIONS)} first, and each once")
+        return value
+
+    @model_validator(mode="after")
+    def _one_class_a_site(self) -> Solver:
+        sites = [site for each in self.classes.values() for site in each.sites]
+        if twice := sorted({site for site in sites if sites.count(site) > 1}):
+            raise ValueError(f"{twice[0]} is in two classes")
+        return self
+
+    def terms(self) -> Terms:
+        return Terms(
+            dimensions=self.dimensions,
+            replicate_below=min(self.replicate_below, self.replicate_above),
+            headroom={site: each.headroom for each in self.classes.values() for site in each.sites},
+            routed=frozenset(self.content_routed),
+            limits=MoveLimits(self.max_moves, self.max_cold, self.max_cold_per_node),
+        )
 
 
 class Safety(Section):

@@ -17,12 +17,14 @@ from flex_api.schemas import (
     ForecastRow,
     ImportOutput,
     IngestOutput,
+    LoadRow,
     MoveRow,
     NodesOutput,
     PlanOutput,
     PlansOutput,
     RateRow,
     RunsOutput,
+    SiteRow,
     SitesOutput,
     UnknownOutput,
     VerdictRow,
@@ -115,9 +117,20 @@ def moves(rows: Sequence[MoveRow]) -> Table:
     return table
 
 
+def _pin(row: SiteRow) -> str:
+    """In few words: n1, n2 x2 not n3 with b.example apart c.example."""
+    named = {"not": row.not_on, "with": row.together, "apart": row.apart}
+    least = f"x{row.min_replicas}" if row.min_replicas > 1 else ""
+    most = f"at most {row.max_replicas}" if row.max_replicas else ""
+    others = [f"{word} {', '.join(names)}" for word, names in named.items() if names]
+    return " ".join(filter(None, [", ".join(row.pinned_to), least, most, *others]))
+
+
 def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
     """Per node, how far each resource is from the node's fair share, before and after."""
-    table = grid("node", "sites>", "access rate", "was>", "is>", "working set", "was>", "is>")
+    others = [name for row in after.nodes[:1] for name in row.others_units]
+    more = [column for name in others for column in (f"{name} was>", "is>")]
+    table = grid("node", "sites>", "access rate", "was>", "is>", "working set", "was>", "is>", *more)
     earlier = {row.node: row for row in before.nodes} if before else {}
     for row in after.nodes:
         old = earlier.get(row.node)
@@ -130,8 +143,16 @@ def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
             _bar(row.working_set_units),
             _off(old.working_set_units, old.fair_units) if old else "",
             _off(row.working_set_units, row.fair_units),
+            *(cell for name in others for cell in _of_other(name, old, row)),
         )
     return table
+
+
+def _of_other(name: str, before: LoadRow | None, after: LoadRow) -> tuple[str, str]:
+    """Of a dimension that is balanced besides; plans of earlier settings may not know it."""
+    known = before is not None and name in before.others_units
+    was = _off(before.others_units[name], before.fair_units) if before and known else ""
+    return was, _off(after.others_units[name], after.fair_units)
 
 
 def _off(units: float, fair: float) -> str:
@@ -171,7 +192,7 @@ def sites(console: Console, output: SitesOutput) -> None:
     table = grid("site", "nodes", "bytes sent>", "working set>", "requests>", "once only>", "pin")
     for row in output.items:
         once = words.share(row.one_timers / row.targets) if row.targets else "-"
-        pin = ", ".join(row.pinned_to) + (f" x{row.min_replicas}" if row.min_replicas > 1 else "")
+        pin = _pin(row)
         sizes = words.size(row.access_bytes), words.size(row.working_set_bytes)
         table.add_row(row.site, ", ".join(row.nodes) or "-", *sizes, f"{row.requests:,}", once, pin)
     console.print(table if output.items else "No site yet: `flex ingest` reads the logs.")

@@ -118,6 +118,7 @@ def rules(settings: Settings) -> Rules:
         ttl=settings.dns.ttl,
         adopt=settings.dns.adopt,
         budget=Budget(settings.solver.steps, settings.solver.time_limit.total_seconds()),
+        terms=settings.solver.terms(),
     )
 
 

@@ -77,6 +77,10 @@ pins = Table(
     Column("until", Utc),
     Column("reason", TEXT, nullable=False),
     Column("author", TEXT, nullable=False),
+    Column("not_on", JSON, nullable=False),
+    Column("max_replicas", BigInteger, nullable=False),
+    Column("together", JSON, nullable=False),
+    Column("apart", JSON, nullable=False),
 )
 
 # A stream is known by what it contains; the path is only where it was last seen.

@@ -44,6 +44,10 @@ def _row(pin: Pin) -> dict[str, object]:
         "until": pin.until,
         "reason": pin.reason,
         "author": pin.author,
+        "not_on": list(pin.not_on),
+        "max_replicas": pin.max_replicas,
+        "together": list(pin.together),
+        "apart": list(pin.apart),
     }
 
 
@@ -55,4 +59,8 @@ def _pin(row: RowMapping) -> Pin:
         until=row["until"],
         reason=row["reason"],
         author=row["author"],
+        not_on=tuple(row["not_on"]),
+        max_replicas=row["max_replicas"],
+        together=tuple(row["together"]),
+        apart=tuple(row["apart"]),
     )

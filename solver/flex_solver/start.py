@@ -6,24 +6,48 @@ Balance is looked at only where a row must be new anyway.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from flex.problem import Floats, Ints, Problem
+from flex.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
 
 
 def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
     """Rows for the given sites: what is in force where it may stay, the rest where there is most room."""
-    rows = problem.old[problem.open[problem.old[:, 1]] & np.isin(problem.old[:, 0], sites)]
+    rows = problem.old[bound.may_stay(problem) & np.isin(problem.old[:, 0], sites)]
     held = np.bincount(rows[:, 0], minlength=len(problem.sites))
     as_wished = (bound.wishes(problem) == 0) & (held == problem.replicas)
+    as_wished[_too_near(problem, rows)] = False
     stays = rows[as_wished[rows[:, 0]]]
     room = _Room(problem, np.concatenate([decided, stays]))
-    changed = sites[~as_wished[sites]]
-    largest_first = changed[np.lexsort((changed, -problem.load[changed].max(axis=1)))]
     nodes_of = _nodes_of(rows[~as_wished[rows[:, 0]]])
-    placed = [(site, node) for site in largest_first.tolist() for node in room.take(site, nodes_of.get(site, []))]
+    changed = sites[~as_wished[sites]]
+    placed = [(site, n) for site in _hardest_first(problem, changed) for n in room.take(site, nodes_of.get(site, []))]
     return np.concatenate([stays, np.array(placed, dtype=np.int64).reshape(-1, 2)])
+
+
+def _hardest_first(problem: Problem, sites: Ints) -> list[int]:
+    """Sites with wishes that leave them less choice, then the largest."""
+    choice = np.full(len(problem.sites), len(problem.nodes))
+    for site, rivals in problem.rivals.items():
+        choice[site] -= int(problem.replicas[list(rivals)].sum()) + 1
+    for site, nodes in problem.barred.items():
+        choice[site] -= len(nodes)
+    ordered: list[int] = sites[np.lexsort((sites, -problem.load[sites].max(axis=1), choice[sites]))].tolist()
+    return ordered
+
+
+def _too_near(problem: Problem, rows: Ints) -> list[int]:
+    """Sites in force on a node with a rival: all of each such crowd but one, which is pinned or the largest."""
+    rivals = problem.rivals
+    nodes_of = _nodes_of(rows[np.isin(rows[:, 0], list(rivals))])
+    stays: set[int] = set()
+    for site in sorted(nodes_of, key=lambda s: (s not in problem.pinned, -problem.load[s].max(), s)):
+        if not any(set(nodes_of[site]) & set(nodes_of[rival]) for rival in rivals[site] & stays):
+            stays.add(site)
+    return sorted(set(nodes_of) - stays)
 
 
 def _nodes_of(rows: Ints) -> dict[int, list[int]]:
@@ -34,32 +58,47 @@ def _nodes_of(rows: Ints) -> dict[int, list[int]]:
 
 
 class _Room:
-    """How full each open node is while rows are added to it."""
+    """How full each open node is while rows are added to it, and which rivals are on it or will be."""
 
     def __init__(self, problem: Problem, rows: Ints) -> None:
-        self._problem = problem
+        self._problem, self._rivals = problem, problem.rivals
         self._open = np.flatnonzero(problem.open)
         self._share = problem.share[self._open, None]
         self._load: Floats = np.zeros((len(problem.nodes), len(problem.dimensions)))
         np.add.at(self._load, rows[:, 1], problem.load[rows[:, 0]])
         self._count: Ints = np.bincount(rows[:, 1], minlength=len(problem.nodes)).astype(np.int64)
+        self._taken = {site: set(problem.pinned.get(site, ())) for site in self._rivals}
+        for site, nodes in _nodes_of(rows[np.isin(rows[:, 0], list(self._rivals))]).items():
+            self._taken[site] |= set(nodes)
 
     def take(self, site: int, held: list[int]) -> list[int]:
         """Nodes for all replicas of the site: its pins, then nodes that hold it, then the emptiest of the others."""
         chosen = sorted(self._problem.pinned.get(site, frozenset()))
         wanted = int(self._problem.replicas[site])
-        by_room = self._by_room(site)
-        for node in [node for node in by_room if node in held] + by_room:
-            if len(chosen) < wanted and node not in chosen:
+        shut = self._shut(site)
+        for node in self._likely(site, held, wanted):
+            if len(chosen) < wanted and node not in chosen and node not in shut:
                 chosen.append(node)
         self._load[chosen] += self._problem.load[site]
         self._count[chosen] += 1
+        if site in self._taken:
+            self._taken[site] |= set(chosen)
         return chosen
 
-    def _by_room(self, site: int) -> list[int]:
-        """Open nodes by how full the site would make them; one that asks for nothing goes where the fewest are."""
+    def _shut(self, site: int) -> set[int]:
+        shut = set(self._problem.barred.get(site, ()))
+        return shut.union(*(self._taken[rival] for rival in self._rivals.get(site, ())))
+
+    def _likely(self, site: int, held: list[int], wanted: int) -> Iterable[int]:
+        """Open nodes, those that hold the site first, each by how full the site would make it.
+
+        Of sites that ask for nothing, a node takes as many as the next.
+        """
         asked = self._problem.load[site]
         after = ((self._load[self._open] + asked) / self._share).max(axis=1) * bool(asked.any())
-        order = np.lexsort((self._open, self._count[self._open], after))
-        nodes: list[int] = self._open[order].tolist()
-        return nodes
+        if wanted == 1 and not held and site not in self._problem.pinned and not self._shut(site):
+            emptiest: Bools = after == after.min()
+            least = self._open[emptiest]
+            return [int(least[self._count[least].argmin()])]
+        nodes: list[int] = self._open[np.lexsort((self._open, self._count[self._open], after))].tolist()
+        return [node for node in nodes if node in held] + nodes

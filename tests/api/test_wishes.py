@@ -26,6 +26,29 @@ def test_a_site_is_pinned_shown_and_freed_however_its_name_is_written(installati
     assert installation.flex("sites", "unpin", f"{site}.").code == 0
 
 
+def test_a_site_is_kept_off_a_node_and_away_from_another_site(installation: Installation) -> None:
+    installation.night()
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(text.replace("[solver]", '[solver]\nengine = "exact"'), encoding="utf-8")
+    items = installation.flex("-o", "json", "sites", "list").json["items"]
+    site, other = items[0]["site"], items[1]["site"]
+    pinned = installation.flex("-o", "json", "sites", "pin", site, "--not-on", "n1", "--apart", other)
+    assert (pinned.json["not_on"], pinned.json["apart"]) == (["n1"], [other])
+    assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
+    said = installation.flex("-o", "json", "explain", site).json
+    assert "n1" not in said["nodes"]
+    assert said["reasons"]
+    assert all(row["target"] != "n1" for row in said["others"])
+
+
+def test_a_pin_that_contradicts_itself_is_refused(installation: Installation) -> None:
+    installation.night()
+    site = first_site(installation)
+    assert installation.flex("sites", "pin", site, "--nodes", "n1", "--not-on", "n1").code == 21
+    assert installation.flex("sites", "pin", site, "--not-on", "n1,n2,n3,n4").code in {3, 21}
+    assert installation.flex("sites", "pin", site, "--together", "nobody.example").code == 3
+
+
 def test_draining_a_node_says_which_pins_it_suspends_and_stops_no_plan(installation: Installation) -> None:
     installation.night()
     site = first_site(installation)

@@ -22,17 +22,24 @@ def why(problem: Problem, rows: list[tuple[int, int]]) -> list[tuple[int | None,
 
 def test_a_node_over_its_share_gives_a_site_away(cluster: Cluster) -> None:
     problem = cluster({"a": (100, 118), "b": (0, 41), "c": (100, 41)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]})
-    assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [(0, "n0 over working set by 59 %")]
+    assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [
+        (0, "n0 over working set by 59 %; left there, n0 would be 59 % over")
+    ]
 
 
 def test_a_node_under_its_share_is_given_one(cluster: Cluster) -> None:
     problem = cluster({"a": (100, 90), "b": (8, 8), "c": (72, 92)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]})
-    assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [(0, "n1 under access rate by 28 %")]
+    assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [
+        (0, "n1 under access rate by 28 %; left there, n1 would be 28 % under")
+    ]
 
 
 def test_an_exchange_says_so(cluster: Cluster) -> None:
     problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0"], "b": ["n1"]})
-    assert why(problem, [(0, 1), (1, 0)])[0] == (0, "makes up for other moves of n0 and n1")
+    assert why(problem, [(0, 1), (1, 0)])[0] == (
+        0,
+        "makes up for other moves of n0 and n1; left there, n0 would be 100 % over",
+    )
 
 
 def test_wishes_are_named_before_loads(cluster: Cluster) -> None:

@@ -13,7 +13,7 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
 from flex.errors import FlexError
-from flex_api.cli import export, files, house, logs, night, things
+from flex_api.cli import export, files, house, logs, night, things, why
 from flex_api.cli.common import Context, Format, crash, fail
 
 HELP = """
@@ -45,6 +45,7 @@ night.add_to(app)
 things.add_to(app)
 files.add_to(app)
 export.add_to(app)
+why.add_to(app)
 house.add_to(app)
 
 

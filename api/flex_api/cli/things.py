@@ -13,7 +13,7 @@ from flex import cycle as cycles
 from flex import wishes
 from flex.domain import LAST_DAY, Cycle, NodeState, Period, Pin
 from flex.errors import BadInput
-from flex.problem import unknown_node, unknown_site
+from flex.pins import unknown_node, unknown_site
 from flex_api import failover, hosted, nightly, present, text, words
 from flex_api.cli.common import Context, bounded, context, now
 from flex_api.cli.night import opened
@@ -90,14 +90,27 @@ def sites_pin(
     site: SiteName,
     nodes: Annotated[str, typer.Option(help="must be on all of these: n1,n2")] = "",
     min_replicas: Annotated[int, typer.Option(min=1, help="on at least so many nodes")] = 1,
+    max_replicas: Annotated[int, typer.Option(min=0, help="on at most so many; 0 is as many as it takes")] = 0,
+    not_on: Annotated[str, typer.Option(help="must be on none of these: n1,n2")] = "",
+    together: Annotated[str, typer.Option(help="on the same nodes as these sites: a.example,b.example")] = "",
+    apart: Annotated[str, typer.Option(help="no two of it and these sites share a node")] = "",
     until: Annotated[str, typer.Option(metavar="TIME", help="ends by itself, such as 2026-12-01T06:00Z")] = "",
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Keep a site on given nodes, or on at least so many, from the next plan on."""
+    """Say where a site is to be, where not, on how many nodes and with which others, from the next plan on."""
     found = context(ctx)
-    wanted = tuple(name.strip() for name in nodes.split(",") if name.strip())
-    pin = Pin(hosted.site_name(site), wanted, min_replicas, _until(until), reason)
+    pin = Pin(
+        hosted.site_name(site),
+        _listed(nodes),
+        min_replicas,
+        _until(until),
+        reason,
+        not_on=_listed(not_on),
+        max_replicas=max_replicas,
+        together=tuple(map(hosted.site_name, _listed(together))),
+        apart=tuple(map(hosted.site_name, _listed(apart))),
+    )
     with opened(found) as here:
         _refuse_impossible(here, pin)
         if not dry_run:
@@ -124,14 +137,18 @@ def sites_unpin(ctx: typer.Context, site: SiteName, dry_run: DryRun = False) -> 
     _show_pin(found, pins[site], pinned=False, dry_run=dry_run)
 
 
+def _listed(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
 def _refuse_impossible(here: World, pin: Pin) -> None:
     """Building the next problem with this pin in it says what is wrong with it."""
-    if not pin.nodes and pin.min_replicas == 1:
+    if not wishes.asks(pin):
         raise BadInput(
             f"a pin on {pin.site}",
-            "it names no nodes and no number of replicas",
+            "it names no nodes, no number of replicas and no other sites",
             kept="nothing was changed",
-            advice="give --nodes, --min-replicas or both",
+            advice="give --nodes, --not-on, --min-replicas, --max-replicas, --together or --apart",
         )
     cycles.refuse_impossible(nightly.facts(here), here.rules, pin)
 
@@ -159,6 +176,10 @@ def _show_pin(found: Context, pin: Pin, *, pinned: bool, dry_run: bool) -> None:
         pinned=pinned,
         nodes=list(pin.nodes),
         min_replicas=pin.min_replicas,
+        not_on=list(pin.not_on),
+        max_replicas=pin.max_replicas,
+        together=list(pin.together),
+        apart=list(pin.apart),
         until=pin.until,
         reason=pin.reason,
         dry_run=dry_run,
@@ -171,7 +192,14 @@ def _pin_line(output: PinOutput) -> str:
     if not output.pinned:
         return f"{output.site} {would}free again from the next plan on."
     to = f" to {', '.join(output.nodes)}" if output.nodes else ""
-    least = f", on at least {output.min_replicas} nodes" if output.min_replicas > 1 else ""
+    more = [
+        f"on at least {output.min_replicas} nodes" if output.min_replicas > 1 else "",
+        f"on at most {output.max_replicas}" if output.max_replicas else "",
+        f"not on {', '.join(output.not_on)}" if output.not_on else "",
+        f"together with {', '.join(output.together)}" if output.together else "",
+        f"apart from {', '.join(output.apart)}" if output.apart else "",
+    ]
+    least = "".join(f", {each}" for each in more if each)
     until = f" until {output.until:%Y-%m-%d %H:%M} UTC" if output.until else ""
     return f"{output.site} {would}pinned{to}{least}{until} from the next plan on."
 

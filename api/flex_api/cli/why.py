@@ -1,0 +1,42 @@
+"""The verb that says why a site is where it is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flex_api import hosted, words
+from flex_api.cli.common import context
+from flex_api.cli.night import opened
+from flex_api.explaining import explained
+from flex_api.schemas import ExplainOutput, OtherRow
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(explain)
+
+
+def explain(ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SITE")]) -> None:
+    """Why a site moves or stays, and where else it could be."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = explained(here, hosted.site_name(site))
+    found.show(output, lambda console: _print(console, output))
+
+
+def _print(console: Console, output: ExplainOutput) -> None:
+    asks = ", ".join(f"{units:.1f} of {name}" for name, units in output.asks_units.items())
+    each = f", each of {output.replicas} replicas" if output.replicas > 1 else ""
+    console.print(f"{output.site} asks{each}: {asks} (a fair share is 100)", markup=False)
+    for reason in output.reasons:
+        console.print(reason, markup=False)
+    for number, other in enumerate(output.others):
+        console.print(f"{'next best' if not number else 'then'}: {_other(other)}", markup=False)
+
+
+def _other(other: OtherRow) -> str:
+    side, outside = "over" if other.off_ratio > 0 else "under", ", outside the tolerance" if other.outside else ""
+    off = f"{100 * abs(other.off_ratio):.1f} % {side} its {other.dimension}{outside}"
+    return f"{other.target} for {other.source}: {other.node} {off}; {words.size(other.cold_bytes)} to read"

@@ -1,0 +1,126 @@
+"""On how many nodes a site goes, and what each of its replicas asks of a node there.
+
+In go profiles, spreads and what is wished of the number of replicas; out come replicas and what one of each site asks,
+in bytes or requests, column by column of the dimensions. Which nodes, and what is balanced, is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# What can be balanced, and the column of PROFILES that says it. The first two always are.
+RESOURCES = {
+    "access rate": "access_bytes",
+    "working set": "working_set",
+    "busy hour": "busy_hour_bytes",
+    "requests": "requests",
+}
+WORKING_SET = list(RESOURCES).index("working set")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """What is known and wished of each site's number of replicas: at least, at most, and in force (0: none).
+
+    A site of `stays` has just as many as it says. Those of a group of `together` have equally many, and those of a
+    group of `apart` no more than there are nodes for all of them, as far as the least of each allows.
+    """
+
+    least: Ints
+    most: Ints
+    in_force: Ints
+    stays: Mapping[int, int]
+    together: Sequence[Set[int]]
+    apart: Sequence[Set[int]]
+
+
+class Demand:
+    """What the sites ask, on however many nodes they are."""
+
+    def __init__(
+        self,
+        profiles: pd.DataFrame,
+        spreads: pd.DataFrame,
+        sites: Sequence[str],
+        dimensions: Sequence[str],
+        headroom: Mapping[str, float],
+        routed: Set[str],
+    ) -> None:
+        """Sites count as `headroom` larger than they are. The requests of `routed` ones are split by content, so that
+        their working sets are split too; those of others go to any replica, and spreads say what that makes of it.
+        """
+        columns = [RESOURCES[name] for name in dimensions]
+        whole = profiles.set_index("site")[columns].reindex(list(sites), fill_value=0)
+        self.extra: Floats = np.array([1 + headroom.get(site, 0.0) for site in sites])
+        self.whole: Floats = whole.to_numpy(dtype=np.float64) * self.extra[:, None]
+        self._sites = sites
+        self._routed = routed
+        keys = zip(spreads["site"].tolist(), spreads["replicas"].tolist(), strict=True)
+        self._measured = dict(zip(keys, spreads["working_set"].tolist(), strict=True))
+
+    def each(self, site: int, replicas: int) -> Floats:
+        """What one of so many replicas asks; its working set is the whole one where no spread was measured."""
+        asked: Floats = self.whole[site] / replicas
+        if self._sites[site] not in self._routed:
+            measured = self._measured.get((self._sites[site], replicas))
+            whole = float(self.whole[site, WORKING_SET])
+            asked[WORKING_SET] = whole if measured is None else measured * self.extra[site]
+        return asked
+
+    def replicas(self, counts: Counts, nodes: int, *, above: float, below: float) -> Ints:
+        """The number is the smallest with which a site stays under `above` of a mean node in every dimension.
+
+        A site that has more keeps them until fewer would stay under `below`. A working set that stays too large on any
+        number of nodes does not add replicas beyond what everything else needs.
+        """
+        found = counts.least.copy()
+        mean = self.whole.sum(axis=0) / nodes
+        many = (self.whole > below * mean).any(axis=1) | (counts.least > 1) | (counts.in_force > 1)
+        for site in np.flatnonzero(many).tolist():
+            least, most = int(counts.least[site]), int(counts.most[site])
+            high, low = (self._fewest(site, mean * mark, least, most) for mark in (above, below))
+            found[site] = min(max(high, int(counts.in_force[site])), max(high, low))
+        for site, count in counts.stays.items():
+            found[site] = count or max(1, int(found[site]))
+        for group in counts.together:
+            found[list(group)] = found[list(group)].max()
+        for group in counts.apart:
+            _fit(found, counts.least, sorted(group), nodes)
+        for group in counts.together:
+            found[list(group)] = max(found[list(group)].min(), counts.least[list(group)].max())
+        return found
+
+    def of(self, replicas: Ints) -> Floats:
+        """What one replica of each site asks."""
+        asked = self.whole.copy()
+        for site in np.flatnonzero(replicas > 1).tolist():
+            asked[site] = self.each(site, int(replicas[site]))
+        return asked
+
+    def _fewest(self, site: int, ceiling: Floats, least: int, most: int) -> int:
+        by_all_else = None
+        others = np.arange(len(ceiling)) != WORKING_SET
+        for count in range(least, most + 1):
+            fits = self.each(site, count) <= ceiling
+            if fits.all():
+                return count
+            if by_all_else is None and fits[others].all():
+                by_all_else = count
+        return most if by_all_else is None else by_all_else
+
+
+def _fit(replicas: Ints, least: Ints, group: list[int], nodes: int) -> None:
+    """Take replicas from those that have most of them until all of the group have nodes of their own."""
+    while replicas[group].sum() > nodes:
+        spare = [site for site in group if replicas[site] > least[site]]
+        if not spare:
+            return
+        replicas[max(spare, key=lambda site: (replicas[site], -site))] -= 1

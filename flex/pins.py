@@ -1,0 +1,118 @@
+"""What people wish for their sites, by position: where these must, may and may not be, and with which others.
+
+In go pins and the names of sites and nodes; out come the wishes as solvers read them. Wishes that cannot be kept from
+the start are refused here; those that cannot be kept for a while are wishes.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flex.domain import Pin
+from flex.errors import Infeasible, Unknown
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wished:
+    """Nodes and sites by position; `least` and `most` replicas of every site."""
+
+    pinned: dict[int, frozenset[int]]
+    barred: dict[int, frozenset[int]]
+    apart: tuple[frozenset[int], ...]
+    together: tuple[frozenset[int], ...]
+    least: Ints
+    most: Ints
+
+
+def wished(pins: Sequence[Pin], sites: Sequence[str], node_at: Mapping[str, int], is_open: Bools) -> Wished:
+    """Raises Unknown for a node or site nobody knows, Infeasible for what no placement can keep."""
+    site_at = {site: position for position, site in enumerate(sites)}
+    least, most = np.ones(len(sites), dtype=np.int64), np.full(len(sites), is_open.sum(), dtype=np.int64)
+    found = Wished({}, {}, _groups(pins, site_at, "apart"), _groups(pins, site_at, "together"), least, most)
+    for pin in pins:
+        _check(pin, site_at, node_at, is_open)
+        site = site_at[pin.site]
+        if pin.nodes:
+            found.pinned[site] = frozenset(node_at[node] for node in pin.nodes)
+        if pin.not_on:
+            found.barred[site] = frozenset(node_at[node] for node in pin.not_on)
+        free = int(is_open.sum()) - sum(bool(is_open[node_at[node]]) for node in pin.not_on)
+        least[site] = max(pin.min_replicas, len(pin.nodes), 1)
+        most[site] = max(least[site], min(pin.max_replicas or free, free))
+    return found
+
+
+def _groups(pins: Sequence[Pin], site_at: Mapping[str, int], wish: str) -> tuple[frozenset[int], ...]:
+    """Each group once, in the order of their sites, however often it was wished for."""
+    found = set()
+    for pin in pins:
+        others = getattr(pin, wish)
+        unknown = [site for site in (pin.site, *others) if site not in site_at]
+        if unknown:
+            raise unknown_site(unknown[0], tuple(site_at))
+        group = frozenset(site_at[site] for site in (pin.site, *others))
+        if len(group) > 1:
+            found.add(group)
+    return tuple(sorted(found, key=sorted))
+
+
+def _check(pin: Pin, site_at: Mapping[str, int], node_at: Mapping[str, int], is_open: Bools) -> None:
+    if pin.site not in site_at:
+        raise unknown_site(pin.site, tuple(site_at))
+    for node in (*pin.nodes, *pin.not_on):
+        if node not in node_at:
+            raise unknown_node(node, tuple(node_at))
+    for node in pin.nodes:
+        if not is_open[node_at[node]]:
+            raise _blocked(pin, f"node {node} is not active", f"undrain {node}, or pin {pin.site} elsewhere")
+        if node in pin.not_on:
+            raise _blocked(pin, f"it names {node} both as a node and as none", f"leave {node} out of one of them")
+    _check_counts(pin, int(is_open.sum()), sum(bool(is_open[node_at[node]]) for node in set(pin.not_on)))
+    both = sorted(set(pin.together) & set(pin.apart))
+    if both:
+        raise _blocked(pin, f"{both[0]} is to be together with it, and apart from it", "leave one of the two out")
+
+
+def _check_counts(pin: Pin, active: int, barred: int) -> None:
+    if pin.min_replicas > active:
+        answer = f"it asks for {pin.min_replicas} replicas and {active} nodes are active"
+        raise _blocked(pin, answer, "ask for fewer replicas, or add nodes")
+    needed = max(pin.min_replicas, len(pin.nodes), 1)
+    if needed > active - barred:
+        answer = f"it bars {barred} of {active} active nodes and needs {needed}"
+        raise _blocked(pin, answer, "bar fewer nodes, or add some")
+    if pin.max_replicas and needed > pin.max_replicas:
+        answer = f"it asks for {needed} replicas at least and {pin.max_replicas} at most"
+        raise _blocked(pin, answer, "ask for more at most, or for fewer at least")
+    if pin.apart and len(pin.apart) + needed > active:
+        answer = f"it keeps {len(pin.apart) + 1} sites apart on {active} active nodes"
+        raise _blocked(pin, answer, "keep fewer sites apart, or add nodes")
+
+
+def _blocked(pin: Pin, answer: str, advice: str) -> Infeasible:
+    return Infeasible(f"the pin on {pin.site}", answer, kept="the placement in force stays", advice=advice)
+
+
+def unknown_site(site: str, known: Sequence[str]) -> Unknown:
+    return Unknown(
+        f"the site {site!r}",
+        f"it is neither in the placement nor in the logs of the period ({len(known)} sites are)",
+        kept="nothing was changed",
+        advice="`flex sites list` shows every site by the name FLEX knows it by",
+    )
+
+
+def unknown_node(node: str, known: Sequence[str]) -> Unknown:
+    return Unknown(
+        f"the node {node!r}",
+        f"the settings know {', '.join(known) or 'no node'}",
+        kept="nothing was changed",
+        advice="`flex nodes list` shows every node; a new one needs a [[node]] in the settings",
+    )
