@@ -6,8 +6,8 @@ distinct targets, sites and hours, not with the log; `memory` says how far. What
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import TypeVar
 from zlib import crc32
@@ -17,10 +17,13 @@ import numpy as np
 from flex_logs_ingest.columns import Columns, ColumnTables, Found, Ints, hours_table
 from flex_logs_ingest.extract import HEADING, extractor
 from flex_logs_ingest.layout import HEADING_LIMIT, Layout, is_directive
-from flex_logs_ingest.line import MOST, STATUSES, asked, number, seconds
+from flex_logs_ingest.line import LAST_TIME, MOST, STATUSES, asked, number, seconds
+from flex_logs_ingest.line import target as spelled
 from flex_logs_ingest.malformed import NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG, Bad, Malformed
 from flex_logs_ingest.sites import UNKNOWN, SiteRule
 from flex_logs_ingest.strangers import Strangers
+from flex_logs_ingest.tally import Tally
+from flex_logs_ingest.usual import usual
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -43,12 +46,18 @@ _LONG_TIME = 64
 
 COUNTED, OTHER_STATUS, NO_REQUEST, MALFORMED = range(4)
 
-# Of a target on one day: requests, bytes, size, last, number, level.
-Row = list[int]
 # Of a site: requests and bytes of each hour.
 Hours = dict[int, list[int]]
+# The rows of targets, by number.
+Targets = dict[bytes, int]
 # What a virtual host's name leads to on one day: the site, its hours, its targets of the day.
-Place = tuple[str, Hours, dict[bytes, Row]]
+Place = tuple[str, Hours, Targets]
+# The same for one hour: the site, requests and bytes of the hour, the targets of its day.
+Spot = tuple[str, list[int], Targets]
+
+# Where lines are that short, few can be usual ones.
+_SHORT = 40
+_SUCCESS = frozenset(b"%d" % status for status in range(200, 400))
 
 
 def level_of(site: str, target: bytes) -> int:
@@ -65,6 +74,7 @@ def level_of(site: str, target: bytes) -> int:
 class ReferenceScan:
     def __init__(self, layout: Layout, rule: SiteRule, sample_limit: int, keep_bad: bool = False) -> None:
         self._extract = extractor(layout)
+        self._usual = usual(layout)
         self._fixed = rule.fixed
         self._site_of = rule.naming()
         self._directory = rule.directory
@@ -81,12 +91,12 @@ class ReferenceScan:
 
     def _begin(self) -> None:
         """Nothing is counted yet."""
-        self._targets: dict[tuple[int, str], dict[bytes, Row]] = {}
+        self._targets: dict[tuple[int, str], Targets] = {}
         self._hours: dict[str, Hours] = {}
-        self._level = 0
-        self._levels = array("b")
-        self._sample_time, self._sample_row = array("q"), array("q")
+        self._tally = Tally()
         self._places: dict[tuple[int, bytes], Place] = {}
+        self._spots: dict[int, dict[bytes, Spot]] = {}
+        self._spot_count = 0
         self._first, self._last = MOST, 0
         self._lines = [0, 0, 0, 0]
         self._text, self._entries = 0, 0
@@ -95,8 +105,9 @@ class ReferenceScan:
     @property
     def memory(self) -> int:
         """About how many bytes are held, and are needed to hand over what they say."""
-        rows = len(self._levels) * _ROW + self._text
-        return rows + self._entries * _ENTRY + len(self._days) * _DAY + len(self._sample_row) * _SAMPLED
+        tally = self._tally
+        rows = len(tally) * _ROW + self._text
+        return rows + self._entries * _ENTRY + len(self._days) * _DAY + len(tally.sample_row) * _SAMPLED
 
     def feed(self, chunk: bytes) -> None:
         piece, newline, rest = chunk.partition(b"\n")
@@ -106,10 +117,10 @@ class ReferenceScan:
         self._end_line()
         whole, newline, piece = rest.rpartition(b"\n")
         if newline:
-            self._scan(whole.split(b"\n"))
+            self._scan(whole)
             self._start += len(whole) + 1
         self._grow(piece)
-        self._thin()
+        self._tally.thin(self._limit)
 
     def take_bad(self) -> list[Bad]:
         """The malformed lines since the last call, where they are kept."""
@@ -122,7 +133,7 @@ class ReferenceScan:
         """
         if complete and self._pending:
             self._end_line()
-        self._thin()
+        self._tally.thin(self._limit)
         found = self._found()
         self._begin()
         return found
@@ -135,86 +146,136 @@ class ReferenceScan:
         self._tail = (self._tail + piece)[: LINE_LIMIT + 1]
 
     def _end_line(self) -> None:
-        self._scan([self._tail])
+        self._scan(self._tail)
         self._start += self._pending + 1
         self._pending, self._tail = 0, b""
 
-    def _scan(self, lines: list[bytes]) -> None:
-        """Count whole lines; the first of them begins at `_start`."""
-        extract, hour_starts, places, level = self._extract, self._hour_starts, self._places, self._level
-        directory, strange = self._directory, self._strangers.add
-        sample_time, sample_row = self._sample_time.append, self._sample_row.append
-        first, last = self._first, self._last
-        counted = other_status = no_request = 0
-        wrong, why = array("q"), array("b")
-        for i, line in enumerate(lines):
-            line = line.lstrip(b"\0")
-            texts = extract(line.rstrip(b"\r")) if len(line) <= LINE_LIMIT else None
-            if texts is None:
-                wrong.append(i)
-                why.append(NO_FIELDS if len(line) <= LINE_LIMIT else TOO_LONG)
+    def _scan(self, block: bytes) -> None:
+        """Count whole lines, with their ends between them; the first of them begins at `_start`."""
+        if self._usual is None or len(block) > LINE_LIMIT or block.count(b"\n") * _SHORT > len(block):
+            reasons = enumerate(map(self._line, block.split(b"\n")))
+            wrong = [(i, reason) for i, reason in reasons if reason is not None]
+        else:
+            wrong = self._usual_lines(self._usual, block)
+        self._tally.settle()
+        if wrong:
+            self._malformed(block.split(b"\n"), wrong)
+
+    def _usual_lines(self, usual: re.Pattern[bytes], block: bytes) -> list[tuple[int, int]]:
+        """Count them, and any others in between; the numbers of malformed ones, with what is wrong with them."""
+        lines: list[bytes] = []
+        wrong: list[tuple[int, int]] = []
+        counted = other_status = 0
+        first, last, tally = self._first, self._last, self._tally
+        number, sizes, full, times = tally.number.append, tally.size.append, tally.full.append, tally.time.append
+        begin, date, zone = -1, b"", b""
+        spots: dict[bytes, Spot] = {}
+        for i, (vhost, now, clock, east, method, target, status, sent) in enumerate(usual.findall(block + b"\n")):
+            if now != date or east != zone:
+                date, zone = now, east
+                begin, spots = self._hour_of(now, east)
+            spot = spots.get(vhost) or (self._spot(begin, vhost) if begin >= 0 else None)
+            if spot is None:
+                lines = lines or block.split(b"\n")
+                if (reason := self._line(lines[i])) is not None:
+                    wrong.append((i, reason))
                 continue
-            vhost, when, request, status, sent = texts
-            size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
-            start, clock = hour_starts.get(when[:14] + when[20:]), _CLOCK.get(when[14:20])
-            time = self._time(when) if start is None or clock is None else start + clock
-            if size is None or time is None or status not in STATUSES:
-                if texts is HEADING:
-                    no_request += 1
-                    self._headed(line.rstrip(b"\r"))
-                else:
-                    wrong.append(i)
-                    why.append(NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME)
-                continue
-            if not first <= time <= last:
-                first, last = min(first, time), max(last, time)
-            found = asked(request)
-            if found is None:
-                no_request += 1
-                continue
-            method, target = found
-            if directory:
-                vhost = target[: target.find(b"/", 1) + 1] or b"/"
-            day = time // 86400
-            place = places.get((day, vhost))
-            if place is None:
-                place = self._place(day, vhost)
-            site, hours, targets = place
-            if site == UNKNOWN:
-                strange(vhost)
-            hour = hours.get(time // 3600)
-            if hour is None:
-                hour = hours[time // 3600] = [0, 0]
-                self._entries += 1
+            site, hour, targets = spot
+            size = int(sent or 0)
             hour[0] += 1
             hour[1] += size
-            if status[0] not in b"23":
+            time = begin + _CLOCK[clock]
+            if not first <= time <= last:
+                first, last = min(first, time), max(last, time)
+            if status == b"200":
+                full(size if method != b"HEAD" else 0)
+            elif status in _SUCCESS:
+                full(0)
+            else:
                 other_status += 1
                 continue
             counted += 1
             row = targets.get(target)
-            if row is None:
-                row = targets[target] = self._new_row(site, target)
-            row[0] += 1
-            row[1] += size
-            if size > row[2] and status == b"200" and method != b"HEAD":
-                row[2] = size
-            if time > row[3]:
-                row[3] = time
-            if row[5] >= level:
-                sample_time(time)
-                sample_row(row[4])
-        self._first, self._last = first, last
+            number(self._row(site, targets, spelled(target)) if row is None else row)
+            sizes(size)
+            times(time)
+        self._first, self._last = min(first, self._first), max(last, self._last)
         self._lines[COUNTED] += counted
         self._lines[OTHER_STATUS] += other_status
-        self._lines[NO_REQUEST] += no_request
-        self._lines[MALFORMED] += len(wrong)
-        self._malformed(lines, wrong, why)
+        return wrong
 
-    def _malformed(self, lines: list[bytes], wrong: Iterable[int], why: Iterable[int]) -> None:
+    def _hour_of(self, date: bytes, zone: bytes) -> tuple[int, dict[bytes, Spot]]:
+        """When an hour of the clock begins, and its spots; -1 where it is not an hour of UTC."""
+        begin = self._hour_starts.get(date + zone)
+        if begin is None and date:
+            begin = self._time(date + b":00:00" + zone)
+        if begin is None or begin % 3600 or self._directory:
+            return -1, {}
+        return begin, self._spots.setdefault(begin, {})
+
+    def _spot(self, begin: int, vhost: bytes) -> Spot | None:
+        """Where a usual line of that hour is counted; None where each of them has to be looked at."""
+        site, hours, targets = self._place(begin // 86400, vhost)
+        if site == UNKNOWN:
+            return None
+        spot = site, self._hour(hours, begin // 3600), targets
+        if len(vhost) <= _LONG:
+            if self._spot_count >= _REMEMBERED:
+                self._spots.clear()
+                self._spot_count = 0
+            self._spots.setdefault(begin, {})[vhost] = spot
+            self._spot_count += 1
+        return spot
+
+    def _line(self, line: bytes) -> int | None:
+        """Count a line, whatever it is; what is wrong with it when it is malformed."""
+        line = line.lstrip(b"\0")
+        if len(line) > LINE_LIMIT:
+            return TOO_LONG
+        texts = self._extract(line.rstrip(b"\r"))
+        if texts is None:
+            return NO_FIELDS
+        if texts is HEADING:
+            self._lines[NO_REQUEST] += 1
+            self._headed(line.rstrip(b"\r"))
+            return None
+        vhost, when, request, status, sent = texts
+        size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
+        start, clock = self._hour_starts.get(when[:14] + when[20:]), _CLOCK.get(when[14:20])
+        time = self._time(when) if start is None or clock is None else start + clock
+        if size is None or time is None or status not in STATUSES:
+            return NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME
+        if not self._first <= time <= self._last:
+            self._first, self._last = min(self._first, time), max(self._last, time)
+        found = asked(request)
+        self._lines[NO_REQUEST if found is None else self._answer(vhost, found, status, size, time)] += 1
+        return None
+
+    def _answer(self, vhost: bytes, found: tuple[bytes, bytes], status: bytes, size: int, time: int) -> int:
+        """Count an answer to a request for something; its class."""
+        method, target = found
+        if self._directory:
+            vhost = target[: target.find(b"/", 1) + 1] or b"/"
+        site, hours, targets = self._place(time // 86400, vhost)
+        if site == UNKNOWN:
+            self._strangers.add(vhost)
+        hour = self._hour(hours, time // 3600)
+        hour[0] += 1
+        hour[1] += size
+        if status[0] not in b"23":
+            return OTHER_STATUS
+        tally = self._tally
+        tally.number.append(self._row(site, targets, target))
+        tally.size.append(size)
+        tally.full.append(size if status == b"200" and method != b"HEAD" else 0)
+        tally.time.append(time)
+        return COUNTED
+
+    def _malformed(self, lines: Sequence[bytes], wrong: Sequence[tuple[int, int]]) -> None:
         """The lines of these numbers, in order."""
+        self._lines[MALFORMED] += len(wrong)
         start, before = self._start, 0
-        for i, reason in zip(wrong, why, strict=True):
+        for i, reason in wrong:
             start += sum(map(len, lines[before:i])) + i - before
             before = i
             self._bad.add(start, reason, lines[i].lstrip(b"\0"))
@@ -222,7 +283,10 @@ class ReferenceScan:
     def _time(self, when: bytes) -> int | None:
         time, clock = seconds(when), _CLOCK.get(when[14:20])
         if time is not None and clock is not None and len(when) <= _LONG_TIME:
-            _remember(self._hour_starts, when[:14] + when[20:], time - clock)
+            begin = time - clock
+            # The first and the last hour that there is may be one in part.
+            if 0 <= begin <= LAST_TIME - 3599:
+                _remember(self._hour_starts, when[:14] + when[20:], begin)
         return time
 
     def _headed(self, line: bytes) -> None:
@@ -230,6 +294,9 @@ class ReferenceScan:
             self._heading = line[:HEADING_LIMIT]
 
     def _place(self, day: int, vhost: bytes) -> Place:
+        return self._places.get((day, vhost)) or self._new_place(day, vhost)
+
+    def _new_place(self, day: int, vhost: bytes) -> Place:
         site = self._site_of(vhost) if self._fixed is None else self._fixed
         if site not in self._seen and site != UNKNOWN:
             if len(self._seen) >= _SITES:
@@ -242,20 +309,20 @@ class ReferenceScan:
             _remember(self._places, (day, vhost), place)
         return place
 
-    def _new_row(self, site: str, target: bytes) -> Row:
-        level = level_of(site, target)
-        row = [0, 0, 0, 0, len(self._levels), level]
-        self._levels.append(level)
-        self._text += len(target)
-        return row
+    def _hour(self, hours: Hours, hour: int) -> list[int]:
+        """Requests and bytes."""
+        found = hours.get(hour)
+        if found is None:
+            found = hours[hour] = [0, 0]
+            self._entries += 1
+        return found
 
-    def _thin(self) -> None:
-        """Keep every second target of the sample as long as it is too large."""
-        while len(self._sample_row) > self._limit:
-            self._level += 1
-            row, time = np.asarray(self._sample_row), np.asarray(self._sample_time)
-            kept = np.asarray(self._levels)[row] >= self._level
-            self._sample_row, self._sample_time = array("q", row[kept].tobytes()), array("q", time[kept].tobytes())
+    def _row(self, site: str, targets: Targets, target: bytes) -> int:
+        row = targets.get(target)
+        if row is None:
+            row = targets[target] = self._tally.new(level_of(site, target))
+            self._text += len(target)
+        return row
 
     def _found(self) -> Found:
         sites = sorted(self._hours)
@@ -273,7 +340,7 @@ class ReferenceScan:
             hour=hour,
             hour_requests=requests,
             hour_bytes=sent,
-            level=self._level,
+            level=self._tally.level,
             lines=self._lines,
             reasons=reasons,
             bad=bad,
@@ -282,30 +349,30 @@ class ReferenceScan:
             first_time=min(self._first, self._last),
             last_time=self._last,
             pending=self._pending,
-            tables=ColumnTables(columns, hours_table(site, sites, hour, requests, sent), sites, self._level),
+            tables=ColumnTables(columns, hours_table(site, sites, hour, requests, sent), sites, self._tally.level),
         )
 
     def _columns(self, numbers: Mapping[str, int]) -> Columns:
-        targets = [
-            (day, numbers[site], target, row)
-            for (day, site), targets in sorted(self._targets.items())
-            for target, row in sorted(targets.items())
-        ]
-        rank = np.empty(len(targets), dtype=np.int64)
-        rank[_ints([row[4] for _, _, _, row in targets])] = np.arange(len(targets))
-        sample = np.array(self._sample_row, dtype=np.int64)
+        groups = sorted(self._targets.items())
+        rows = [row for _, targets in groups for row in sorted(targets.items())]
+        sizes = [len(targets) for _, targets in groups]
+        order = _ints([row for _, row in rows])
+        rank = np.empty(len(rows), dtype=np.int64)
+        rank[order] = np.arange(len(rows))
+        tally = self._tally
+        sample = np.array(tally.sample_row, dtype=np.int64)
         return Columns(
-            day=_ints([day for day, _, _, _ in targets]),
-            site=_ints([site for _, site, _, _ in targets]),
-            text=b"".join(target for _, _, target, _ in targets),
-            offsets=_ints(list(accumulate((len(target) for _, _, target, _ in targets), initial=0))),
-            requests=_ints([row[0] for _, _, _, row in targets]),
-            bytes=_ints([row[1] for _, _, _, row in targets]),
-            size=_ints([row[2] for _, _, _, row in targets]),
-            last=_ints([row[3] for _, _, _, row in targets]),
-            sample_time=np.array(self._sample_time, dtype=np.int64),
+            day=np.repeat(_ints([day for (day, _), _ in groups]), sizes),
+            site=np.repeat(_ints([numbers[site] for (_, site), _ in groups]), sizes),
+            text=b"".join(target for target, _ in rows),
+            offsets=_ints(list(accumulate((len(target) for target, _ in rows), initial=0))),
+            requests=tally.requests[order],
+            bytes=tally.bytes[order].astype(np.int64),
+            size=tally.largest[order],
+            last=tally.last[order],
+            sample_time=np.array(tally.sample_time, dtype=np.int64),
             sample_row=rank[sample],
-            sample_level=np.array(self._levels, dtype=np.int64)[sample],
+            sample_level=np.array(tally.levels, dtype=np.int64)[sample],
         )
 
 
