@@ -66,7 +66,8 @@ def _cpu(folder: Path, rival: GoAccess | None) -> Figures:
     parts: dict[str, Callable[[], Row]] = {
         "ours": partial(_reading, log),
         "python": partial(_reading, log, python=True),
-        "duckdb": partial(answered, "bench.ingest.duck", folder / "duck.parquet", log),
+        "duckdb": partial(_duckdb, log),
+        "duckdb files": partial(_duckdb, log, "--files-alone"),
     }
     if rival:
         parts["goaccess"] = partial(_goaccess, rival, log, "VCOMBINED")
@@ -75,6 +76,7 @@ def _cpu(folder: Path, rival: GoAccess | None) -> Figures:
     figures = middle("lines_per_second", [row["ours"]["lines"] / row["ours"]["wall"] for row in rows])
     figures |= middle("lines_per_cpu_second", [row["ours"]["lines"] / row["ours"]["cpu"] for row in rows])
     figures |= ratio("cpu_vs_duckdb_csv", _column(rows, "duckdb", "cpu"), ours)
+    figures |= ratio("cpu_vs_duckdb_csv_files_alone", _column(rows, "duckdb files", "cpu"), ours)
     if rival:
         theirs = _column(rows, "goaccess", "cpu")
         whole = _column(rows, "goaccess", "process_cpu")
@@ -82,6 +84,11 @@ def _cpu(folder: Path, rival: GoAccess | None) -> Figures:
         figures |= ratio("python_reference_cpu_vs_goaccess", theirs, _column(rows, "python", "cpu"))
         figures |= ratio("process_cpu_vs_goaccess", whole, _column(rows, "ours", "process_cpu"))
     return figures
+
+
+def _duckdb(log: Path, *options: str) -> Row:
+    with tempfile.TemporaryDirectory(dir=log.parent) as counts, on_cores(1):
+        return answered("bench.ingest.duck", *options, counts, log)
 
 
 def _goaccess(rival: GoAccess, log: Path, format_: str) -> Row:
