@@ -39,7 +39,29 @@ fn packed(block: &mut [i64; BLOCK], count: usize, to: &mut Vec<u8>) {
 
 /// So many bits of each, the lowest first.
 fn pack(values: &[u64; PART], bits: u32, to: &mut Vec<u8>) {
-    let mut words = [0; PART * 8];
+    match bits {
+        0 => {}
+        1..=32 => pack_short(values, bits, to),
+        _ => pack_long(values, bits, to),
+    }
+}
+
+fn pack_short(values: &[u64; PART], bits: u32, to: &mut Vec<u8>) {
+    let mut words = [0; PART * 4];
+    let (mut word, mut filled, mut at) = (0, 0, 0);
+    for value in values {
+        word |= value << filled;
+        filled += bits;
+        if filled >= u32::BITS {
+            words[at..at + 4].copy_from_slice(&(word as u32).to_le_bytes());
+            (word, filled, at) = (word >> u32::BITS, filled - u32::BITS, at + 4);
+        }
+    }
+    to.extend_from_slice(&words[..at]);
+}
+
+fn pack_long(values: &[u64; PART], bits: u32, to: &mut Vec<u8>) {
+    let mut words = [0; PART * 8 + 4];
     let (mut word, mut filled, mut at) = (0, 0, 0);
     for value in values {
         word |= u128::from(*value) << filled;
@@ -49,7 +71,7 @@ fn pack(values: &[u64; PART], bits: u32, to: &mut Vec<u8>) {
             (word, filled, at) = (word >> u64::BITS, filled - u64::BITS, at + 8);
         }
     }
-    words[at..at + 8].copy_from_slice(&(word as u64).to_le_bytes());
+    words[at..][..4].copy_from_slice(&(word as u32).to_le_bytes());
     to.extend_from_slice(&words[..PART / 8 * bits as usize]);
 }
 
@@ -105,4 +127,29 @@ fn varint(mut value: u64, to: &mut Vec<u8>) {
 
 fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differences;
+    use crate::packed;
+
+    #[test]
+    fn differences_of_any_width_are_read_as_they_were() {
+        for bits in 0..32 {
+            let values: Vec<i64> = (0..300).map(|i| if i % 3 == 1 { (1 << bits) - 1 } else { i % 2 }).collect();
+            let mut bytes = Vec::new();
+            differences(&values, &mut bytes);
+            let (found, end) = packed::differences(&bytes, 300).unwrap();
+            assert_eq!(found.iter().map(|value| i64::from(*value)).collect::<Vec<_>>(), values);
+            assert_eq!(end, bytes.len());
+        }
+    }
+
+    #[test]
+    fn no_difference_is_too_wide() {
+        let mut bytes = Vec::new();
+        differences(&[i64::MIN, 0, i64::MAX, -1, i64::MIN, 1 << 40, -1 << 50], &mut bytes);
+        assert!(bytes.len() > 6 * 8);
+    }
 }

@@ -102,12 +102,9 @@ impl Counts {
     fn write_sample(&self, path: &Path) -> Result<()> {
         let mut table = Table::create(path, SAMPLE, Some(("flex.level", self.level)))?;
         for sample in self.sample.chunks(ROWS) {
-            let [mut time, mut target, mut level] = [const { Vec::<i64>::new() }; 3];
-            for sampled in sample {
-                time.push(sampled.time);
-                target.push(sampled.row.into());
-                level.push(sampled.level.into());
-            }
+            let time: Vec<i64> = sample.iter().map(|sampled| sampled.time).collect();
+            let target: Vec<i64> = sample.iter().map(|sampled| sampled.row.into()).collect();
+            let level: Vec<i64> = sample.iter().map(|sampled| sampled.level.into()).collect();
             // Numbers of targets look like chance: no compression is worth its time here.
             table.write([&time, &target, &level].map(|values| Chunk::differences(values)), None)?;
         }
