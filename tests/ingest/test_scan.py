@@ -297,11 +297,6 @@ def test_times_are_read_in_these_styles_and_refused_where_there_is_no_such_time(
     assert seconds(text.encode()) == time
 
 
-def test_what_is_known_of_an_hour_reaches_no_farther_than_times_do(scan: Scan) -> None:
-    first, last = (line(time=f"31/Dec/9999:23:{clock} -0001") for clock in ("00:00", "59:59"))
-    assert scan(first + last).lines["malformed"] == 1
-
-
 @pytest.mark.parametrize("chunk", [2**16, 2**22])
 def test_a_line_may_be_one_mebibyte_long_and_no_longer(scan: Scan, chunk: int) -> None:
     room = LINE_LIMIT - len(line("GET / HTTP/1.1", sent="55", end="\n")) + 1

@@ -188,6 +188,17 @@ def test_where_a_log_is_cut_into_chunks_makes_no_difference(
 
 
 @needs_native
+def test_what_is_known_of_an_hour_reaches_no_farther_than_times_do() -> None:
+    line = b'a.example - - - [31/Dec/9999:23:%s -0001] "GET / HTTP/1.1" 200 5 "-" "-"\n'
+    lines = line % b"00:00" + line % b"59:59"
+    native, reference = (
+        read(scan(LAYOUTS["vhost_combined"], RULE, 9), [lines], True) for scan in (NATIVE, ReferenceScan)
+    )
+    assert native == reference
+    assert reference["lines"] == [1, 0, 0, 1]
+
+
+@needs_native
 @settings(max_examples=20)
 @given(layouts, logs, st.integers(0, 50))
 def test_nobody_can_tell_which_engine_wrote_a_file(layout: Layout, data: bytes, limit: int) -> None:
