@@ -96,7 +96,7 @@ def _abandon(world: World, cycle: Cycle) -> None:
         cycle,
         world.store.placement_of(cycle.id),
         nodes=world.nodes,
-        zones=world.settings.dns.zones,
+        zones=world.settings.dns.every_zone,
         target=world.target,
         store=world.store,
     )

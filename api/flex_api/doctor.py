@@ -13,6 +13,7 @@ from flex.errors import BadSetting, FlexError
 from flex.store import migrate, open_store
 from flex_api import hosted, trust, words
 from flex_api.schemas import CheckRow
+from flex_api.sections import Primary
 from flex_api.settings import Settings
 from flex_api.wiring import key, server, servers, solver, sources
 from flex_dns.preflight import preflight
@@ -141,16 +142,20 @@ def _room(directory: Path) -> CheckRow:
 
 
 def _dns(settings: Settings) -> Iterator[CheckRow]:
-    if not settings.dns.zones:
+    if not settings.dns.every_zone:
         yield _warn("DNS", "there is no zone", "name the zones of your sites in dns.zones")
-        return
+    for primary in settings.dns.primaries:
+        yield from _primary(settings, primary)
+
+
+def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     try:
-        key(settings)
+        key(primary)
     except FlexError as error:
         yield _fail("DNS key", error)
         return
-    for zone in settings.dns.zones:
-        for check in preflight(server(settings), zone, others=servers(settings)):
+    for zone in primary.zones:
+        for check in preflight(server(settings, primary), zone, others=servers(primary)):
             yield CheckRow(name=f"{zone} {check.name}", state=check.state, detail=check.detail, advice=check.advice)
 
 

@@ -289,18 +289,11 @@ def _zone(name: str) -> str:
     return absolute
 
 
-class Dns(Section):
+class Primary(Section):
     server: str = Field("127.0.0.1", description="the primary that takes updates")
     port: Whole = Field(53, ge=1, le=65535)
     key_file: Path | None = Field(None, description="TSIG key; may start with ${CREDENTIALS_DIRECTORY}")
-    ttl: Whole = Field(300, ge=1, le=604800, description="of the address records")
-    owner: str = Field("", description="marks the names this FLEX owns; the cluster's name when empty")
-    adopt: bool = Field(False, description="take over names whose addresses are all our nodes'")
     verify: tuple[str, ...] = Field((), description="servers to check, host or host:port; the primary when empty")
-    timeout: Span = Field(timedelta(seconds=5), ge=SECOND, le=timedelta(minutes=5), description="for one question")
-    settle: Span = Field(
-        timedelta(seconds=30), le=timedelta(hours=1), description="for all servers to agree after a change"
-    )
     zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
 
     @field_validator("zones")
@@ -316,6 +309,32 @@ class Dns(Section):
             if not name or (colon and port.isdigit() and not (host and 0 < int(port) < 65536)):
                 raise ValueError(f"{name!r} is no server; wanted 'host' or 'host:port'")
         return value
+
+
+class Dns(Primary):
+    ttl: Whole = Field(300, ge=1, le=604800, description="of the address records")
+    owner: str = Field("", description="marks the names this FLEX owns; the cluster's name when empty")
+    adopt: bool = Field(False, description="take over names whose addresses are all our nodes'")
+    timeout: Span = Field(timedelta(seconds=5), ge=SECOND, le=timedelta(minutes=5), description="for one question")
+    settle: Span = Field(
+        timedelta(seconds=30), le=timedelta(hours=1), description="for all servers to agree after a change"
+    )
+    primary: tuple[Primary, ...] = Field((), description="further primaries, each with its own key and zones")
+
+    @model_validator(mode="after")
+    def _once(self) -> Dns:
+        if twice := _twice(self.every_zone):
+            raise ValueError(f"the zone {twice} is there twice: nobody could tell which primary takes its updates")
+        return self
+
+    @property
+    def primaries(self) -> tuple[Primary, ...]:
+        """Those that have zones."""
+        return tuple(one for one in (self, *self.primary) if one.zones)
+
+    @property
+    def every_zone(self) -> tuple[str, ...]:
+        return tuple(zone for one in (self, *self.primary) for zone in one.zones)
 
 
 class Report(Section):

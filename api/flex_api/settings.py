@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from flex.errors import BadSetting
 from flex_api.misset import explained
-from flex_api.sections import Database, Report, Settings, SourceSection
+from flex_api.sections import Database, Primary, Report, Settings, SourceSection
 
 __all__ = ["Settings", "config_path", "flat", "given", "load", "masked", "parse", "problems"]
 
@@ -106,7 +106,9 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
             "ingest": ingest,
             "database": Database(url=_anchored_url(settings.database.url, folder)),
             "report": Report(dir=folder / settings.report.dir),
-            "dns": settings.dns.model_copy(update={"key_file": _anchored_key(settings.dns.key_file, folder)}),
+            "dns": _anchored_primary(settings.dns, folder).model_copy(
+                update={"primary": tuple(_anchored_primary(one, folder) for one in settings.dns.primary)}
+            ),
         }
     )
 
@@ -122,6 +124,10 @@ def _anchored_url(url: str, folder: Path) -> str:
     if not url.startswith(prefix) or url == "sqlite:///:memory:":
         return url
     return prefix + str(folder.resolve() / url.removeprefix(prefix))
+
+
+def _anchored_primary(primary: Primary, folder: Path) -> Primary:
+    return primary.model_copy(update={"key_file": _anchored_key(primary.key_file, folder)})
 
 
 def _anchored_key(key_file: Path | None, folder: Path) -> Path | None:

@@ -13,10 +13,12 @@ from flex.ports import DnsTarget, Solver, Store
 from flex.problem import Budget
 from flex.store import open_store
 from flex_api import hosted
+from flex_api.sections import Primary
 from flex_api.settings import Settings
 from flex_dns.key import Key, read_key
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.server import Server
+from flex_dns.several import SeveralTargets
 from flex_logs_ingest.read import Progress, Step
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
@@ -113,7 +115,7 @@ def rules(settings: Settings) -> Rules:
         margin=settings.safety.min_improvement,
         replicate_above=settings.solver.replicate_above,
         limits=settings.safety.limits(),
-        zones=settings.dns.zones,
+        zones=settings.dns.every_zone,
         owner=settings.owner,
         ttl=settings.dns.ttl,
         adopt=settings.dns.adopt,
@@ -122,28 +124,37 @@ def rules(settings: Settings) -> Rules:
     )
 
 
-def key(settings: Settings) -> Key:
-    if settings.dns.key_file is None:
+def key(primary: Primary) -> Key:
+    if primary.key_file is None:
         raise BadSetting(
             "signing updates for the name server",
-            "dns.key_file is not set",
+            f"dns.key_file is not set for {primary.server}",
             kept="nothing was sent",
             advice="`flex init DIR` makes a key and the BIND side of it",
         )
-    return read_key(settings.dns.key_file)
+    return read_key(primary.key_file)
 
 
 def target(settings: Settings) -> DnsTarget:
-    return Rfc2136Target(server(settings), settings.owner, servers(settings))
+    targets = [(one, _target(settings, one)) for one in settings.dns.primaries]
+    if len(targets) == 1:
+        return targets[0][1]
+    if not targets:
+        return _target(settings, settings.dns)
+    return SeveralTargets({zone: found for one, found in targets for zone in one.zones})
 
 
-def servers(settings: Settings) -> tuple[tuple[str, int], ...]:
+def _target(settings: Settings, primary: Primary) -> Rfc2136Target:
+    return Rfc2136Target(server(settings, primary), settings.owner, servers(primary))
+
+
+def servers(primary: Primary) -> tuple[tuple[str, int], ...]:
     """All that are asked after a change."""
-    return tuple(_address(name) for name in settings.dns.verify)
+    return tuple(_address(name) for name in primary.verify)
 
 
-def server(settings: Settings) -> Server:
-    return Server(settings.dns.server, settings.dns.port, key(settings), settings.dns.timeout.total_seconds())
+def server(settings: Settings, primary: Primary) -> Server:
+    return Server(primary.server, primary.port, key(primary), settings.dns.timeout.total_seconds())
 
 
 def _address(name: str) -> tuple[str, int]:

@@ -74,6 +74,10 @@ class Rfc2136Target:
         if error := judged(plans, tallies, done):
             raise error
 
+    def look(self, *plans: Plan) -> None:
+        """Raises what `apply` would raise before it sends anything: Stale, or what the server refuses."""
+        _refuse_outdated(plans, self._looked_at(plans))
+
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a verdict with an error."""
         servers = self.verify_servers or (self.server.address,)

@@ -1,0 +1,92 @@
+"""Zones on several primaries, each with a key of its own, as one target.
+
+In go targets by zone; what is asked of a zone is asked of its own. A plan over several of them is looked at everywhere
+before it is sent anywhere, and what became of each is one result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from flex.domain import JournalRow, Plan, RowState, Verdict
+from flex.errors import DnsError, PartlyApplied
+from flex.ports import Journal
+from flex.records import ZoneState
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.trouble import not_authoritative
+
+# More messages than any plan has for one primary.
+ROOM = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralTargets:
+    """`of_zone` has the target of every zone; zones of one primary share one."""
+
+    of_zone: Mapping[str, Rfc2136Target]
+
+    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
+        return self._target(zone).read(zone, names)
+
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        return self._target(zone).verify(zone, wanted, patience=patience)
+
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+        """One primary after the other. Raises what the only one that failed raised where nothing was changed."""
+        shares = self._shares(plans)
+        for target, share in shares if not (journal and journal.rows()) else ():
+            target.look(*share)
+        changed, failed = False, list[DnsError | PartlyApplied]()
+        for number, (target, share) in enumerate(shares):
+            try:
+                target.apply(*share, journal=journal and _Share(journal, [plan.zone for plan in share], number))
+                changed = changed or any(plan.changes for plan in share)
+            except (DnsError, PartlyApplied) as error:
+                failed.append(error)
+        if failed:
+            raise _one_of(failed, changed) from failed[0]
+
+    def _target(self, zone: str) -> Rfc2136Target:
+        if zone not in self.of_zone:
+            raise not_authoritative("the settings", zone, f"the primary of {zone}")
+        return self.of_zone[zone]
+
+    def _shares(self, plans: Sequence[Plan]) -> list[tuple[Rfc2136Target, list[Plan]]]:
+        shares: dict[int, tuple[Rfc2136Target, list[Plan]]] = {}
+        for plan in plans:
+            target = self._target(plan.zone)
+            shares.setdefault(id(target), (target, []))[1].append(plan)
+        return list(shares.values())
+
+
+class _Share:
+    """One primary's part of a journal: its zones, and numbers that no other has."""
+
+    def __init__(self, journal: Journal, zones: Sequence[str], place: int) -> None:
+        self._journal = journal
+        self._zones = frozenset(zones)
+        self._from = place * ROOM
+
+    def rows(self) -> tuple[JournalRow, ...]:
+        return tuple(row for row in self._journal.rows() if row.zone in self._zones)
+
+    def intend(self, rows: Sequence[JournalRow]) -> None:
+        self._journal.intend([replace(row, number=self._from + row.number) for row in rows])
+
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
+        self._journal.became([self._from + number % ROOM for number in numbers], state, note)
+
+
+def _one_of(failed: Sequence[DnsError | PartlyApplied], changed: bool) -> DnsError | PartlyApplied:
+    first = failed[0]
+    if not changed and all(isinstance(error, DnsError) for error in failed):
+        return first
+    return PartlyApplied(
+        first.asked,
+        "; ".join(error.answer for error in failed),
+        kept="; ".join(error.kept for error in failed) + "; what other primaries answer for is as planned",
+        advice=f"{first.advice.partition('; then `flex apply')[0]}; then `flex apply --resume` finishes it",
+    )

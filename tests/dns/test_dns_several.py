@@ -1,0 +1,104 @@
+"""Zones on several primaries, each with its own key: one plan, one journal, one result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from flex.domain import Change, Plan, RowState, Rrset
+from flex.errors import DnsError, PartlyApplied, Stale
+from flex.store.journals import MemoryJournal
+from flex_dns.key import make_key
+from flex_dns.named import PrivateNamed
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.several import SeveralTargets
+
+pytestmark = pytest.mark.real
+
+ZONES = ("a.example.", "b.example.")
+
+
+@pytest.fixture
+def primaries(folder: Path) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
+    with (
+        PrivateNamed(folder / "a", [ZONES[0]], make_key("key-a")) as one,
+        PrivateNamed(folder / "b", [ZONES[1]], make_key("key-b")) as other,
+    ):
+        yield one, other
+
+
+@pytest.fixture
+def several(primaries: tuple[PrivateNamed, PrivateNamed]) -> SeveralTargets:
+    found = zip(ZONES, primaries, strict=True)
+    return SeveralTargets({zone: Rfc2136Target(named.server, "flex", patience=1) for zone, named in found})
+
+
+def plans(address: str = "192.0.2.1") -> list[Plan]:
+    return [Plan(zone, (Change(None, Rrset(f"www.{zone}", "A", 60, (address,))),)) for zone in ZONES]
+
+
+def said(several: SeveralTargets) -> list[str]:
+    return [value for zone in ZONES for value in several.read(zone, [f"www.{zone}"]).records["value"]]
+
+
+def test_a_plan_reaches_each_zone_on_its_own_primary(several: SeveralTargets) -> None:
+    journal = MemoryJournal()
+    several.apply(*plans(), journal=journal)
+    assert said(several) == ["192.0.2.1", "192.0.2.1"]
+    assert Counter((row.zone, row.state) for row in journal.rows()) == {(zone, "done"): 1 for zone in ZONES}
+
+
+def test_what_is_outdated_on_one_of_them_is_sent_to_none(several: SeveralTargets) -> None:
+    several.of_zone[ZONES[1]].apply(plans("192.0.2.9")[1])
+    with pytest.raises(Stale):
+        several.apply(*plans())
+    assert said(several) == ["192.0.2.9"]
+
+
+def test_one_that_is_away_stops_all_before_anything_is_sent(several: SeveralTargets, free_port: int) -> None:
+    with pytest.raises(DnsError) as refused:
+        without(several, free_port).apply(*plans())
+    assert refused.value.kept == "nothing was changed"
+    assert said(several) == []
+
+
+def test_one_that_goes_away_in_between_leaves_a_plan_that_can_be_finished(
+    several: SeveralTargets, primaries: tuple[PrivateNamed, PrivateNamed]
+) -> None:
+    journal = Ending(primaries[1])
+    with pytest.raises(PartlyApplied) as partly:
+        several.apply(*plans(), journal=journal)
+    assert "what other primaries answer for is as planned" in partly.value.kept
+    primaries[1].start()
+    several.apply(*plans(), journal=journal)
+    assert said(several) == ["192.0.2.1", "192.0.2.1"]
+    assert {row.state for row in journal.rows()} == {"done"}
+
+
+class Ending(MemoryJournal):
+    """Ends a server as soon as the first primary has said that all is done."""
+
+    def __init__(self, server: PrivateNamed) -> None:
+        super().__init__()
+        self._server = server
+
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
+        super().became(numbers, state, note)
+        if numbers and state == "done" and len(self.rows()) == 1:
+            self._server.kill()
+
+
+def without(several: SeveralTargets, free_port: int) -> SeveralTargets:
+    """The same with nothing behind the second zone."""
+    second = several.of_zone[ZONES[1]]
+    away = replace(second, server=replace(second.server, port=free_port, timeout=0.3))
+    return SeveralTargets({ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: away})
+
+
+def test_a_zone_that_nobody_has_is_an_error(several: SeveralTargets) -> None:
+    with pytest.raises(DnsError, match=r"c\.example\."):
+        several.read("c.example.", [])
