@@ -14,7 +14,6 @@ from flex.short import Shortfall
 
 NodeState = Literal["active", "draining", "down"]
 RecordType = Literal["A", "AAAA", "TXT"]
-RowState = Literal["planned", "sent", "done", "conflict", "refused"]
 CycleState = Literal["proposed", "applying", "applied", "discarded", "failed"]
 
 # Later than any day of a log: years have four digits.
@@ -148,21 +147,6 @@ class Plan:
     foreign: tuple[str, ...] = ()
     owned: int = 0
     serial: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class JournalRow:
-    """Changes of one zone that go to its name server together, and how far they are.
-
-    `changes` are their places in the zone's plan. Planned and sent ones are to be looked after; done, conflict and
-    refused ones have ended, the latter two with the reason as their note.
-    """
-
-    number: int
-    zone: str
-    changes: tuple[int, ...]
-    state: RowState = "planned"
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

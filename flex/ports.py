@@ -8,20 +8,8 @@ from typing import Protocol
 
 import pandas as pd
 
-from flex.domain import (
-    Cycle,
-    JournalRow,
-    NodeState,
-    Period,
-    Pin,
-    Plan,
-    RowState,
-    Run,
-    Segment,
-    Stage,
-    Stream,
-    Verdict,
-)
+from flex.domain import Cycle, NodeState, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
+from flex.journal import JournalRow, RowState
 from flex.problem import Budget, Problem, Solution
 from flex.records import ZoneState
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import dns.rcode
 
-from flex.domain import Change, JournalRow
+from flex.domain import Change
 from flex.errors import DnsError, Unreachable
+from flex.journal import JournalRow
 from flex.ports import Journal
 from flex_dns import pipeline, preflight, reading, update
 from flex_dns.contents import Contents, Question

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from flex.domain import Change, JournalRow
+from flex.domain import Change
 from flex.errors import DnsError
+from flex.journal import JournalRow
 from flex.ports import Journal
 from flex_dns.standing import Conflict
 from flex_dns.update import Message

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from flex.domain import Change, JournalRow, Plan, Verdict
+from flex.domain import Change, Plan, Verdict
 from flex.errors import Refused
+from flex.journal import JournalRow
 from flex.ports import Journal
 from flex.records import ZoneState
 from flex_dns import reading, settling, update

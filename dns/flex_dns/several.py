@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from flex.domain import JournalRow, Plan, RowState, Verdict
+from flex.domain import Plan, Verdict
 from flex.errors import DnsError, PartlyApplied
+from flex.journal import JournalRow, RowState
 from flex.ports import Journal
 from flex.records import ZoneState
 from flex_dns.rfc2136 import Rfc2136Target

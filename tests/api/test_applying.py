@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.domain import Cycle, JournalRow
+from flex.domain import Cycle
+from flex.journal import JournalRow
 from flex.store import SqlStore, open_store
 from flex_dns.rfc2136 import Rfc2136Target
 

@@ -9,8 +9,9 @@ from itertools import islice
 
 import pytest
 
-from flex.domain import Change, JournalRow, Plan, RowState, Rrset
+from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Refused, Stale
+from flex.journal import JournalRow, RowState
 from flex.marker import marker_name, marker_text
 from flex.store.journals import MemoryJournal
 from flex_dns.key import Key
