@@ -13,6 +13,7 @@ import numpy as np
 
 from flex import score
 from flex.problem import Budget, Ints, Problem, Solution
+from flex.shortfall import BAND
 from flex_solver import exact, local
 from flex_solver.answer import total_off, worst
 
@@ -32,12 +33,14 @@ def place(problem: Problem, budget: Budget) -> Solution:
     return min(found, other, key=lambda solution: _merit(problem, solution.rows))
 
 
-def _merit(problem: Problem, rows: Ints) -> tuple[int, float, int]:
-    """Less is better: the worst node in tenths of the tolerance, then what is outside the band, a move as dear as that.
+def _merit(problem: Problem, rows: Ints) -> tuple[int, int, float, int]:
+    """Less is better: wishes and limits that are broken, then the worst node in tenths of the tolerance, then what is
+    outside the band, a move as dear as that.
 
     Both searches weigh so; distances are rounded, so that what a sum of floats is off by decides nothing.
     """
     outside = max(0.0, worst(problem, rows) - problem.tolerance - score.ROUNDING)
-    price = problem.tolerance * len(score.moved(problem, rows))
+    price = problem.tolerance * score.moves(problem, rows)
+    broken = sum(violation.kind not in BAND for violation in score.violations(problem, rows))
     tenths = math.ceil(round(outside / problem.tolerance * 10, 3))
-    return tenths, round(total_off(problem, rows) + price, 6), score.cold_bytes(problem, rows)
+    return broken, tenths, round(total_off(problem, rows) + price, 6), score.cold_bytes(problem, rows)

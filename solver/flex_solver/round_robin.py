@@ -15,13 +15,21 @@ from flex_solver.answer import answer
 
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
     nodes: list[int] = np.flatnonzero(problem.open).tolist()
-    rows = [(site, node) for site in range(len(problem.sites)) for node in _nodes_for(problem, site, nodes)]
+    rivals = problem.rivals
+    taken: dict[int, set[int]] = {site: set(problem.pinned.get(site, ())) for site in rivals}
+    rows = []
+    for site in range(len(problem.sites)):
+        shut = problem.barred.get(site, frozenset()).union(*(taken[rival] for rival in rivals.get(site, ())))
+        chosen = _nodes_for(problem, site, [node for node in nodes if node not in shut])
+        rows += [(site, node) for node in chosen]
+        if site in taken:
+            taken[site] |= set(chosen)
     return answer(problem, np.array(rows, dtype=np.int64), "round_robin")
 
 
 def _nodes_for(problem: Problem, site: int, nodes: list[int]) -> list[int]:
     """The site's pins, then the nodes from its own place in the circle on."""
     pinned = sorted(problem.pinned.get(site, frozenset()))
-    circle = islice(cycle(nodes), site % len(nodes), site % len(nodes) + len(nodes))
-    others = [node for node in circle if node not in pinned]
+    first = site % max(1, len(nodes))
+    others = [node for node in islice(cycle(nodes), first, first + len(nodes)) if node not in pinned]
     return (pinned + others)[: problem.replicas[site]]

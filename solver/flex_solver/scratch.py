@@ -23,16 +23,17 @@ def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Ther
 
 
 def renamed(problem: Problem, rows: Ints) -> Ints:
-    """The rows with other nodes' names, where pins and balance allow it: sites with pins keep their nodes.
+    """The rows with other nodes' names, where wishes and balance allow it: sites with wishes keep their nodes.
 
     With those left behind, nodes that hold some are no longer the same under another name. Where that costs the
-    balance, only nodes that nothing is pinned to are renamed.
+    balance, only nodes that no wish names are renamed.
     """
-    free = rows[~np.isin(rows[:, 0], list(problem.pinned))]
-    stays = rows[np.isin(rows[:, 0], list(problem.pinned))]
+    wishing = np.isin(rows[:, 0], [*problem.pinned, *problem.barred, *problem.rivals])
+    free, stays = rows[~wishing], rows[wishing]
     of_all = np.concatenate([stays, _with_names(free, _names(problem, free, problem.open))])
     bare = problem.open.copy()
-    bare[sorted({node for nodes in problem.pinned.values() for node in nodes})] = False
+    named = [*problem.pinned.values(), *problem.barred.values()]
+    bare[sorted({node for nodes in named for node in nodes})] = False
     of_bare = _with_names(rows, _names(problem, rows, bare))
     good_enough = max(problem.tolerance + score.ROUNDING, worst(problem, of_bare))
     return of_all if worst(problem, of_all) <= good_enough else of_bare
