@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import loops
+from bench import loops, sim
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import speed
@@ -18,6 +18,7 @@ BENCHES: dict[str, Measure] = {
     "dns": dns.measure,
     "ingest": speed.measure,
     "loops": loops.measure,
+    "sim": sim.measure,
     "solver-days": days.measure,
 }
 

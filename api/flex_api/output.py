@@ -15,3 +15,12 @@ class Part(BaseModel):
 
 class Output(Part):
     schema_version: Literal[1] = 1
+
+
+class ErrorOutput(Output):
+    error: str
+    exit_code: int
+    asked: str
+    answer: str
+    unchanged: str
+    next_step: str

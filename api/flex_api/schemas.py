@@ -24,12 +24,14 @@ from flex_api.log_schemas import (
     RateRow,
     UnreadRow,
 )
-from flex_api.output import Output, Part
+from flex_api.output import ErrorOutput, Output, Part
+from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 
 __all__ = [
     "ArrivalRow",
     "BadLineRow",
     "DataOutput",
+    "ErrorOutput",
     "FindingRow",
     "ImportOutput",
     "IngestOutput",
@@ -359,15 +361,6 @@ class DemoOutput(Output):
     seconds: float
 
 
-class ErrorOutput(Output):
-    error: str
-    exit_code: int
-    asked: str
-    answer: str
-    unchanged: str
-    next_step: str
-
-
 # `flex VERB` to what it prints with -o json.
 OUTPUTS: dict[str, type[Output]] = {
     "version": VersionOutput,
@@ -395,5 +388,8 @@ OUTPUTS: dict[str, type[Output]] = {
     "init": InitOutput,
     "report": ReportOutput,
     "demo": DemoOutput,
+    "simulate": SimulateOutput,
+    "simulate paper": SimulatePaperOutput,
+    "simulate fit": SimulateFitOutput,
     "error": ErrorOutput,
 }

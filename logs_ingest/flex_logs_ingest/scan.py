@@ -162,7 +162,7 @@ def new_scanner(
     The sample holds at most `sample_limit` accesses; when there are more, targets of low level leave it.
     """
     lost = layout.kind == "w3c" and first_byte > 0
-    if rule.fixed is None and "vhost" not in layout.fields and not lost:
+    if rule.fixed is None and not rule.directory and "vhost" not in layout.fields and not lost:
         raise BadInput(
             "counts per site",
             "the log's format does not say which site a request was for",

@@ -6,21 +6,33 @@ use super::{Asked, Rule, View};
 
 pub struct Cached {
     last: Vec<i64>,
+    sent: Vec<i64>,
 }
 
 impl Cached {
     pub fn new(job: &Job) -> Cached {
-        Cached { last: vec![-1; job.targets()] }
+        Cached { last: vec![-1; job.targets()], sent: vec![0; job.nodes()] }
+    }
+}
+
+impl Cached {
+    fn for_new(&mut self, job: &Job, target: usize, set: &[i64], memory: &mut dyn Contents) -> usize {
+        let size = job.size[target];
+        let nodes = set.iter().map(|node| *node as usize);
+        let room = nodes.clone().filter(|node| self.sent[*node].saturating_add(size) <= job.ram[*node]);
+        if let Some(node) = room.min_by_key(|node| self.sent[*node]) {
+            self.sent[node] += size;
+            return node;
+        }
+        nodes.min_by_key(|node| memory.oldest(*node).map_or(-1, |target| self.last[target])).unwrap_or(0)
     }
 }
 
 impl Rule for Cached {
-    fn choose(&mut self, _: &Job, asked: &Asked, set: &[i64], _: &View, memory: &mut dyn Contents) -> usize {
-        let nodes = set.iter().map(|node| *node as usize);
-        let holder = nodes.clone().find(|node| memory.holds(*node, asked.target));
-        let node =
-            holder.or_else(|| nodes.min_by_key(|node| memory.oldest(*node).map_or(-1, |target| self.last[target])));
+    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], _: &View, memory: &mut dyn Contents) -> usize {
+        let holder = set.iter().map(|node| *node as usize).find(|node| memory.holds(*node, asked.target));
+        let node = holder.unwrap_or_else(|| self.for_new(job, asked.target, set, memory));
         self.last[asked.target] = asked.access as i64;
-        node.unwrap_or(0)
+        node
     }
 }

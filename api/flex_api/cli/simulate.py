@@ -1,0 +1,226 @@
+"""The verb `flex simulate`: traces through models of clusters, and the papers' experiments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from flex.caches import CACHES
+from flex.errors import BadInput, NotWritten
+from flex.sim.cluster import MIB, MODELS, Cluster
+from flex.sim.papers import EXPERIMENTS
+from flex.sim.papers.claim import Point
+from flex.sim.policies import POLICIES
+from flex.sim.published import PUBLISHED
+from flex.sim.simulate import Result, simulate
+from flex.sim.traces import Trace
+from flex_api import papers, simulating, words
+from flex_api.cli.common import context
+from flex_api.sim_schemas import SimulatedNode, SimulatedRow, SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+from flex_api.text import grid
+
+simulate_app = typer.Typer(
+    help="A trace through a model of a cluster under routing policies: requests a second, misses, idle time, delays.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+_BY_CLIENT = "round_robin_clients"
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(simulate_app, name="simulate")
+
+
+@simulate_app.callback()
+def trace(
+    ctx: typer.Context,
+    twin: Annotated[str, typer.Option(help=f"a made-up trace: {', '.join(PUBLISHED)}")] = "",
+    logs: Annotated[list[Path] | None, typer.Option(help="an access log; may be repeated")] = None,
+    log_format: Annotated[str, typer.Option("--format", help="of the logs")] = "auto",
+    by_directory: Annotated[bool, typer.Option(help="first directories are the sites; else virtual hosts")] = True,
+    model: Annotated[str, typer.Option(help=f"what nodes cost: {', '.join(MODELS)}")] = "flex",
+    cache: Annotated[str, typer.Option(help=f"what nodes keep: {', '.join(CACHES)}; else the model's")] = "",
+    policy: Annotated[list[str] | None, typer.Option(help=f"may be repeated: {', '.join(POLICIES)}")] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="every policy side by side")] = False,
+    nodes: Annotated[list[int] | None, typer.Option(min=1, max=4096, help="may be repeated; else 4")] = None,
+    ram: Annotated[list[int] | None, typer.Option(min=0, help="MiB of a node's cache, repeatable; else 64")] = None,
+    disks: Annotated[int, typer.Option(min=1, max=64, help="of a node")] = 1,
+    pictures: Annotated[Path | None, typer.Option(help="a folder for curves as SVG")] = None,
+) -> None:
+    if ctx.invoked_subcommand:
+        return
+    found, asked = context(ctx), _trace(twin, logs or [], log_format, by_directory)
+    policies = policy or (_all_for(asked) if compare else ["flex", "round_robin", "optimal"])
+    clusters = [_cluster(model, n, mib, cache, disks) for n, mib in product(nodes or [4], ram or [64])]
+    points = []
+    with _steps(len(clusters) * len(policies)) as step:
+        for cluster, name in product(clusters, policies):
+            step(f"{name} on {cluster.nodes} nodes")
+            result = simulate(asked, cluster, name, lambda t, c: simulating.placed(t, t, c))
+            points.append((cluster, result))
+    drawn = _draw(pictures, points, by_nodes=len(nodes or []) > 1) if pictures else []
+    rows = [_row(cluster, result) for cluster, result in points]
+    output = SimulateOutput(trace=asked.name, model=model, cache=points[0][0].cache, items=rows, pictures=drawn)
+    found.show(output, lambda console: _show(console, output))
+
+
+@simulate_app.command()
+def paper(
+    ctx: typer.Context,
+    experiment: Annotated[list[str] | None, typer.Argument(help=", ".join(EXPERIMENTS))] = None,
+    all_: Annotated[bool, typer.Option("--all", help="every experiment of every paper")] = False,
+    to: Annotated[Path | None, typer.Option(help="a folder for the page and its pictures")] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="cut traces to so many accesses, to try things out")] = None,
+) -> None:
+    """Run the papers' experiments again, on twins of their traces: published beside measured, with a verdict."""
+    found, names = context(ctx), list(EXPERIMENTS) if all_ else list(experiment or [])
+    if not names:
+        raise BadInput(
+            "an experiment to run",
+            "none was named",
+            kept="nothing was simulated",
+            advice=f"name some of {', '.join(EXPERIMENTS)}, or --all",
+        )
+    with _steps(None) as step:
+        output = papers.run(names, step, to, most)
+    found.show(output, lambda console: _show_claims(console, output))
+
+
+@simulate_app.command()
+def fit(ctx: typer.Context) -> None:
+    """How near each twin's aggregates are to those published of its trace."""
+    output = SimulateFitOutput(items=papers.fits())
+    context(ctx).show(output, lambda console: _show_fit(console, output))
+
+
+def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> Trace:
+    if bool(twin) == bool(logs):
+        raise BadInput(
+            "a trace to simulate",
+            "both a twin and logs were named" if twin else "none was named",
+            kept="nothing was simulated",
+            advice="name one twin with --twin, or access logs with --logs",
+        )
+    return simulating.of_twin(twin) if twin else simulating.of_logs(logs, format_=log_format, by_directory=by_directory)
+
+
+def _cluster(model: str, nodes: int, mib: int, cache: str, disks: int) -> Cluster:
+    if model not in MODELS:
+        raise BadInput(
+            f"the model {model}",
+            "is not known",
+            kept="nothing was simulated",
+            advice=f"take one of {', '.join(MODELS)}",
+        )
+    made = replace(MODELS[model](nodes, mib * MIB), disks=disks)
+    return replace(made, cache=cache) if cache else made
+
+
+def _all_for(trace: Trace) -> list[str]:
+    return [name for name in POLICIES if name != _BY_CLIENT or len(trace.client)]
+
+
+@contextmanager
+def _steps(total: int | None) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal, nothing elsewhere."""
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("simulating", total=total)
+
+        def step(words_: str) -> None:
+            progress.update(task, advance=1, description=words_)
+
+        yield step
+
+
+def _draw(folder: Path, points: list[tuple[Cluster, Result]], *, by_nodes: bool) -> list[str]:
+    drawn = papers.pictures_of(
+        [
+            Point(
+                f"{result.trace}, nodes" if by_nodes else f"{result.trace}, MiB a node",
+                result.policy,
+                cluster.nodes if by_nodes else cluster.ram[0] / MIB,
+                result,
+            )
+            for cluster, result in points
+        ]
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, markup in drawn.items():
+            (folder / name).write_text(markup, encoding="utf-8")
+    except OSError as error:
+        raise NotWritten(
+            f"pictures in {folder}", str(error), kept="nothing was changed", advice="name another folder"
+        ) from error
+    return [str(folder / name) for name in drawn]
+
+
+def _row(cluster: Cluster, result: Result) -> SimulatedRow:
+    mean, p50, p95, p99 = result.delay
+    return SimulatedRow(
+        policy=result.policy,
+        nodes=cluster.nodes,
+        ram_bytes=cluster.ram[0],
+        requests=result.requests,
+        seconds=result.seconds,
+        requests_per_second=result.throughput,
+        requests_per_second_of_a_node=result.per_server,
+        miss_ratio=result.miss_ratio,
+        byte_miss_ratio=result.byte_miss_ratio,
+        idle=result.idle,
+        delay_mean=mean,
+        delay_p50=p50,
+        delay_p95=p95,
+        delay_p99=p99,
+        per_node=[
+            SimulatedNode(
+                requests=node.requests,
+                misses=node.misses,
+                disk_bytes=node.disk_bytes,
+                busy=node.busy,
+                reading=node.reading,
+                idle=node.idle,
+            )
+            for node in result.nodes
+        ],
+    )
+
+
+def _show(console: Console, output: SimulateOutput) -> None:
+    table = grid(
+        "policy", "nodes>", "memory>", "requests/s>", "of a node>", "misses>", "idle>", "mean>", "p95>", "p99>"
+    )
+    for row in output.items:
+        took = (f"{1000 * delay:,.1f} ms" for delay in (row.delay_mean, row.delay_p95, row.delay_p99))
+        table.add_row(
+            row.policy, str(row.nodes), words.size(row.ram_bytes), f"{row.requests_per_second:,.0f}",
+            f"{row.requests_per_second_of_a_node:,.0f}", f"{row.miss_ratio:.2%}", f"{row.idle:.1%}", *took,
+        )  # fmt: skip
+    console.print(table)
+    console.print(f"\n{output.trace}: {words.count(output.items[0].requests, 'access', 'accesses')}.", markup=False)
+
+
+def _show_claims(console: Console, output: SimulatePaperOutput) -> None:
+    table = grid("paper", "claim", "published", "measured", "verdict")
+    for row in output.items:
+        table.add_row(row.paper, row.claim, row.published, row.measured, row.verdict)
+    console.print(table)
+    for page in output.pages[:1]:
+        console.print(f"\nPage: {page}", markup=False)
+
+
+def _show_fit(console: Console, output: SimulateFitOutput) -> None:
+    table = grid("twin", "figure", "published>", "twin>", "off>")
+    for row in output.items:
+        said = f"{row.figure.replace('_', ' ')}{' (assumed)' if row.assumed else ''}"
+        table.add_row(row.twin, said, f"{row.published:,.6g}", f"{row.made:,.6g}", f"{row.error:.1%}")
+    console.print(table)

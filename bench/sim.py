@@ -1,0 +1,203 @@
+"""The simulator and the predicted load: how fast they are, and how near a sample comes to all accesses.
+
+    make bench NAME=sim                          twins alone
+    TRACES=/srv/traces make bench NAME=sim       real logs too: a folder with a folder for each set of logs
+
+Replaying is compared with libCacheSim (the extra `libcachesim`; without it that figure is left out) on the same
+accesses in one run, by CPU time, the best of three each. Predictions are compared with a replay of all accesses, per
+node, over memory from 5 to 100 % of the working set, random placements and sampling rates down to the one that leaves
+at least 100,000 accesses. docs/bench.md says what each figure means.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+import pandas as pd
+
+from bench.figures import Figures
+from bench.ingest import real
+from flex import engine
+from flex.domain import Forecast, Node
+from flex.errors import FlexError
+from flex.predict import forecast
+from flex.problem import Floats, Ints
+from flex.replay import Sample, reference_replay
+from flex.sim.fitted import twin
+from flex.sim.published import PUBLISHED
+from flex.sim.routing import mixed
+from flex.sim.traces import Trace
+from flex.tables import PLACEMENT
+from flex_api.simulating import of_logs
+
+ACCESSES, TARGETS = 3_000_000, 200_000
+TWINS = ("hp-april", "hp-july", "clarknet")
+RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
+MEMORY = (0.05, 0.1, 0.25, 0.5, 1.0)
+LEAST = 100_000
+NODES, PLACEMENTS = 4, 6
+SITES, MANY_NODES, SAMPLED = 100_000, 256, 2_000_000
+
+
+def measure() -> Figures:
+    figures: Figures = {"engine": engine.name(), "load_average": os.getloadavg()[0]}
+    figures |= _speed()
+    figures["placement_100k_eval_s"] = _evaluation()
+    points, agree = [], []
+    for trace in _traces():
+        off, ranked = _accuracy(trace)
+        points.append(off)
+        agree.append(ranked)
+        if len(off):
+            figures[f"predict_median_points_{trace.name}"] = float(np.median(off))
+            figures[f"predict_p95_points_{trace.name}"] = float(np.percentile(off, 95))
+    every, ranks = np.concatenate(points), np.concatenate(agree)
+    figures["predict_median_points"] = float(np.median(every))
+    figures["predict_p95_points"] = float(np.percentile(every, 95))
+    figures["rank_agreement"] = float(ranks.mean()) if len(ranks) else 1.0
+    figures["pairs"] = len(ranks)
+    return figures
+
+
+def _speed() -> Figures:
+    target = _zipf(ACCESSES, TARGETS)
+    size = np.random.default_rng(2).integers(500, 50_000, TARGETS)
+    limit = int(size.sum()) // 10
+    columns = target, np.zeros_like(target), size, np.array([limit])
+    native = engine.pick("replay", reference_replay)
+    ours = _best(3, partial(native, "lru", *columns))
+    fewer = ACCESSES // 10
+    few = target[:fewer], columns[1][:fewer], size, columns[3]
+    slow, fast = _best(1, partial(reference_replay, "lru", *few)), _best(3, partial(native, "lru", *few))
+    figures: Figures = {"replay_accesses_per_second": ACCESSES / ours, "replay_vs_reference": slow / fast}
+    theirs = _libcachesim(target, size, limit)
+    if theirs:
+        seconds, misses = theirs
+        figures["replay_vs_libcachesim"] = seconds / ours
+        figures["misses_differ_from_libcachesim"] = abs(misses - int(native("lru", *columns)[1][0]))
+    return figures
+
+
+def _libcachesim(target: Ints, size: Ints, limit: int) -> tuple[float, int] | None:
+    """Its CPU time and its misses, over the same accesses in its own binary format; None where it is not installed."""
+    try:
+        library = importlib.import_module("libcachesim")
+    except ImportError:
+        return None
+    rows = np.zeros(len(target), dtype=[("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")])
+    rows["time"], rows["id"], rows["size"] = np.arange(len(target)) // 1000, target + 1, size[target]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.oracleGeneral.bin")
+        rows.tofile(path)
+        best, ratio = float("inf"), 0.0
+        for _ in range(3):
+            reader = library.TraceReader(str(path), library.TraceType.ORACLE_GENERAL_TRACE)
+            cache = library.LRU(cache_size=limit)
+            started = process_time()
+            ratio = cache.process_trace(reader)[0]
+            best = min(best, process_time() - started)
+    return best, round(ratio * len(target))
+
+
+def _evaluation() -> float:
+    """Seconds of CPU for the forecast of one placement."""
+    random = np.random.default_rng(4)
+    targets = 10 * SITES
+    sample = Sample(
+        sites=tuple(f"s{site:06}" for site in range(SITES)),
+        site=np.arange(targets) % SITES,
+        size=random.integers(500, 50_000, targets),
+        target=_zipf(SAMPLED, targets),
+        time=np.arange(SAMPLED),
+        rate=0.1,
+    )
+    nodes = [Node(f"n{n:03}", (), 64 * 2**20) for n in range(MANY_NODES)]
+    placement = PLACEMENT.from_columns(
+        {"site": list(sample.sites), "node": [nodes[site % MANY_NODES].name for site in range(SITES)]}
+    )
+    return _best(3, lambda: forecast(sample, placement, nodes, policy="measured"))
+
+
+def _traces() -> Iterator[Trace]:
+    yield from (_with_sites(twin(PUBLISHED[name])) for name in TWINS)
+    if "TRACES" not in os.environ:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for log in real.logs(Path(os.environ["TRACES"]), Path(folder)):
+            try:
+                trace = of_logs([log.path], format_=log.format)
+            except FlexError:
+                continue
+            if len(trace.target) >= LEAST and len(trace.sites) >= 2 * NODES:
+                yield replace(trace, name=log.name)
+
+
+def _with_sites(trace: Trace) -> Trace:
+    """A trace of one site is cut into forty by a hash of the target."""
+    if len(trace.sites) > 1:
+        return trace
+    site = mixed(np.arange(len(trace.size))) % 40
+    return replace(trace, site=site, sites=tuple(f"part-{n}" for n in range(40)))
+
+
+def _accuracy(trace: Trace) -> tuple[Floats, Floats]:
+    """Points between predicted and replayed miss ratio, per node; and whether each pair of placements ranks alike."""
+    off, agree = [], []
+    whole = Sample(trace.sites, trace.site, trace.size, trace.target, np.arange(len(trace.target)), 1.0)
+    samples = [sample for sample in (_sampled(whole, rate) for rate in RATES) if len(sample.target) >= LEAST]
+    for share in MEMORY:
+        nodes = [Node(f"n{n}", (), int(trace.working_set() * share / NODES)) for n in range(NODES)]
+        placements = [_random_placement(trace, seed) for seed in range(PLACEMENTS)]
+        true = [forecast(whole, placement, nodes, policy="replayed") for placement in placements]
+        for sample in samples:
+            said = [forecast(sample, placement, nodes, policy="predicted") for placement in placements]
+            off += [point for one, other in zip(said, true, strict=True) for point in _points(one, other)]
+            agree += list(_ranks(said, true))
+    return np.array(off), np.array(agree, dtype=np.float64)
+
+
+def _sampled(whole: Sample, rate: float) -> Sample:
+    """All accesses to the targets that a hash chooses, as the ingest keeps them."""
+    chosen = mixed(np.arange(len(whole.size)) + 12_345) < rate * 2**63
+    kept = chosen[whole.target]
+    return replace(whole, target=whole.target[kept], time=whole.time[kept], rate=rate)
+
+
+def _points(said: Forecast, true: Forecast) -> Iterator[float]:
+    for one, other in zip(said.nodes, true.nodes, strict=True):
+        if one.requests and other.requests:
+            yield 100 * abs(one.misses / one.requests - other.misses / other.requests)
+
+
+def _ranks(said: list[Forecast], true: list[Forecast]) -> Iterator[bool]:
+    for a, b in combinations(range(len(true)), 2):
+        if abs(true[a].throughput / true[b].throughput - 1) > 0.02:
+            yield (said[a].throughput > said[b].throughput) == (true[a].throughput > true[b].throughput)
+
+
+def _random_placement(trace: Trace, seed: int) -> pd.DataFrame:
+    node = np.random.default_rng(seed).integers(0, NODES, len(trace.sites))
+    return PLACEMENT.from_columns({"site": list(trace.sites), "node": [f"n{n}" for n in node.tolist()]})
+
+
+def _zipf(count: int, targets: int) -> Ints:
+    chance = 1.0 / np.arange(1, targets + 1)
+    return np.random.default_rng(1).choice(targets, count, p=chance / chance.sum())
+
+
+def _best(times: int, work: Callable[[], object]) -> float:
+    best = float("inf")
+    for _ in range(times):
+        started = process_time()
+        work()
+        best = min(best, process_time() - started)
+    return best

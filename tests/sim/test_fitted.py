@@ -1,0 +1,36 @@
+"""Twins have what was published of their traces, and the same seed makes the same twin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flex.sim.fitted import fit, twin
+from flex.sim.published import PUBLISHED
+
+SLOW = {"hp-day-2", "hp-day-3", "hp-day-4"}
+TWINS = [pytest.param(name, marks=[pytest.mark.torture] if name in SLOW else []) for name in PUBLISHED]
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_every_published_aggregate_is_within_a_twentieth(name: str) -> None:
+    rows = fit(PUBLISHED[name], twin(PUBLISHED[name]))
+    assert {row.figure: row.error for row in rows if row.error > 0.05 and not row.assumed} == {}
+
+
+def test_what_is_assumed_is_marked() -> None:
+    assert {row.figure for row in fit(PUBLISHED["rice"], twin(PUBLISHED["rice"])) if row.assumed} == {
+        "requests",
+        "answer",
+    }
+
+
+def test_a_seed_makes_the_same_twin_again_and_another_seed_another() -> None:
+    once, again, other = (twin(PUBLISHED["worldcup98"], seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(once.target, again.target)
+    assert np.array_equal(once.size, again.size)
+    assert not np.array_equal(once.target, other.target)
+
+
+def test_every_file_of_a_twin_is_asked_for() -> None:
+    assert twin(PUBLISHED["hp-july"]).frequency().min() >= 1
