@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from flex.demand import RESOURCES, Counts, Demand
+from flex.demand import Counts, Demand
 from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible
 from flex.pins import Wished, wished
@@ -155,7 +155,6 @@ def build(
     node is open or a pin asks for what no placement can give.
     """
     PROFILES.check(profiles), SPREADS.check(spreads), PLACEMENT.check(placement)
-    _refuse_negative(profiles)
     marks = _marks(tolerance, replicate_above, terms)
     gone = gone_nodes(placement, nodes)
     ordered = sorted((*nodes, *(Node(name, (), 0, state="down") for name in gone)), key=lambda node: node.name)
@@ -297,17 +296,6 @@ def in_order(rows: Ints) -> Ints:
     """Rows sorted by site, then node: the one order in which placements are compared."""
     ordered: Ints = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
     return ordered
-
-
-def _refuse_negative(profiles: pd.DataFrame) -> None:
-    for column in RESOURCES.values():
-        if len(wrong := profiles[profiles[column] < 0]):
-            raise BadInput(
-                f"a profile of {wrong['site'].iloc[0]!r} with {column} = {wrong[column].iloc[0]}",
-                "nothing asks for less than nothing of a node",
-                kept="nothing was planned",
-                advice="read the logs again with `flex ingest`",
-            )
 
 
 def _bad_number(name: str, value: float, wanted: str) -> BadInput:

@@ -64,3 +64,26 @@ def test_what_is_possible_never_stops_a_plan(wished: list[Pin], states: list[Nod
         profiles, SPREADS.empty(), cluster, kept.pins, PLACEMENT.empty(), tolerance=0.1, replicate_above=1.0
     )
     assert all(asked.open[node] for nodes in asked.pinned.values() for node in nodes)
+
+
+def test_what_pins_say_of_other_sites_gives_way_before_what_they_say_of_nodes() -> None:
+    pins = [Pin("a", ("n1",), together=("b",)), Pin("b", not_on=("n1",))]
+    kept = possible(pins, SITES, NODES)
+    assert kept.pins == (Pin("a", ("n1",)), Pin("b", not_on=("n1",)))
+    assert kept.suspended == ("a (together with b, whose wishes for nodes are others; n1 still holds)",)
+
+
+def test_sites_that_cannot_be_placed_are_nobodys_company() -> None:
+    kept = possible([Pin("a", apart=("b", "gone")), Pin("b", together=("gone",))], SITES, NODES)
+    assert kept.pins == (Pin("a", apart=("b",)),)
+    assert kept.suspended == (
+        "a (apart from gone, which cannot be placed)",
+        "b (together with gone, which cannot be placed)",
+    )
+
+
+def test_at_least_gives_way_to_not_on() -> None:
+    kept = possible([Pin("a", min_replicas=2, not_on=("n1",))], SITES, NODES)
+    assert kept.pins == (Pin("a", not_on=("n1",)),)
+    every = tuple(node.name for node in NODES)
+    assert possible([Pin("a", not_on=every)], SITES, NODES).pins == ()
