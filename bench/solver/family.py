@@ -62,7 +62,7 @@ def cluster(sites: int, nodes: int, *, seed: int, tolerance: float = 0.05) -> Pr
         replicas=today.replicas,
         load=load,
         cold=np.rint(today.load()[:, 1]).astype(np.int64),
-        old=old,
+        old=_in_force(old, today, nodes),
         pinned={},
         tolerance=tolerance,
     )
@@ -114,6 +114,15 @@ def _split_again(access: Floats, replicas: Ints, nodes: int) -> Ints:
     grown: Bools = access / replicas > MOST * share
     shrunk = (replicas > 1) & (access / np.maximum(replicas - 1, 1) < LEAST * share)
     return np.where(grown | shrunk, _split(access, nodes), replicas).clip(1, nodes)
+
+
+def _in_force(old: Ints, today: Day, nodes: int) -> Ints:
+    """Without the replicas that today's count has no place for: those on the nodes asked most are gone already."""
+    count = np.bincount(old[:, 0], minlength=len(today.replicas))
+    asked = np.bincount(old[:, 1], (today.access / count)[old[:, 0]], nodes)
+    least_first = np.lexsort((old[:, 1], asked[old[:, 1]], old[:, 0]))
+    nth = np.arange(len(old)) - np.repeat(np.cumsum(count) - count, count)
+    return in_order(old[least_first[nth < today.replicas[old[:, 0]]]])
 
 
 def _in_shares(day: Day, nodes: int) -> Floats:

@@ -3,9 +3,12 @@
 //! Nothing here decides, and only the merge reads and writes files; whatever the input, nothing here panics.
 
 mod improve;
+mod items;
+mod lists;
 mod merge;
 mod replay;
 mod scan;
+mod search;
 mod simulate;
 
 use pyo3::prelude::*;

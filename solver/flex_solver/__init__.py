@@ -1,7 +1,7 @@
 """Solvers: a Problem goes in, a Solution comes out.
 
 A solver is one file and one line here. None of them judges what it found: that is flex.score's. None is asked to keep
-sites together either: each group comes to it as one site. All but the first three are there to be compared with.
+sites together either: each group comes to it as one site. All but the first four are there to be compared with.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from flex.bundles import bundled
 from flex.ports import Solver
 from flex.problem import Budget, Problem, Solution
-from flex_solver import auto, closest, cpsat, exact, greedy, hill, local, offload, round_robin, scratch
+from flex_solver import auto, closest, cpsat, exact, greedy, hill, large, local, offload, round_robin, scratch
 
 
 def _in_bundles(solver: Solver) -> Solver:
@@ -26,6 +26,7 @@ def _in_bundles(solver: Solver) -> Solver:
 SOLVERS: dict[str, Solver] = {
     "auto": _in_bundles(auto.place),
     "exact": _in_bundles(exact.place),
+    "large": _in_bundles(large.place),
     "local": _in_bundles(local.place),
     "closest": _in_bundles(closest.place),
     "greedy": _in_bundles(greedy.greedy),

@@ -1,4 +1,4 @@
-"""The proven fewest moves where the cluster is small enough for that, the local search elsewhere.
+"""The proven fewest moves where the cluster is small enough for that, the large search elsewhere.
 
 In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have searched,
 and the one is taken that is nearer to the band for fewer moves.
@@ -14,7 +14,7 @@ import numpy as np
 from flex import score
 from flex.problem import Budget, Ints, Problem, Solution
 from flex.shortfall import BAND
-from flex_solver import exact, local
+from flex_solver import exact, large
 from flex_solver.answer import total_off, worst
 
 # Sites with load times open nodes; integer programs of this size are solved within seconds.
@@ -25,11 +25,11 @@ EXACT_SHARE = 2 / 3
 
 def place(problem: Problem, budget: Budget) -> Solution:
     if np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open) > SMALL:
-        return local.place(problem, budget)
+        return large.place(problem, budget)
     found = exact.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))
     if found.proven:
         return found
-    other = local.place(problem, replace(budget, seconds=budget.seconds * (1 - EXACT_SHARE)))
+    other = large.place(problem, replace(budget, seconds=budget.seconds * (1 - EXACT_SHARE)))
     return min(found, other, key=lambda solution: _merit(problem, solution.rows))
 
 

@@ -32,7 +32,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Node:
+class Node:
     """`leaves` is what each row that may leave asks; `load` must come to lie between `low` and `high`."""
 
     load: Floats
@@ -50,17 +50,17 @@ def counts(problem: Problem, of_site: Floats, bands: tuple[Floats, Floats, Float
     (site, at), (load, low, high) = rows, bands
     ordered = np.argsort(at, kind="stable")
     cuts = np.searchsorted(at[ordered], np.arange(len(load) + 1))
-    sites = _Sites(of_site)
+    sites = Sites(of_site)
     found = np.zeros((len(load), 3), dtype=np.int64)
     for n, number in enumerate(np.flatnonzero(problem.open).tolist()):
-        node = _Node(load[n], low[n], high[n], of_site[site[ordered[cuts[n] : cuts[n + 1]]]])
+        node = Node(load[n], low[n], high[n], of_site[site[ordered[cuts[n] : cuts[n + 1]]]])
         if node.is_off:
             may_come = bound.free_to_come(problem, number)
             found[n] = sites.leave(node), sites.enter(node, may_come), sites.touch(node, may_come)
     return Counts(*found.T)
 
 
-def _mixtures(dimensions: int) -> Floats:
+def mixtures(dimensions: int) -> Floats:
     """Weights of the resources: each alone, and each two in steps."""
     if dimensions == 1:
         return np.ones((1, 1))
@@ -73,17 +73,17 @@ def _mixtures(dimensions: int) -> Floats:
     return np.array(found)
 
 
-class _Sites:
+class Sites:
     """The sites that may enter nodes, by size in every mixture."""
 
     def __init__(self, load: Floats) -> None:
         self.load = load
-        self._weights = _mixtures(load.shape[1])
+        self._weights = mixtures(load.shape[1])
         self._largest = [_largest(load @ weights) for weights in self._weights]
         self._by_size = [np.argsort(load[:, d], kind="stable") for d in range(load.shape[1])]
         self._sizes = [load[by_size, d] for d, by_size in enumerate(self._by_size)]
 
-    def leave(self, node: _Node) -> int:
+    def leave(self, node: Node) -> int:
         most = 0
         for weights in self._weights:
             excess = float((node.load - node.high) @ weights)
@@ -92,7 +92,7 @@ class _Sites:
                 most = max(most, int(np.searchsorted(np.cumsum(sizes), excess)) + 1)
         return most
 
-    def enter(self, node: _Node, may_come: Bools) -> int:
+    def enter(self, node: Node, may_come: Bools) -> int:
         """Where the largest do not suffice, at least one more than those is needed."""
         most = 0
         for weights, largest in zip(self._weights, self._largest, strict=True):
@@ -102,13 +102,13 @@ class _Sites:
                 most = max(most, int(np.searchsorted(np.cumsum(sizes), missing)) + 1)
         return most
 
-    def touch(self, node: _Node, may_come: Bools) -> int:
+    def touch(self, node: Node, may_come: Bools) -> int:
         """How many rows must leave or enter, as far as one and two are looked at."""
         if _fits(node, -node.leaves).any() or self._one_may_enter(node, may_come):
             return 1
         return 3 if self._needs_three(node, may_come) else 2
 
-    def _one_may_enter(self, node: _Node, may_come: Bools) -> bool:
+    def _one_may_enter(self, node: Node, may_come: Bools) -> bool:
         """Only sites that bring enough of a resource the node is short of are looked at."""
         short = np.flatnonzero(node.load < node.low)
         if not len(short):
@@ -119,7 +119,7 @@ class _Sites:
         near = self._by_size[d][max(0, first - 1) : last + 1]
         return bool(_fits(node, self.load[near[may_come[near]]]).any())
 
-    def _needs_three(self, node: _Node, may_come: Bools) -> bool:
+    def _needs_three(self, node: Node, may_come: Bools) -> bool:
         """No two changes put the node right; not looked at where there are too many."""
         changes = np.concatenate([-node.leaves, self.load[may_come]])
         if len(changes) ** 2 > FEW_PAIRS:
@@ -127,7 +127,7 @@ class _Sites:
         return not any(_fits(node, change + changes[n + 1 :]).any() for n, change in enumerate(changes))
 
 
-def _fits(node: _Node, changes: Floats) -> Bools:
+def _fits(node: Node, changes: Floats) -> Bools:
     after = node.load + changes
     inside: Bools = np.all((after >= node.low) & (after <= node.high), axis=1)
     return inside

@@ -90,3 +90,28 @@ def minimum(program: Program) -> Optimum | None:
     solution = highs.getSolution()
     values, duals = np.array(solution.col_value), np.array(solution.row_dual)
     return Optimum(float(highs.getInfo().objective_function_value), values, duals)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """The best point found of an integer program; `best` when nothing cheaper exists."""
+
+    cost: float
+    values: Floats
+    best: bool
+
+
+def whole_minimum(program: Program, hint: Floats, nodes: int) -> Whole | None:
+    """The search starts from the hint and looks at so many nodes of its tree; None where it found nothing."""
+    import highspy
+
+    highs = _ready(program, mip_max_nodes=nodes, mip_rel_gap=0.0, mip_abs_gap=0.999)
+    start = highspy.HighsSolution()
+    start.col_value = hint.tolist()
+    highs.setSolution(start)
+    highs.run()
+    info = highs.getInfo()
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    best = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return Whole(float(info.objective_function_value), np.array(highs.getSolution().col_value), best)

@@ -1,13 +1,16 @@
-"""The hot loop of the local search: rows shift and swap between nodes until the band holds and few of them are new.
+"""The hot loop of the local search: items move, alone or a few at a time, until the band holds and few of them are new.
 
 In go plain integer arrays; out comes the best node found for each item. An item is one replica of one site. Everything
 is in integers and the random numbers are written out here, so that every engine gives the same answer, bit for bit.
-What the items are, and how hot the search runs, is decided in local.py.
+What the items are, which of them may move, and how hot the search runs, is decided in anneal.py.
 
-The cost of a placement is its load outside the band, times a weight that grows while there is any and falls while
-there is none, plus MOVE and the site's own price for each new row. A change that makes it dearer is taken with a
-chance that sinks with the heat (simulated annealing). The best answer is the one with the least load outside the
-band, and of those the one with the least cost.
+A placement costs its load outside the band at a weight, OUTSIDE for each node that has any, and the prices of its new
+rows. A change that makes it dearer is taken with a chance that sinks with the heat (simulated annealing). The best
+answer is the one with the least load outside the band, and of those the one with the cheapest rows.
+
+Changes are those that shorten a list of moves: an item of a node outside the band goes where it fits; a moved item goes
+home, or elsewhere, or home while another of that node goes in its stead; two moves from one node become one; a chain
+of two moves becomes one; any item goes anywhere. Some of them exchange two items.
 """
 
 from __future__ import annotations
@@ -20,16 +23,21 @@ import numpy.typing as npt
 from flex import engine
 
 Ints = npt.NDArray[np.int64]
+Changes = list[tuple[int, int]]
 
 # A fair share in the integer units of loads and bands.
 SHARE = 2**36
 # What one new row costs: as much as this load outside the band at weight 1.
 MOVE = SHARE >> 7
-# The weight of load outside the band, in sixteenths; it changes once in so many steps.
-FIRST_WEIGHT, LAST_WEIGHT, STEADY = 16, 2**14, 256
-# How many entries the table of chances has, and the value of 1 in it.
+# What a node outside the band costs beside the load that is.
+OUTSIDE = MOVE >> 1
+# How many entries the table of chances has, and the value of 1 in it; weights are in sixteenths.
 CHANCES = 4096
 UNIT = 1024
+# Kinds of changes by the lowest 7 bits of a random number, each up to its limit; what is left is any change.
+MEND, RECONSIDER, REPLACE, MERGE = 58, 77, 96, 115
+# How often, of 128 times, an item is exchanged for another one, and how many places are compared for one.
+EXCHANGE, FEW, SOME = 38, 4, 6
 
 MASK = 2**64 - 1
 
@@ -39,9 +47,10 @@ class Items:
     """What can be placed and what that costs; everything is known by its position.
 
     `site[i]` is the site of item i; items stand in the order of their sites, those of site s from `first_item[s]` on.
-    An item of site s asks `load[s, d]`; node n's band is `low[n, d]` to `high[n, d]`. Site s is free of charge on
-    `held[first_held[s]:first_held[s + 1]]`; elsewhere an item costs MOVE and `price[s]`.
-    Only `movable` items move; they are listed largest first.
+    An item of site s asks `load[s, d]`; node n's band is `low[n, d]` to `high[n, d]`. On `home[first_home[s]:
+    first_home[s + 1]]` it costs what stands at the same places of `at_home`, nothing where the row is in force;
+    elsewhere it costs `price[s]`. It may be on none of its part of `barred`, nor where one of its `rivals` is.
+    Only `movable` items move.
     """
 
     site: Ints
@@ -49,75 +58,133 @@ class Items:
     low: Ints
     high: Ints
     first_item: Ints
-    first_held: Ints
-    held: Ints
+    first_home: Ints
+    home: Ints
+    at_home: Ints
     price: Ints
+    first_barred: Ints
+    barred: Ints
+    first_rival: Ints
+    rivals: Ints
     movable: Ints
 
 
-def reference_improve(items: Items, node: Ints, heat: Ints, chance: Ints, steps: int, seed: int) -> Ints:
-    """The best node found for each item after `steps` attempts; `node` is where they start.
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """The steps in equal parts, each with the heat and the weight of load outside the band, in sixteenths, in it.
 
-    `heat` is the heat of each equal part of the steps, `chance` holds -ln(u) in UNITs for CHANCES equal steps of u.
+    `chance` holds -ln(u) in UNITs for CHANCES equal steps of u.
     """
-    return _Search(items, node).run(heat.tolist(), chance.tolist(), steps, seed)
+
+    heat: Ints
+    weight: Ints
+    chance: Ints
+    steps: int
+    seed: int
+
+
+def reference_improve(items: Items, node: Ints, schedule: Schedule) -> Ints:
+    """The best node found for each item; `node` is where they start."""
+    return _Search(items, node, schedule.seed).run(schedule)
+
+
+class _Listed:
+    """Numbers in any order, of which one can be taken out at once."""
+
+    def __init__(self, count: int) -> None:
+        self.members: list[int] = []
+        self._place = [-1] * count
+
+    def __contains__(self, member: int) -> bool:
+        return self._place[member] >= 0
+
+    def add(self, member: int) -> None:
+        self._place[member] = len(self.members)
+        self.members.append(member)
+
+    def drop(self, member: int) -> None:
+        """The last one takes the place that becomes free."""
+        at, last = self._place[member], self.members.pop()
+        if last != member:
+            self.members[at] = last
+            self._place[last] = at
+        self._place[member] = -1
+
+
+class _Lists:
+    """Several lists, each number in one of them at most."""
+
+    def __init__(self, lists: int, count: int) -> None:
+        self.members: list[list[int]] = [[] for _ in range(lists)]
+        self._place = [-1] * count
+
+    def add(self, at: int, member: int) -> None:
+        self._place[member] = len(self.members[at])
+        self.members[at].append(member)
+
+    def drop(self, at: int, member: int) -> None:
+        members = self.members[at]
+        place, last = self._place[member], members.pop()
+        if last != member:
+            members[place] = last
+            self._place[last] = place
 
 
 class _Search:
-    def __init__(self, items: Items, node: Ints) -> None:
+    def __init__(self, items: Items, node: Ints, seed: int) -> None:
         self.node: list[int] = node.tolist()
         self.site: list[int] = items.site.tolist()
         self.load: list[list[int]] = items.load.tolist()
         self.low: list[list[int]] = items.low.tolist()
         self.high: list[list[int]] = items.high.tolist()
         self.first_item: list[int] = items.first_item.tolist()
-        cuts = zip(items.first_held[:-1].tolist(), items.first_held[1:].tolist(), strict=True)
-        self.held: list[list[int]] = [items.held[start:end].tolist() for start, end in cuts]
+        self.homes = _parts(items.first_home, items.home)
+        self.at_home = _parts(items.first_home, items.at_home)
         self.price: list[int] = items.price.tolist()
+        self.barred = _parts(items.first_barred, items.barred)
+        self.rivals = _parts(items.first_rival, items.rivals)
         self.movable: list[int] = items.movable.tolist()
-        self.nodes = len(self.low)
+        self.nodes, self.state = len(self.low), seed
         self.total = [[0] * items.load.shape[1] for _ in self.low]
         for i, n in enumerate(self.node):
-            for d, asked in enumerate(self.load[self.site[i]]):
-                self.total[n][d] += asked
+            self._shift_load(self.site[i], n, 1)
         self.off = [self._off(n, self.total[n]) for n in range(self.nodes)]
-        # The movable items that start on each node, largest first, and the items that are new where they are.
-        self.starts: list[list[int]] = [[] for _ in self.low]
+        self.outside = _Listed(self.nodes)
+        for n in range(self.nodes):
+            if self.off[n]:
+                self.outside.add(n)
+        # The movable items on each node; those that are new where they are; and by the nodes they left.
+        self.here = _Lists(self.nodes, len(self.node))
+        self.moved = _Listed(len(self.node))
+        self.away = _Lists(self.nodes, len(self.node))
+        self.left = [-1] * len(self.node)
         for i in self.movable:
-            self.starts[self.node[i]].append(i)
-        self.moved: list[int] = []
-        self.place_in_moved = [-1] * len(self.node)
-        for i in self.movable:
-            if self.node[i] not in self.held[self.site[i]]:
-                self._list(i)
+            self.here.add(self.node[i], i)
+            if self._cost(self.site[i], self.node[i]):
+                self._list_as_moved(i, self._free_home(self.site[i]))
 
-    def run(self, heat: list[int], chance: list[int], steps: int, seed: int) -> Ints:
+    def run(self, schedule: Schedule) -> Ints:
         best = self.node.copy()
+        heat, weight, chance = schedule.heat.tolist(), schedule.weight.tolist(), schedule.chance.tolist()
         if not self.movable or self.nodes < 2 or not heat:
             return np.array(best, dtype=np.int64)
         changed: list[int] = []
-        off, cost = sum(self.off), sum(MOVE + self.price[self.site[i]] for i in self.moved)
+        off, cost = sum(self.off), sum(self._cost(self.site[i], self.node[i]) for i in self.moved.members)
         best_off, best_cost = off, cost
-        weight, state = FIRST_WEIGHT, seed
-        for step in range(steps):
-            if step % STEADY == 0:
-                weight = min(weight + (weight >> 3) + 1, LAST_WEIGHT) if off else max(weight - (weight >> 3) - 1, 1)
-            state = (state + 0x9E3779B97F4A7C15) & MASK
-            bits = _mix(state)
-            state = (state + 0x9E3779B97F4A7C15) & MASK
-            more = _mix(state)
-            proposal = self._propose(bits, more)
-            if proposal is None:
+        for step in range(schedule.steps):
+            part = step * len(heat) // schedule.steps
+            changes = self._propose()
+            if not changes:
                 continue
-            i, a, j, b = proposal
-            off_change, cost_change = self._change(i, a, j, b)
-            dearer = (weight * off_change >> 4) + cost_change
-            if dearer > 0 and dearer > heat[step * len(heat) // steps] * chance[more & (CHANCES - 1)] // UNIT:
+            undo, off_change, cost_change, nodes_change = self._try(changes)
+            dearer = (weight[part] * off_change >> 4) + cost_change + nodes_change * OUTSIDE
+            if len(undo) < len(changes) or (
+                dearer > 0 and dearer > heat[part] * chance[self._random() & (CHANCES - 1)] // UNIT
+            ):
+                self._undo(undo)
                 continue
-            self._do(i, a, j, b)
-            changed.append(i)
-            if j >= 0:
-                changed.append(j)
+            self._keep(undo)
+            changed.extend(i for i, _ in changes)
             off += off_change
             cost += cost_change
             if off < best_off or (off == best_off and cost < best_cost):
@@ -127,65 +194,165 @@ class _Search:
                 changed.clear()
         return np.array(best, dtype=np.int64)
 
-    def _propose(self, bits: int, more: int) -> tuple[int, int, int, int] | None:
-        """Item i from node a to b, and item j (or -1) from b to a; None where that is no change or not allowed."""
-        kind = bits & 7
-        if self.moved and kind < 5:
-            i = self.moved[_below(len(self.moved), bits >> 8)]
-            homes = self.held[self.site[i]]
-            b = homes[_below(len(homes), bits >> 24)] if homes and kind < 3 else _below(self.nodes, bits >> 24)
-        else:
-            i = self.movable[_skewed(len(self.movable), bits >> 8)]
-            b = _below(self.nodes, bits >> 24)
-        a = self.node[i]
-        if a == b or self._is_on(self.site[i], b):
-            return None
-        if kind in (0, 3, 5, 6):
-            return i, a, -1, b
-        candidates = self.starts[b]
-        if not candidates:
-            return None
-        j = candidates[_skewed(len(candidates), more >> 16)]
-        if self.node[j] != b or self._is_on(self.site[j], a):
-            return None
-        return i, a, j, b
+    def _propose(self) -> Changes:
+        """Items and the nodes they go to, one after the other; nothing where there is nothing to do."""
+        kind = self._random() & 127
+        if self.outside.members and kind < MEND:
+            return self._mend(self._one_of(self.outside.members))
+        if self.moved.members and kind < MERGE:
+            i = self._one_of(self.moved.members)
+            if kind < RECONSIDER:
+                return self._reconsider(i)
+            return self._replace(i) if kind < REPLACE else self._merge(i)
+        return self._anything()
 
-    def _is_on(self, s: int, n: int) -> bool:
-        return n in self.node[self.first_item[s] : self.first_item[s + 1]]
+    def _mend(self, n: int) -> Changes:
+        over = any(load > high for load, high in zip(self.total[n], self.high[n], strict=True))
+        under = any(load < low for load, low in zip(self.total[n], self.low[n], strict=True))
+        if over and under:
+            over = self._random() & 1 == 0
+        if not over:
+            return self._into(n)
+        if not self.here.members[n]:
+            return []
+        i = self._one_of(self.here.members[n])
+        to = self._best_place(i, SOME)
+        if self.left[i] >= 0 and self._random() & 127 < EXCHANGE:
+            to = self.left[i]
+        return self._perhaps_exchanged(i, n, to)
 
-    def _change(self, i: int, a: int, j: int, b: int) -> tuple[int, int]:
-        s = self.site[i]
-        asked = self.load[s]
-        cost = self._cost(s, b) - self._cost(s, a)
-        if j >= 0:
-            t = self.site[j]
-            asked = [x - y for x, y in zip(asked, self.load[t], strict=True)]
-            cost += self._cost(t, a) - self._cost(t, b)
-        after_a = [x - y for x, y in zip(self.total[a], asked, strict=True)]
-        after_b = [x + y for x, y in zip(self.total[b], asked, strict=True)]
-        return self._off(a, after_a) + self._off(b, after_b) - self.off[a] - self.off[b], cost
+    def _into(self, n: int) -> Changes:
+        """The best of some items elsewhere."""
+        best, least = -1, 0
+        for _ in range(SOME):
+            m = self._below(self.nodes)
+            if m == n or not self.here.members[m]:
+                continue
+            i = self._one_of(self.here.members[m])
+            load = self.load[self.site[i]]
+            worse = self._off(n, _plus(self.total[n], load)) + self._off(m, _minus(self.total[m], load)) - self.off[m]
+            if best < 0 or worse < least:
+                best, least = i, worse
+        return [(best, n)] if best >= 0 else []
 
-    def _do(self, i: int, a: int, j: int, b: int) -> None:
-        self._put(i, a, b)
-        if j >= 0:
-            self._put(j, b, a)
-        self.off[a] = self._off(a, self.total[a])
-        self.off[b] = self._off(b, self.total[b])
+    def _best_place(self, i: int, tries: int) -> int:
+        """The best of some nodes for an item, or -1."""
+        best, least = -1, 0
+        for _ in range(tries):
+            m = self._below(self.nodes)
+            if m == self.node[i]:
+                continue
+            worse = self._off(m, _plus(self.total[m], self.load[self.site[i]])) - self.off[m]
+            if best < 0 or worse < least:
+                best, least = m, worse
+        return best
 
-    def _put(self, i: int, a: int, b: int) -> None:
-        s = self.site[i]
-        self.node[i] = b
-        for d, asked in enumerate(self.load[s]):
-            self.total[a][d] -= asked
-            self.total[b][d] += asked
-        is_new, was_new = b not in self.held[s], self.place_in_moved[i] >= 0
-        if is_new and not was_new:
-            self._list(i)
-        elif was_new and not is_new:
-            self._unlist(i)
+    def _perhaps_exchanged(self, i: int, n: int, to: int) -> Changes:
+        if to < 0:
+            return []
+        if self._random() & 127 < EXCHANGE and self.here.members[to]:
+            return [(i, to), (self._one_of(self.here.members[to]), n)]
+        return [(i, to)]
+
+    def _reconsider(self, i: int) -> Changes:
+        """Home, or to another node."""
+        to = self.left[i] if self._random() & 1 else self._best_place(i, FEW)
+        return [(i, to)] if to >= 0 else []
+
+    def _replace(self, i: int) -> Changes:
+        """Home, while another item of that node goes in its stead."""
+        home = self.left[i]
+        if home < 0 or not self.here.members[home]:
+            return []
+        return [(i, home), (self._one_of(self.here.members[home]), self.node[i])]
+
+    def _merge(self, i: int) -> Changes:
+        """Two moves become one: those of two items from one node, or from it and from where the first went."""
+        home = self.left[i]
+        if home < 0 or not self.here.members[home]:
+            return []
+        both = self._random() & 1 == 0
+        middle = home if both else self.node[i]
+        if not self.away.members[middle]:
+            return []
+        j, k = self._one_of(self.away.members[middle]), self._one_of(self.here.members[home])
+        if j in (i, k):
+            return []
+        to = self.node[i] if both and self._random() & 1 else self.node[j]
+        return [(i, home), (j, middle), (k, to)]
+
+    def _anything(self) -> Changes:
+        n, to = self._below(self.nodes), self._below(self.nodes)
+        if n == to or not self.here.members[n]:
+            return []
+        return self._perhaps_exchanged(self._one_of(self.here.members[n]), n, to)
+
+    def _try(self, changes: Changes) -> tuple[Changes, int, int, int]:
+        """What was done, as where each item was; the changes of load outside, of prices and of nodes outside.
+
+        Stops at the first change that is none, or not allowed.
+        """
+        undo: Changes = []
+        off, cost, nodes = 0, 0, 0
+        for i, to in changes:
+            at, s = self.node[i], self.site[i]
+            if at == to or not self._may_be_on(s, to):
+                break
+            undo.append((i, at))
+            cost += self._cost(s, to) - self._cost(s, at)
+            self._shift_load(s, at, -1)
+            self._shift_load(s, to, 1)
+            self.node[i] = to
+            for n in (at, to):
+                before, self.off[n] = self.off[n], self._off(n, self.total[n])
+                off += self.off[n] - before
+                nodes += (self.off[n] > 0) - (before > 0)
+        return undo, off, cost, nodes
+
+    def _undo(self, done: Changes) -> None:
+        for i, at in reversed(done):
+            s, to = self.site[i], self.node[i]
+            self._shift_load(s, to, -1)
+            self._shift_load(s, at, 1)
+            self.node[i] = at
+            self.off[to], self.off[at] = self._off(to, self.total[to]), self._off(at, self.total[at])
+
+    def _keep(self, done: Changes) -> None:
+        """Bring the lists in step with what was done. No item is in it twice."""
+        for i, at in done:
+            to = self.node[i]
+            self.here.drop(at, i)
+            self.here.add(to, i)
+            is_new = self._cost(self.site[i], to) > 0
+            if is_new and i not in self.moved:
+                self._list_as_moved(i, at)
+            elif not is_new and i in self.moved:
+                self.moved.drop(i)
+                if self.left[i] >= 0:
+                    self.away.drop(self.left[i], i)
+                self.left[i] = -1
+            for n in (at, to):
+                if (self.off[n] > 0) != (n in self.outside):
+                    (self.outside.add if self.off[n] else self.outside.drop)(n)
+
+    def _list_as_moved(self, i: int, home: int) -> None:
+        self.moved.add(i)
+        self.left[i] = home
+        if home >= 0:
+            self.away.add(home, i)
+
+    def _free_home(self, s: int) -> int:
+        """The first of the site's homes that it has left, or -1."""
+        taken = self.node[self.first_item[s] : self.first_item[s + 1]]
+        return next((home for home in self.homes[s] if home not in taken), -1)
+
+    def _may_be_on(self, s: int, n: int) -> bool:
+        if n in self.barred[s] or n in self.node[self.first_item[s] : self.first_item[s + 1]]:
+            return False
+        return not any(n in self.node[self.first_item[t] : self.first_item[t + 1]] for t in self.rivals[s])
 
     def _cost(self, s: int, n: int) -> int:
-        return 0 if n in self.held[s] else MOVE + self.price[s]
+        return self.at_home[s][self.homes[s].index(n)] if n in self.homes[s] else self.price[s]
 
     def _off(self, n: int, total: list[int]) -> int:
         off = 0
@@ -196,35 +363,37 @@ class _Search:
                 off += low - load
         return off
 
-    def _list(self, i: int) -> None:
-        self.place_in_moved[i] = len(self.moved)
-        self.moved.append(i)
+    def _shift_load(self, s: int, n: int, times: int) -> None:
+        total = self.total[n]
+        for d, asked in enumerate(self.load[s]):
+            total[d] += times * asked
 
-    def _unlist(self, i: int) -> None:
-        """The last of the list takes the place that becomes free."""
-        at, last = self.place_in_moved[i], self.moved.pop()
-        if last != i:
-            self.moved[at] = last
-            self.place_in_moved[last] = at
-        self.place_in_moved[i] = -1
+    def _one_of(self, members: list[int]) -> int:
+        return members[self._below(len(members))]
 
+    def _below(self, limit: int) -> int:
+        """A number below the limit from the lowest 31 bits of a random one."""
+        return (self._random() & 0x7FFFFFFF) * limit >> 31
 
-def _mix(state: int) -> int:
-    """The output of splitmix64."""
-    state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    state = (state ^ state >> 27) * 0x94D049BB133111EB & MASK
-    return state ^ state >> 31
-
-
-def _below(limit: int, bits: int) -> int:
-    """A number below the limit from the lowest 31 bits."""
-    return (bits & 0x7FFFFFFF) * limit >> 31
+    def _random(self) -> int:
+        """The next output of splitmix64."""
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        mixed = (self.state ^ self.state >> 30) * 0xBF58476D1CE4E5B9 & MASK
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & MASK
+        return mixed ^ mixed >> 31
 
 
-def _skewed(limit: int, bits: int) -> int:
-    """The same, low numbers more often: the square of an even choice."""
-    even = bits & 0x7FFFFFFF
-    return (even * even >> 31) * limit >> 31
+def _parts(first: Ints, values: Ints) -> list[list[int]]:
+    cuts = zip(first[:-1].tolist(), first[1:].tolist(), strict=True)
+    return [values[start:end].tolist() for start, end in cuts]
+
+
+def _plus(total: list[int], load: list[int]) -> list[int]:
+    return [x + y for x, y in zip(total, load, strict=True)]
+
+
+def _minus(total: list[int], load: list[int]) -> list[int]:
+    return [x - y for x, y in zip(total, load, strict=True)]
 
 
 improve = engine.pick("improve", reference_improve)

@@ -51,11 +51,11 @@ class Relaxed:
 
 
 def relaxed(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Relaxed:
-    """With fewer rows shown at `first`, or fewer `rounds` of showing more, the bound is lower, and holds as well."""
+    """With fewer rows shown at `first`, in fewer `rounds`, the bound is lower and holds as well; 0 rounds: counting."""
     counted = bound.least_moves(problem)
     free = bound.may_stay(problem) & ~bound.rows_among(problem, problem.old, problem.pinned)
     carries = np.flatnonzero(problem.load.sum(axis=0) > 0)
-    if not highs.AVAILABLE or not len(carries):
+    if not highs.AVAILABLE or not rounds or not len(carries):
         return Relaxed(counted, np.where(free, 0.0, np.inf))
     cluster = _cluster(problem, np.flatnonzero(free), carries)
     least, of_rows = _best(cluster, first, rounds)

@@ -83,6 +83,11 @@ def test_rows_that_are_pinned_or_may_not_stay_have_no_price(drifted: Drifted) ->
     assert np.flatnonzero(np.isinf(relaxed(asked).reduced)).tolist() == [0, 1]
 
 
+def test_without_the_program_counting_is_what_is_left(drifted: Drifted) -> None:
+    problem = drifted(400, 8, 1)
+    assert relaxed(problem, rounds=0).least == bound.least_moves(problem)
+
+
 def test_the_same_is_said_each_time(drifted: Drifted) -> None:
     problem = drifted(300, 6, 1)
     first, again = relaxed(problem), relaxed(problem)

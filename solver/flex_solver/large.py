@@ -1,0 +1,134 @@
+"""Few moves for large clusters, often proven fewest: a search around the placement in force, then blocks of nodes.
+
+In go a Problem and a Budget; out comes the answer of local.py, made better by HiGHS: the nodes that some moves connect
+are taken out and solved anew, again and again, until the moves are as few as relax.py says they must be, the steps are
+used up, or no block gets better. Blocks that share no node are solved at the same time; what comes out does not depend
+on how many at a time, nor on the clock, as long as the budget's seconds are not used up. Without HiGHS the answer is
+that of local.py.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from flex.problem import Budget, Ints, Problem, Solution
+from flex_solver import block, highs
+from flex_solver.answer import answer
+from flex_solver.candidates import chosen
+from flex_solver.improve import MOVE
+from flex_solver.local import InTime, changes, searched, settled
+from flex_solver.neighbourhood import linked_block
+from flex_solver.placed import Placed
+from flex_solver.relax import Relaxed, relaxed
+
+# A block costs as much as so many of the budget's steps.
+BLOCK = 500
+# Sizes of blocks, the next one tried when the one before finds nothing more; and how many are solved side by side.
+SIZES, ABREAST = (4, 6, 8, 10), 4
+# Rows of each node that a block may move, of each kind.
+OF_EACH = 6
+# A size is given up after so many blocks in a row that were tried before.
+TRIED = 30
+
+
+def place(
+    problem: Problem, budget: Budget, *, with_highs: bool = highs.AVAILABLE, threads: int = os.cpu_count() or 1
+) -> Solution:
+    until = time.monotonic() + budget.seconds
+    known = relaxed(problem)
+    found, note = searched(problem, known, budget.steps, lambda: time.monotonic() < until)
+    if with_highs and not note:
+        start = _with(found, _likely(problem, found, known))
+        search = _Blocks(start, known.least, budget.steps // BLOCK)
+        note = _solved_again(search, threads, lambda: time.monotonic() < until)
+        found = _with(search.best, found.items.movable)
+    best = found if note else settled(found, changes(found, budget.steps))
+    return answer(problem, best.rows, "large", least=known.least, note=note)
+
+
+def _solved_again(search: _Blocks, threads: int, in_time: InTime) -> str:
+    """Solves blocks until none is wanted; a word where time ran out before."""
+    with ThreadPoolExecutor(threads) as pool:
+        for size in SIZES:
+            while search.wanted(size):
+                if not in_time():
+                    return f"out of time after {search.solved} blocks that were solved again: another run may differ"
+                search.improve(list(pool.map(search.solve, search.next)))
+    return ""
+
+
+def _likely(problem: Problem, found: Placed, known: Relaxed) -> Ints:
+    """Fewer of the rows that may move: those most likely to, and those that have."""
+    rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
+    return np.intersect1d(chosen(problem, rows, known, OF_EACH), found.items.movable)
+
+
+def _with(found: Placed, movable: Ints) -> Placed:
+    return replace(found, items=replace(found.items, movable=movable))
+
+
+class _Blocks:
+    """The best placement so far, and the blocks that were tried without making it better."""
+
+    def __init__(self, start: Placed, least: int, blocks: int) -> None:
+        self.best, self.solved, self.next = start, 0, list[Ints]()
+        self._least, self._blocks = least, blocks
+        self._tried: set[bytes] = set()
+        self._random = np.random.default_rng(0)
+        self._totals = start.totals()
+
+    def wanted(self, size: int) -> bool:
+        """Whether there are blocks to solve, which `next` then holds: none has a node in common with another."""
+        outside, cost = self.best.merit()
+        if self.solved >= self._blocks or (not outside and round(cost / MOVE) <= self._least):
+            return False
+        self.next = self._disjoint(size)
+        return bool(self.next)
+
+    def solve(self, nodes: Ints) -> Placed | None:
+        return block.solved(self.best, self._totals, nodes)
+
+    def improve(self, answers: Sequence[Placed | None]) -> None:
+        before, node = self.best, self.best.node.copy()
+        for nodes, found in zip(self.next, answers, strict=True):
+            self.solved += 1
+            if found is None:
+                self._tried.add(nodes.tobytes())
+                continue
+            changed = np.flatnonzero(found.node != before.node)
+            node[changed] = found.node[changed]
+        better = replace(before, node=node)
+        if better.merit() < before.merit():
+            self.best, self._totals = better, better.totals()
+            self._tried.clear()
+
+    def _disjoint(self, size: int) -> list[Ints]:
+        source, target = _moves(self.best)
+        taken = np.zeros(len(self.best.items.low), dtype=np.bool_)
+        found: list[Ints] = []
+        for _ in range(TRIED):
+            nodes = linked_block(source, target, size, taken, self._random)
+            if len(nodes) < 2 or nodes.tobytes() in self._tried:
+                continue
+            found.append(nodes)
+            taken[nodes] = True
+            if len(found) == ABREAST:
+                break
+        return found
+
+
+def _moves(placed: Placed) -> tuple[Ints, Ints]:
+    """The nodes that moved items left, and those they are on; an item that left none counts as moved on the spot."""
+    items = placed.items
+    moved = items.movable[placed.costs()[items.movable] > 0]
+    target, site = placed.node[moved], items.site[moved]
+    source = target.copy()
+    homes = np.flatnonzero(items.first_home[site + 1] > items.first_home[site])
+    source[homes] = items.home[items.first_home[site[homes]]]
+    return source, target

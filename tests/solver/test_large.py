@@ -1,0 +1,78 @@
+"""The search by blocks: ahead of the search it begins with, the same on any number of threads, true to every wish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex import score
+from flex.ports import Solver
+from flex.problem import Budget, Problem
+from flex_solver import exact, highs, large, local
+
+pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
+Drifted = Callable[[int, int, int], Problem]
+
+SHORT = Budget(steps=10_000, seconds=200)
+
+
+def moves(problem: Problem, solver: Solver) -> int:
+    solution = solver(problem, SHORT)
+    assert solution.bound <= score.moves(problem, solution.rows)
+    return score.moves(problem, solution.rows)
+
+
+@pytest.mark.parametrize(("seed", "fewer"), [(1, 2), (2, 2), (3, 0)])
+def test_blocks_spare_moves_that_the_search_before_needs(drifted: Drifted, seed: int, fewer: int) -> None:
+    problem = drifted(400, 8, seed)
+    assert moves(problem, large.place) <= moves(problem, local.place) - fewer
+
+
+def test_the_proven_fewest_moves_are_found_where_they_are_known(drifted: Drifted) -> None:
+    problem = drifted(60, 4, 5)
+    assert moves(problem, large.place) == exact.place(problem, Budget()).bound
+
+
+def test_what_comes_out_does_not_depend_on_the_number_of_threads(drifted: Drifted) -> None:
+    problem = drifted(600, 12, 4)
+    one, three = (large.place(problem, SHORT, threads=threads) for threads in (1, 3))
+    assert (one.rows.tolist(), one.note) == (three.rows.tolist(), "")
+
+
+def test_without_highs_the_answer_is_that_of_the_local_search(drifted: Drifted) -> None:
+    problem = drifted(300, 6, 4)
+    assert large.place(problem, SHORT, with_highs=False).rows.tolist() == local.place(problem, SHORT).rows.tolist()
+
+
+def test_when_time_runs_out_the_best_so_far_comes_out_and_says_so(drifted: Drifted) -> None:
+    problem = drifted(100, 4, 1)
+    assert "out of time" in large.place(problem, Budget(seconds=0)).note
+
+
+@st.composite
+def wished(draw: st.DrawFn, drifted: Drifted) -> Problem:
+    """A cluster of which some sites have a replica more, are barred from where they are, or keep apart."""
+    problem = drifted(40, 5, draw(st.integers(0, 20)))
+    sites = st.integers(0, 39)
+    replicas = problem.replicas.copy()
+    replicas[draw(st.lists(sites, max_size=3))] = 2
+    barred = {site: frozenset({int(problem.old[site, 1])}) for site in draw(st.sets(sites, max_size=3))}
+    crowd = draw(st.sets(sites, max_size=2)) | {int(problem.load[:, 0].argmax())}
+    apart = tuple(frozenset(pair) for pair in combinations(sorted(crowd), 2))
+    return replace(problem, replicas=replicas, barred=barred, apart=apart, tolerance=0.3)
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+def test_every_wish_is_kept_while_blocks_are_solved(data: st.DataObject, drifted: Drifted) -> None:
+    problem = data.draw(wished(drifted))
+    for solver in (large.place, local.place):
+        rows = solver(problem, SHORT).rows
+        assert not [broken for broken in score.violations(problem, rows) if broken.is_wish]
+        assert np.bincount(rows[:, 0]).tolist() == problem.replicas.tolist()
