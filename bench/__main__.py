@@ -12,14 +12,16 @@ from bench import loops, sim
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import speed
-from bench.solver import days
+from bench.solver import days, moves
 
 BENCHES: dict[str, Measure] = {
     "dns": dns.measure,
     "ingest": speed.measure,
     "loops": loops.measure,
     "sim": sim.measure,
+    "solver": moves.measure,
     "solver-days": days.measure,
+    "solver-quick": moves.quick,
 }
 
 

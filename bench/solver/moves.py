@@ -1,0 +1,91 @@
+"""How few rows the solvers move on the family of clusters, beside the proven bound: moves, bound and seconds of each.
+
+`solver` takes ten seeds of every size but the largest, of which it takes one; `solver-quick` two seeds of the first
+two sizes. The other solvers of the register stand beside `auto` on the first seed: what they move, and how many nodes
+they leave outside the band.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bench.figures import Figures
+from bench.solver.family import SIZES, cluster
+from flex import engine, score
+from flex.problem import Budget, Problem
+from flex_solver import SOLVERS
+
+SEEDS: Mapping[str, int] = {"s2000x16": 10, "s20000x64": 10, "s200000x256": 10, "s1000000x1000": 1}
+QUICK: Mapping[str, int] = {"s2000x16": 2, "s20000x64": 2}
+SECONDS = {"s2000x16": 15.0, "s20000x64": 40.0, "s200000x256": 120.0, "s1000000x1000": 600.0}
+# The others get ten times as long, and only where they are done by then.
+PATIENCE = 10
+OTHERS: Mapping[str, tuple[str, ...]] = {
+    "s2000x16": ("exact", "cpsat", "hill", "offload", "closest", "greedy", "keep", "scratch"),
+    "s20000x64": ("hill", "offload", "greedy", "keep", "scratch"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    moves: int
+    bound: int
+    proven: bool
+    outside: int
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        return self.moves / max(1, self.bound) - 1
+
+
+def measure(seeds: Mapping[str, int] = SEEDS) -> Figures:
+    figures: Figures = {"note": engine.WHY_NOT or "native loops installed"}
+    for size, count in seeds.items():
+        problems = (cluster(*SIZES[size], seed=seed) for seed in range(1, count + 1))
+        figures |= _of_all(size, [_solve("auto", problem, SECONDS[size]) for problem in problems])
+        figures[f"{size}_peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        figures |= _of_others(size)
+    return figures
+
+
+quick = partial(measure, QUICK)
+
+
+def _of_all(size: str, found: list[Found]) -> Figures:
+    figures: Figures = {
+        f"{size}_seeds": len(found),
+        f"{size}_proven_seeds_of_{len(found)}": sum(answer.proven for answer in found),
+        f"{size}_balanced_seeds": sum(not answer.outside for answer in found),
+    }
+    for name in ("gap", "moves", "bound", "seconds"):
+        values = [float(getattr(answer, name)) for answer in found]
+        figures[f"{size}_{name}"] = float(np.mean(values))
+        figures[f"{size}_{name}_min"], figures[f"{size}_{name}_max"] = min(values), max(values)
+    return figures
+
+
+def _of_others(size: str) -> Figures:
+    figures: Figures = {}
+    for solver in OTHERS.get(size, ()):
+        if solver in SOLVERS:
+            found = _solve(solver, cluster(*SIZES[size], seed=1), PATIENCE * SECONDS[size])
+            figures[f"{size}_{solver}_moves"] = found.moves
+            figures[f"{size}_{solver}_nodes_outside"] = found.outside
+            figures[f"{size}_{solver}_seconds"] = found.seconds
+    return figures
+
+
+def _solve(solver: str, problem: Problem, seconds: float) -> Found:
+    started = time.perf_counter()
+    solution = SOLVERS[solver](problem, Budget(seconds=seconds))
+    seconds = time.perf_counter() - started
+    outside = np.abs(score.deviation(problem, solution.rows)) > problem.tolerance + score.ROUNDING
+    moves = score.moves(problem, solution.rows)
+    return Found(moves, solution.bound, solution.proven, int(outside.any(axis=1).sum()), seconds)
