@@ -22,6 +22,7 @@ from flex_solver import block, highs
 from flex_solver.answer import answer
 from flex_solver.candidates import chosen
 from flex_solver.improve import MOVE
+from flex_solver.limited import limited
 from flex_solver.local import InTime, changes, searched, settled
 from flex_solver.neighbourhood import linked_block
 from flex_solver.placed import Placed
@@ -48,7 +49,7 @@ def place(
         search = _Blocks(start, known.least, budget.steps // BLOCK)
         note = _solved_again(search, threads, lambda: time.monotonic() < until)
         found = _with(search.best, found.items.movable)
-    best = found if note else settled(found, changes(found, budget.steps))
+    best = limited(problem, found if note else settled(found, changes(found, budget.steps)))
     return answer(problem, best.rows, "large", least=known.least, note=note)
 
 

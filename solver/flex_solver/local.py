@@ -16,6 +16,7 @@ from flex.problem import Budget, Problem, Solution, in_order
 from flex_solver.anneal import PARTS, annealed, with_fewer_cold_bytes
 from flex_solver.answer import answer
 from flex_solver.candidates import chosen
+from flex_solver.limited import limited
 from flex_solver.placed import Placed, placed
 from flex_solver.polish import polished
 from flex_solver.relax import Relaxed, relaxed
@@ -33,7 +34,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
     known = relaxed(problem)
     found, note = searched(problem, known, budget.steps, lambda: time.monotonic() < until)
-    best = found if note else settled(found, changes(found, budget.steps))
+    best = limited(problem, found if note else settled(found, changes(found, budget.steps)))
     return answer(problem, best.rows, "local", least=known.least, note=note)
 
 

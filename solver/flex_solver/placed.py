@@ -47,9 +47,7 @@ class Placed:
 
     def merit(self) -> tuple[int, int]:
         """Less is better: load outside the band, then what the new rows cost."""
-        totals = self.totals()
-        outside = np.maximum(np.maximum(totals - self.items.high, self.items.low - totals), 0)
-        return int(outside.sum()), int(self.costs().sum())
+        return outside(self.items, np.arange(len(self.items.low)), self.totals()), int(self.costs().sum())
 
 
 def placed(problem: Problem, rows: Ints, movable: Ints) -> Placed:
@@ -82,6 +80,11 @@ def may_be_on(items: Items, node: Ints, site: int, n: int) -> bool:
     """Whether another item of the site may come to the node, as things are."""
     barred = items.barred[items.first_barred[site] : items.first_barred[site + 1]]
     return n not in barred and n not in node[company(items, site)]
+
+
+def outside(items: Items, nodes: Ints | list[int], totals: Ints) -> int:
+    """The load outside the band of nodes that carry so much."""
+    return int(np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum())
 
 
 def _items(problem: Problem, rows: Ints, open_nodes: Ints, movable: Ints) -> Items:

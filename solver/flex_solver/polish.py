@@ -11,7 +11,7 @@ import numpy as np
 
 from flex.problem import Ints
 from flex_solver.improve import Items
-from flex_solver.placed import Placed, may_be_on
+from flex_solver.placed import Placed, may_be_on, outside
 
 
 def polished(found: Placed) -> Placed:
@@ -37,12 +37,7 @@ def _goes_home(items: Items, node: Ints, total: Ints, i: int) -> bool:
     for home in items.home[places][items.at_home[places] == 0].tolist():
         both = [here, home]
         after = total[both] + np.stack([-items.load[site], items.load[site]])
-        if may_be_on(items, node, site, home) and _off(items, both, after) <= _off(items, both, total[both]):
+        if may_be_on(items, node, site, home) and outside(items, both, after) <= outside(items, both, total[both]):
             total[both], node[i] = after, home
             return True
     return False
-
-
-def _off(items: Items, nodes: list[int], total: Ints) -> int:
-    outside = np.maximum(np.maximum(total - items.high[nodes], items.low[nodes] - total), 0)
-    return int(outside.sum())
