@@ -49,7 +49,7 @@ def merit(problem: Problem, rows: Ints) -> tuple[bool, int]:
     return bool(score.violations(problem, rows)), score.moves(problem, rows)
 
 
-@pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"local"}))
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
 @settings(max_examples=25)
 @given(problem=wishful())
 def test_random_wishes_are_kept(solver: str, problem: Problem) -> None:
