@@ -15,7 +15,8 @@ from flex.store import open_store
 from flex_api import hosted
 from flex_api.sections import Primary
 from flex_api.settings import Settings
-from flex_dns.key import Key, read_key
+from flex_dns.key import Key, read_keys
+from flex_dns.preflight import accepted
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.server import Server
 from flex_dns.several import SeveralTargets
@@ -124,7 +125,7 @@ def rules(settings: Settings) -> Rules:
     )
 
 
-def key(primary: Primary) -> Key:
+def keys(primary: Primary) -> tuple[Key, ...]:
     if primary.key_file is None:
         raise BadSetting(
             "signing updates for the name server",
@@ -132,7 +133,7 @@ def key(primary: Primary) -> Key:
             kept="nothing was sent",
             advice="`flex init DIR` makes a key and the BIND side of it",
         )
-    return read_key(primary.key_file)
+    return read_keys(primary.key_file)
 
 
 def target(settings: Settings) -> DnsTarget:
@@ -154,7 +155,10 @@ def servers(primary: Primary) -> tuple[tuple[str, int], ...]:
 
 
 def server(settings: Settings, primary: Primary) -> Server:
-    return Server(primary.server, primary.port, key(primary), settings.dns.timeout.total_seconds())
+    """With the first of its keys that the name server knows, while one key takes the place of another."""
+    timeout = settings.dns.timeout.total_seconds()
+    found = [Server(primary.server, primary.port, one, timeout) for one in keys(primary)]
+    return found[0] if len(found) == 1 else accepted(found, primary.zones)
 
 
 def _address(name: str) -> tuple[str, int]:

@@ -17,6 +17,8 @@ A, NS, CNAME, SOA, TXT, AAAA, DNAME = 1, 2, 5, 6, 16, 28, 39
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
 HEADER = 12
 POINTER = 0xC0
+# No name has more.
+MOST_LABELS = 128
 
 
 class Harvest:
@@ -59,11 +61,7 @@ class Harvest:
         for _ in range(answers):
             if self.is_complete:
                 raise ValueError("records after the end")
-            if wire[end] >= POINTER:
-                name = _pointed(wire, end, known)
-                end += 2
-            else:
-                name, end = _name(wire, end, known)
+            name, end = _name(wire, end, known)
             kind, _, ttl, size = unpack_from("!HHIH", wire, end)
             start = end + 10
             end = start + size
@@ -108,30 +106,35 @@ def skipped(wire: bytes, at: int) -> int:
 
 
 def _name(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
-    """The name that begins there, in lower case, and where it ends. Pointers only lead back, so there is an end."""
-    start, text = at, ""
+    """The name that begins there, in lower case, and where it ends.
+
+    A pointer must lead to before the name, or the part of it, that it stands in: so there is an end.
+    """
+    labels: list[str] = []
+    parts, end, rest = [(at, 0)], 0, ""
     while length := wire[at]:
-        if length >= POINTER:
-            text += _pointed(wire, at, known)
-            known[start] = text
-            return text, at + 2
-        label = wire[at + 1 : at + 1 + length].decode("latin-1").lower()
-        if "." in label or "\\" in label:
-            label = label.replace("\\", "\\\\").replace(".", "\\.")
-        text += label + "."
-        at += 1 + length
-    known[start] = text = text or "."
-    return text, at + 1
+        if length < POINTER:
+            labels.append(_label(wire[at + 1 : at + 1 + length]))
+            at += 1 + length
+            continue
+        end, target = end or at + 2, (length & 0x3F) << 8 | wire[at + 1]
+        if target >= parts[-1][0] or len(labels) > MOST_LABELS:
+            raise ValueError("a name that never ends")
+        if (found := known.get(target)) is not None:
+            rest = found
+            break
+        parts.append((target, len(labels)))
+        at = target
+    for start, first in parts:
+        known[start] = "".join(labels[first:]) + rest
+    return known[parts[0][0]] or ".", end or at + 1
 
 
-def _pointed(wire: bytes, at: int, known: dict[int, str]) -> str:
-    target = (wire[at] & 0x3F) << 8 | wire[at + 1]
-    found = known.get(target)
-    if found is not None:
-        return found
-    if target >= at:
-        raise ValueError("a name that points ahead")
-    return _name(wire, target, known)[0]
+def _label(raw: bytes) -> str:
+    text = raw.decode("latin-1").lower()
+    if "." in text or "\\" in text:
+        text = text.replace("\\", "\\\\").replace(".", "\\.")
+    return text + "."
 
 
 def _text(kind: int, rdata: bytes) -> str:

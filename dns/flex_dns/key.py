@@ -92,6 +92,12 @@ def read_key(path: Path, name: str = "") -> Key:
     )
 
 
+def read_keys(path: Path) -> tuple[Key, ...]:
+    """All keys in the file, in order: two while one takes the place of the other. Raises BadSetting."""
+    found = tuple(_keys(_private_text(path)))
+    return found or (read_key(path),)
+
+
 def _private_text(path: Path) -> str:
     try:
         with path.open(encoding="ascii") as file:

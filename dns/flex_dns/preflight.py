@@ -9,6 +9,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,6 +51,15 @@ def preflight(server: Server, zone: str, clock: Clock = time.time, others: Seque
         *_checks(server, zone, clock),
         *(_other(server, other, zone) for other in others if other != server.address),
     )
+
+
+def accepted(servers: Sequence[Server], zones: Sequence[str]) -> Server:
+    """Of one server with several keys, the first whose key it knows; with none of them, or no answer, the first."""
+    for server in servers if zones else ():
+        with Session(server) as session, suppress(DnsError):
+            reading.soa_serial(session, server, zones[0])
+            return server
+    return servers[0]
 
 
 def _checks(server: Server, zone: str, clock: Clock) -> Iterator[Check]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 import dns.message
 import dns.name
 import dns.rrset
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,3 +75,9 @@ def test_noise_is_refused(noise: bytes) -> None:
     with suppress(*MEANINGS):
         harvest.take(noise)
     assert not harvest.is_complete
+
+
+def test_a_name_that_points_at_itself_is_refused() -> None:
+    one_record = bytes.fromhex("0001 8400 0000 0001 0000 0000")
+    with pytest.raises(ValueError, match="never ends"):
+        Harvest(ZONE, NAMES).take(one_record + b"\x01a\xc0\x0c" + bytes(10))

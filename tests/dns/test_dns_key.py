@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadSetting
-from flex_dns.key import Key, make_key, read_key
+from flex_dns.key import Key, make_key, read_key, read_keys
 
 # With two slashes, which start a comment anywhere else; thirty-two bytes.
 SECRET = "AB//CDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm/o="
@@ -29,6 +29,13 @@ def test_a_key_that_was_made_is_read_back(tmp_path: Path) -> None:
 
 def test_no_two_keys_that_are_made_are_the_same() -> None:
     assert make_key("flex") != make_key("flex")
+
+
+def test_a_file_can_hold_two_keys_while_one_takes_the_place_of_the_other(tmp_path: Path) -> None:
+    old, new = make_key("flex-2026"), make_key("flex-2027")
+    assert read_keys(file(tmp_path, new.clause() + old.clause())) == (new, old)
+    with pytest.raises(BadSetting, match="no key at all"):
+        read_keys(file(tmp_path, "// none\n"))
 
 
 def test_comments_and_layout_do_not_matter(tmp_path: Path) -> None:

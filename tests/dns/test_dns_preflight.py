@@ -13,7 +13,7 @@ from flex_dns.bind import update_policy
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
 from flex_dns.pair import pair
-from flex_dns.preflight import Check, preflight
+from flex_dns.preflight import Check, accepted, preflight
 from flex_dns.rfc2136 import Rfc2136Target
 
 pytestmark = pytest.mark.real
@@ -94,6 +94,14 @@ def test_a_secondary_that_is_there_and_one_that_is_not(folder: Path, key: Key, f
         others = (primary.server.address, secondary.server.address, ("127.0.0.1", free_port))
         checks = preflight(replace(primary.server, timeout=0.5), zone, others=others)
     assert [check.state for check in checks if check.name.startswith("server ")] == ["ok", "fail"]
+
+
+def test_while_keys_change_the_one_that_the_server_knows_is_used(real: Rfc2136Target, zone: str) -> None:
+    old, new = (replace(real.server, key=one) for one in (real.server.key, make_key("flex-2027")))
+    assert accepted([new, old], [zone]) == old
+    assert accepted([old, new], [zone]) == old
+    # With none of them the first one's trouble is what is told.
+    assert accepted([new, new], [zone]) == new
 
 
 def test_whatever_fails_has_advice_and_shows_no_secret(real: Rfc2136Target, zone: str, free_port: int) -> None:

@@ -197,6 +197,27 @@ def test_a_server_that_stopped_answering(folder: Path, key: Key) -> None:
     assert "no answer in time" in error.answer
 
 
+def test_more_records_than_a_name_can_hold_are_not_sent(real: Rfc2136Target, zone: str) -> None:
+    """BIND would answer SERVFAIL, to that name and to all others in the message."""
+    values = tuple(sorted(f"192.0.2.{number}" for number in range(1, 102)))
+    with pytest.raises(Refused, match=r"101 records of type A") as refused:
+        real.apply(Plan(zone, (Change(None, Rrset(f"www.{zone}", "A", 60, values)),)))
+    assert refused.value.kept == "nothing was changed"
+    assert real.read(zone, []).serial == 1
+
+
+def test_a_directory_that_takes_no_journal_is_named_and_nothing_is_changed(folder: Path, key: Key) -> None:
+    zone = "hosting.example."
+    with PrivateNamed(folder / "named", [zone], key) as own:
+        # Root, as which tests may run, can write anywhere; a folder in the place of the journal stops anybody.
+        (own.directory / f"{zone}db.jnl").mkdir()
+        error = refusal(Rfc2136Target(own.server, OWNER, patience=1), zone)
+        (own.directory / f"{zone}db.jnl").rmdir()
+    assert isinstance(error, Unreachable)
+    assert "SERVFAIL" in error.answer
+    assert "directory not writable" in error.advice
+
+
 GARBAGE: dict[str, Callable[[bytes], bytes]] = {
     "nothing": always(b""),
     "half a length": always(b"\x00"),
