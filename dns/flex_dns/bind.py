@@ -35,10 +35,11 @@ def bind_snippet(zone: str, key_name: str, name_servers: Sequence[str] = ()) -> 
     return f"""\
 include "/etc/bind/{key_name}.key";   // owned by the user named runs as, mode 640
 
-// In options: the secondaries hear of each change at once, not up to five seconds later.
-//   notify-delay 0;
-//   notify-rate 1000; startup-notify-rate 1000;   // many zones wait for each other at 20 a second
-//   serial-query-rate 1000;                       // on the secondaries too
+// In options: the secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for
+// each other at 20 a second.
+{_indented(PRIMARY_OPTIONS, "//   ")}\
+// In the options of each secondary:
+{_indented(SECONDARY_OPTIONS, "//   ")}
 
 zone "{zone}" {{
   type primary;
@@ -54,4 +55,4 @@ zone "{zone}" {{
 
 
 def _indented(text: str, by: str) -> str:
-    return "".join(by + line for line in text.splitlines(keepends=True))
+    return "".join(f"{by}{line}\n" for line in text.splitlines())

@@ -110,6 +110,14 @@ def _name(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
 
     A pointer must lead to before the name, or the part of it, that it stands in: so there is an end.
     """
+    length = wire[at]
+    if length < POINTER and wire[at + 1 + length] >= POINTER:
+        # One label below a name that was there before: nearly every record of a zone.
+        place = at + 1 + length
+        rest = known.get((wire[place] & 0x3F) << 8 | wire[place + 1], "")
+        if length and rest:
+            known[at] = text = _label(wire[at + 1 : place]) + rest
+            return text, place + 2
     labels: list[str] = []
     parts, end, rest = [(at, 0)], 0, ""
     while length := wire[at]:
