@@ -67,6 +67,8 @@ def take_back(world: World) -> tuple[str, ...]:
     """Undo what is half applied, under prerequisites: what others wrote meanwhile stays. Zone by zone, and said so."""
     begun = [cycle for cycle in world.store.cycles() if cycle.state == "applying"]
     for cycle in begun:
+        if world.settings.cluster.mode == "shadow":
+            raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
         world.target.apply(*(_undoing(world, one) for one in cycle.plans))
         message = "taken back: DNS says what it said before, but for what others wrote"
         world.store.update(replace(cycle, state="failed", message=message))
