@@ -18,6 +18,7 @@ from flex.domain import Segment, Stream
 from flex.errors import BadInput, NoData
 from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.formats import going_on, layout_of, record_size
+from flex_logs_ingest.headings import at_headings, heading_of
 from flex_logs_ingest.pipe import Pipe
 from flex_logs_ingest.report import FileReport, Outcome, added_lines, added_reasons, few_samples
 from flex_logs_ingest.run import Reader
@@ -103,6 +104,20 @@ class _Reading(ABC):
             return stopped
         self._begin = self._mark.start(self._stream())
         self._format = self._goes_on or self._format
+        return None
+
+    def _is_sized_otherwise(self, piece: bytes) -> bool:
+        """Whether the columns that it names say how many bytes were sent, and those before did not, or the reverse."""
+        heading = heading_of(piece)
+        if self._documents is None or not heading or not (format_ := going_on(self._format, heading)):
+            return False
+        return layout_of(format_, unsized=True).unsized != self._documents.unsized
+
+    def _turn(self) -> Outcome | None:
+        """As `_go_on`, with other columns from the next line on."""
+        if stopped := self._go_on():
+            return stopped
+        self._begin_at(self._begin)
         return None
 
     def _record(self) -> Outcome | None:
@@ -206,9 +221,11 @@ class FileReading(_Reading):
         return b"\n" not in first and len(first) < CHUNK
 
     def _count(self, chunks: Iterable[bytes]) -> Outcome:
-        for chunk in chunks:
+        for chunk in at_headings(chunks) if self._documents else chunks:
             self._feed(chunk)
             self._tell_invalid()
+            if self._is_sized_otherwise(chunk) and (stopped := self._turn()):
+                return stopped
             if self._is_full() and (stopped := self._go_on()):
                 return stopped
         if stopped := self._record():
@@ -232,7 +249,8 @@ class PipeReading(_Reading):
         self._places = sorted(alike(self._head, self._reader.streams(self._family)), key=lambda stream: stream.offset)
         if refused := self._prepare(Start(), look, look):
             return refused
-        outcome = self._count(cut(chain([look], self._log.chunks()), [place.offset for place in self._places]))
+        chunks = chain([look], self._log.chunks())
+        outcome = self._count(cut(at_headings(chunks) if self._documents else chunks, [p.offset for p in self._places]))
         end = self._mark.offset + self._mark.open_size
         longer = [place for place in self._places if place.offset > end and self._begin.stream is None]
         if copy := ends_early(self._head, longer):
@@ -247,6 +265,8 @@ class PipeReading(_Reading):
             if self._places:
                 continue
             self._tell_invalid()
+            if self._is_sized_otherwise(chunk) and (stopped := self._turn()):
+                return stopped
             if self._is_full() and (stopped := self._go_on()):
                 return stopped
         return None

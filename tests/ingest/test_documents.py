@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from flex.domain import Period
 from flex.errors import NoData
 from flex.store import MemoryStore
 from flex.tables import HOURS, PARTIAL, Schema
 from flex_logs_ingest.documents import Documents
+from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.headings import at_headings, heading_of
+from flex_logs_ingest.layout import is_directive
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sources import Source
 
 SITE = "a.example"
+DAY = Period(datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 2, tzinfo=UTC))
 # What a log said: requests, bytes, size.
 SAID = (4, 900, 300)
 
@@ -186,3 +196,44 @@ def test_a_log_is_not_read_while_its_document_root_is_away(
         ingest([replace(source, document_root=f"{root}/away")], store, counts)
     (report,) = ingest([replace(source, document_root=str(root))], store, counts)
     assert report.outcome == "read"
+
+
+CHANGING = b"""#Fields: date time cs-method cs-uri-stem sc-status
+1970-01-01 03:00:00 GET /a.png 200
+1970-01-01 03:00:01 GET /gone 200
+#Fields: date time cs-method cs-uri-stem sc-status sc-bytes
+1970-01-01 03:00:02 GET /gone 200 77
+1970-01-01 03:00:03 GET /a.png 200 99
+#Fields: date time cs-method cs-uri-stem sc-status
+1970-01-01 04:00:00 GET /a.png 200
+"""
+
+
+@pytest.mark.parametrize("at", [None, *range(2, CHANGING.count(b"\n"))])
+def test_where_readings_end_does_not_matter_to_a_log_that_names_its_bytes_only_now_and_then(
+    at: int | None, root: Path, source: Source, logs: Path, store: MemoryStore, counts: Path
+) -> None:
+    log, lines = logs / "u_ex700101.log", CHANGING.splitlines(keepends=True)
+    for text in (lines[:at], lines[at:]) if at else (lines,):
+        with log.open("ab") as file:
+            file.write(b"".join(text))
+        ingest([replace(source, document_root=str(root))], store, counts)
+    files = file_table(store, counts, DAY).whole()
+    assert files[["target", "requests", "bytes", "size"]].to_numpy().tolist() == [
+        ["/a.png", 3, 2099, 1000],
+        ["/gone", 2, 77, 77],
+    ]
+
+
+@given(
+    st.lists(st.sampled_from([b"#", b"#Fields: a", b"#fields:", b"\n", b"\0", b"x", b"\r\n"]), max_size=30),
+    st.randoms(),
+)
+def test_pieces_that_end_behind_headings_are_the_log_however_it_comes(parts: list[bytes], chance: Random) -> None:
+    log = b"".join(parts)
+    cuts = sorted(chance.randrange(len(log) + 1) for _ in range(4))
+    chunks = [log[start:end] for start, end in pairwise([0, *cuts, len(log)]) if start < end]
+    pieces = list(at_headings(chunks))
+    assert b"".join(pieces) == log
+    headings = [line for line in log.split(b"\n")[:-1] if is_directive(line.lstrip(b"\0"))]
+    assert len([piece for piece in pieces if heading_of(piece)]) == len(headings)
