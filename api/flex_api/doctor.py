@@ -110,6 +110,7 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     try:
         with open_store(settings.database.url) as store:
             found = trust.judged(settings, store, period, now)
+            gone = trust.gone(settings, store, period)
     except FlexError:
         return
     for node in found.nodes:
@@ -118,6 +119,12 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
             yield _warn(name, "; ".join(map(str, node.findings)), "`flex data` shows every source")
         else:
             yield _ok(name, f"answers in {words.count(node.heard, 'hour')} of {period}, none missing")
+    for source, node_name in gone:
+        yield _warn(
+            f"counts of {source}",
+            f"they count for {node_name} in {period}, and no source is called so any more",
+            "if it has another node or site now, move its old logs out of the glob, or they count again",
+        )
 
 
 def _sites(settings: Settings) -> CheckRow:

@@ -30,6 +30,13 @@ def judged(settings: Settings, store: Store, period: Period, now: datetime) -> J
     return quality.judge(named, found, period, now, _limits(settings), idle=idle)
 
 
+def gone(settings: Settings, store: Store, period: Period) -> list[tuple[str, str]]:
+    """Sources with their nodes that the settings do not have, and whose counts are in the period."""
+    known = {source.name for source in sources(settings)}
+    found = store.segments(period.first_day, period.last_day)
+    return sorted({(each.source, each.node) for each in found if each.source not in known})
+
+
 def _left(known: Sequence[Source], store: Store) -> set[str]:
     """The logs of one site on a node that serves it no more."""
     _, placement = store.placement()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,3 +82,13 @@ def test_files_that_the_last_reading_could_not_use_are_shown_with_what_to_do_unt
     unread = installation.flex("-o", "json", "data").json["unread"]
     assert [(row["source"], row["outcome"]) for row in unread] == [("n2:none.example", "nothing matches")]
     assert "glob" in unread[0]["next_step"]
+
+
+def test_counts_of_a_source_that_has_another_name_now_are_told(installation: Installation) -> None:
+    installation.flex("ingest")
+    log = installation.folder / "moved.log"
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    log.write_text(f'192.0.2.1 - - [{yesterday:%d/%b/%Y:%T} +0000] "GET / HTTP/1.1" 200 100 "-" "-"\n')
+    installation.flex("ingest", str(log), "--node", "n1", "--site", "old.example")
+    rows = installation.flex("-o", "json", "doctor").json["checks"]
+    assert [row["state"] for row in rows if row["name"] == "counts of n1:old.example"] == ["warn"]

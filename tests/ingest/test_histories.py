@@ -24,13 +24,14 @@ from typing import Protocol
 import pytest
 import zstandard
 
-from flex.domain import Period, Segment, Stream
+from flex.domain import Period
 from flex.ports import Segments
-from flex.store import MemoryStore, migrate, open_store
+from flex.store import migrate, open_store
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
+from tests.ingest.given import DyingStore, Killed
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -42,26 +43,6 @@ EVER = Period(datetime(2023, 11, 1, tzinfo=UTC), datetime(2023, 12, 1, tzinfo=UT
 NOON = 1_700_049_600
 # So little that one reading of a log is recorded in several pieces.
 MEMORY = 2**13
-
-
-class Killed(BaseException):
-    """Not an error that anybody could handle."""
-
-
-class DyingStore(MemoryStore):
-    """Dies at the n-th thing it is asked to record, before or after it has done so."""
-
-    countdown = 0
-    after = False
-
-    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        self.countdown -= 1
-        if not self.countdown and not self.after:
-            raise Killed
-        recorded = super().record(segment, stream, replaces)
-        if not self.countdown:
-            raise Killed
-        return recorded
 
 
 class Reader(Protocol):

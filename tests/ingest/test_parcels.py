@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.domain import Period, Segment, Stream
+from flex.domain import Period
 from flex.errors import BadInput
 from flex.store import MemoryStore
 from flex_logs_ingest import merge
@@ -25,32 +25,13 @@ from flex_logs_ingest.read import FileReport, ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
 from flex_logs_ingest.unknown import unknown
+from tests.ingest.given import DyingStore, Killed
 
 Line = Callable[..., bytes]
 
 EVER = Period(datetime(2023, 11, 1, tzinfo=UTC), datetime(2023, 12, 1, tzinfo=UTC))
 NOON = 1_700_049_600
 ALLOWED = {("one", "node-1")}
-
-
-class Killed(BaseException):
-    """Not an error that anybody could handle."""
-
-
-class DyingStore(MemoryStore):
-    """Dies before or after the n-th reading is recorded."""
-
-    countdown = 0
-    after = False
-
-    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        self.countdown -= 1
-        if not self.countdown and not self.after:
-            raise Killed
-        recorded = super().record(segment, stream, replaces)
-        if not self.countdown:
-            raise Killed
-        return recorded
 
 
 @dataclass

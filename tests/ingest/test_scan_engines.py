@@ -22,16 +22,11 @@ from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import TARGET_LIMIT, asked, target
 from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule
+from tests.ingest.given import RULES
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 fitting = getattr(engine.NATIVE, "fitting", reference_fitting)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
-RULES = [
-    SiteRule(aliases={"www.example.org": "example.org"}),
-    SiteRule(fixed="example.org"),
-    SiteRule(directory=True),
-    SiteRule(listed=frozenset(["example.org"])),
-]
 RULE = RULES[0]
 LAYOUTS: dict[str, Layout] = {
     **FORMATS,

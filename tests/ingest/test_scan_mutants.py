@@ -21,17 +21,10 @@ from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.records import RecordScan
 from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.sites import SiteRule
+from tests.ingest.given import RULES
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
-RULES = (
-    SiteRule(),
-    SiteRule(fixed="example.org"),
-    SiteRule(directory=True),
-    SiteRule(aliases={"www.example.org": "example.org"}),
-    SiteRule(listed=frozenset(["example.org"])),
-)
 NUMBERS = (
     *(b"-1", b"+1", b"1.5", b"00000000000000000000007", b"9" * 18, b"9" * 19, b"9" * 40, b"%d" % 2**63, b"%d" % 2**64),
     *(b"1e3", b"0x10", b"", b"-", b"253402300800", b"17592186044417", b"31", b"60", b"24"),

@@ -1,0 +1,35 @@
+"""What several files of tests are given: a store that dies, and the kinds of rules for sites."""
+
+from __future__ import annotations
+
+from flex.domain import Segment, Stream
+from flex.store import MemoryStore
+from flex_logs_ingest.sites import SiteRule
+
+RULES = (
+    SiteRule(aliases={"www.example.org": "example.org"}),
+    SiteRule(fixed="example.org"),
+    SiteRule(directory=True),
+    SiteRule(listed=frozenset(["example.org"])),
+    SiteRule(),
+)
+
+
+class Killed(BaseException):
+    """Not an error that anybody could handle."""
+
+
+class DyingStore(MemoryStore):
+    """Dies at the n-th thing it is asked to record, before or after it has done so."""
+
+    countdown = 0
+    after = False
+
+    def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        self.countdown -= 1
+        if not self.countdown and not self.after:
+            raise Killed
+        recorded = super().record(segment, stream, replaces)
+        if not self.countdown:
+            raise Killed
+        return recorded
