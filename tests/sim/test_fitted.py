@@ -8,7 +8,7 @@ import pytest
 from flex.sim.fitted import fit, twin
 from flex.sim.published import PUBLISHED
 
-SLOW = {"hp-day-2", "hp-day-3", "hp-day-4"}
+SLOW = {"hp-day-1", "hp-day-2", "hp-day-3", "hp-day-4"}
 TWINS = [pytest.param(name, marks=[pytest.mark.torture] if name in SLOW else []) for name in PUBLISHED]
 
 
