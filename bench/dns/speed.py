@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from statistics import median
 
@@ -131,7 +132,8 @@ def _without_prerequisites(plan: Plan) -> Iterator[Message]:
 
 def _whole(one: Rig) -> tuple[float, float]:
     """Journal on disk, prerequisites, and every name checked on both servers; and how long the last one took."""
-    plan, wanted = one.next_plan(), one.wanted()
+    # A plan knows the serial of the zone it was made from.
+    plan, wanted = replace(one.next_plan(), serial=one.target.read(ZONE, []).serial), one.wanted()
     started = time.perf_counter()
     one.target.apply(plan, journal=one.journal())
     verdicts = one.target.verify(plan.zone, wanted, patience=PATIENCE)
