@@ -12,7 +12,7 @@ from bench import loops, sim
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import speed
-from bench.solver import days, moves
+from bench.solver import days, moves, reassignment
 
 BENCHES: dict[str, Measure] = {
     "dns": dns.measure,
@@ -22,6 +22,7 @@ BENCHES: dict[str, Measure] = {
     "solver": moves.measure,
     "solver-days": days.measure,
     "solver-quick": moves.quick,
+    "solver-roadef": reassignment.measure,
 }
 
 
