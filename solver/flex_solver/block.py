@@ -16,7 +16,7 @@ import numpy as np
 from flex.problem import Bools, Floats, Ints
 from flex_solver import cover, highs
 from flex_solver.improve import MOVE, SHARE, Items
-from flex_solver.placed import Placed, company, costs
+from flex_solver.placed import Placed, company
 
 # A mean node's share in the program: HiGHS forgives 1e-6, the judge 1e-9 of a share, and so much is kept clear of.
 UNIT, CLEAR = 1_000.0, 2e-6
@@ -72,7 +72,7 @@ def _block(placed: Placed, totals: Ints, nodes: Ints) -> _Block:
     at = place[placed.node[chosen]]
     np.subtract.at(load, at, asks)
     grid = np.repeat(items.site[chosen], len(nodes)), np.tile(nodes, len(chosen))
-    cost = costs(items, *grid).reshape(-1, len(nodes))
+    cost = placed.costs_at(*grid).reshape(-1, len(nodes))
     return _Block(
         nodes=nodes,
         items=chosen,

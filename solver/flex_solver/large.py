@@ -28,8 +28,8 @@ from flex_solver.neighbourhood import linked_block
 from flex_solver.placed import Placed
 from flex_solver.relax import Relaxed, relaxed
 
-# A block costs as much as so many of the budget's steps.
-BLOCK = 500
+# A block costs as much as so many of the changes that the search before it tries.
+BLOCK = 400
 # Sizes of blocks, the next one tried when the one before finds nothing more; and how many are solved side by side.
 SIZES, ABREAST = (4, 6, 8, 10), 4
 # Rows of each node that a block may move, of each kind.
@@ -46,7 +46,7 @@ def place(
     found, note = searched(problem, known, budget.steps, lambda: time.monotonic() < until)
     if with_highs and not note:
         start = _with(found, _likely(problem, found, known))
-        search = _Blocks(start, known.least, budget.steps // BLOCK)
+        search = _Blocks(start, known.least, changes(found, budget.steps) // BLOCK)
         note = _solved_again(search, threads, lambda: time.monotonic() < until)
         found = _with(search.best, found.items.movable)
     best = limited(problem, found if note else settled(found, changes(found, budget.steps)))
@@ -127,7 +127,7 @@ class _Blocks:
 def _moves(placed: Placed) -> tuple[Ints, Ints]:
     """The nodes that moved items left, and those they are on; an item that left none counts as moved on the spot."""
     items = placed.items
-    moved = items.movable[placed.costs()[items.movable] > 0]
+    moved = items.movable[placed.costs_at(items.site[items.movable], placed.node[items.movable]) > 0]
     target, site = placed.node[moved], items.site[moved]
     source = target.copy()
     homes = np.flatnonzero(items.first_home[site + 1] > items.first_home[site])

@@ -25,11 +25,15 @@ HUNDRED = 100.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """`items` with `node[i]`, where each of them is; `open_nodes` are the nodes' places in the problem."""
+    """`items` with `node[i]`, where each of them is; `open_nodes` are the nodes' places in the problem.
+
+    `home_keys` are the sites and nodes of all homes, each pair as one number, in order.
+    """
 
     items: Items
     node: Ints
     open_nodes: Ints
+    home_keys: Ints
 
     @property
     def rows(self) -> Ints:
@@ -43,7 +47,16 @@ class Placed:
 
     def costs(self) -> Ints:
         """What each item costs where it is."""
-        return costs(self.items, self.items.site, self.node)
+        return self.costs_at(self.items.site, self.node)
+
+    def costs_at(self, site: Ints, node: Ints) -> Ints:
+        """What rows of the sites on the nodes cost."""
+        items, known, wanted = self.items, self.home_keys, site * len(self.items.low) + node
+        if not len(known):
+            return items.price[site]
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        found: Ints = np.where(known[at] == wanted, items.at_home[at], items.price[site])
+        return found
 
     def merit(self) -> tuple[int, int]:
         """Less is better: load outside the band, then what the new rows cost."""
@@ -55,19 +68,9 @@ def placed(problem: Problem, rows: Ints, movable: Ints) -> Placed:
 
     open_nodes = np.flatnonzero(problem.open)
     node = np.searchsorted(open_nodes, rows[:, 1])
-    return Placed(_items(problem, rows, open_nodes, movable), node, open_nodes)
-
-
-def costs(items: Items, site: Ints, node: Ints) -> Ints:
-    """What rows of the sites on the nodes cost."""
-    nodes = len(items.low)
-    known = np.repeat(np.arange(len(items.price)), np.diff(items.first_home)) * nodes + items.home
-    wanted = site * nodes + node
-    if not len(known):
-        return items.price[site]
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    found: Ints = np.where(known[at] == wanted, items.at_home[at], items.price[site])
-    return found
+    items = _items(problem, rows, open_nodes, movable)
+    sites = np.repeat(np.arange(len(items.price)), np.diff(items.first_home))
+    return Placed(items, node, open_nodes, home_keys=sites * len(open_nodes) + items.home)
 
 
 def company(items: Items, site: int) -> list[int]:
