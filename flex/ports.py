@@ -81,6 +81,10 @@ class Segments(Protocol):
     """How far each log was read and what that reading left; the two change together or not at all."""
 
     def streams(self, source: str) -> tuple[Stream, ...]: ...
+    def every_stream(self) -> tuple[Stream, ...]:
+        """Those of all sources, each as `streams` has it."""
+        ...
+
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         """Store both in one transaction; False, and nothing stored, when the segment is known already."""
         ...

@@ -56,6 +56,9 @@ class MemoryStore:
         found = [stream for stream in self._streams.values() if stream.source == source]
         return tuple(sorted(found, key=lambda stream: (stream.path, _content(stream))))
 
+    def every_stream(self) -> tuple[Stream, ...]:
+        return tuple(sorted(self._streams.values(), key=lambda stream: (stream.path, _content(stream))))
+
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         with self._lock:
             if segment.id in self._segments:

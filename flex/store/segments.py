@@ -19,6 +19,11 @@ class SqlSegments(Part):
         with self._database.reading() as connection:
             return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
 
+    def every_stream(self) -> tuple[Stream, ...]:
+        wanted = select(streams).order_by(streams.c.path, *streams.primary_key)
+        with self._database.reading() as connection:
+            return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
+
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         """Raises Busy when `replaces` is there no more: then somebody else has read on in the same log."""
         with self._database.writing() as connection:

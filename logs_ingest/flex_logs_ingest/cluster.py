@@ -224,6 +224,10 @@ class _Sent:
     def streams(self, source: str) -> tuple[Stream, ...]:
         return tuple(stream for stream in self._known if stream.source == source)
 
+    def every_stream(self) -> tuple[Stream, ...]:
+        """None: where a log is now cannot be told by the URIs that they were last seen at."""
+        return ()
+
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         for path in sorted(self.counts.glob(f"{segment.id}.*.parquet")):
             remote.put(path, self._to)

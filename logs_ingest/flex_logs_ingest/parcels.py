@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -56,6 +56,9 @@ class Outbox:
     def streams(self, source: str) -> tuple[Stream, ...]:
         return self._store.streams(source)
 
+    def every_stream(self) -> tuple[Stream, ...]:
+        return self._store.every_stream()
+
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         return self._store.segments(first_day, last_day)
 
@@ -63,7 +66,9 @@ class Outbox:
         return self._store.moved_counts()
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        note = json.dumps(asdict(Reading(segment, stream, replaces)))
+        # A parcel speaks of one source, whatever the log was counted as before.
+        before = replace(replaces, source=stream.source) if replaces else None
+        note = json.dumps(asdict(Reading(segment, stream, before)))
         self._write(self._note_of(segment.id), note.encode())
         recorded = self._store.record(segment, stream, replaces)
         if recorded:

@@ -109,8 +109,10 @@ def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes
 def _file(reader: Reader, path: str) -> FileReport:
     try:
         with Log(path) as log:
-            reader.claim(log)
+            reader.refuse_claimed(log)
             report = FileReading(reader, log).report()
+            if report.outcome not in FAILED:
+                reader.claim(log)
             reader.tell_done(report.path, log.size)
             return report
     except Unusable as error:

@@ -208,12 +208,19 @@ class FileReading(_Reading):
         begin = start(log, self._head, reader.streams(self._family), reader.heads(self._family))
         if begin.copy:
             return self._report("copy", begin.copy)
+        if not begin.stream:
+            begin = self._elsewhere() or begin
         self._record_size = record_size(reader.source.format, look)
         first = log.read(CHUNK) if log.seek(begin.offset) else b""
         if self._holds_nothing_whole(first):
             reader.finish(log, begin.stream)
             return self._report("nothing new")
         return self._prepare(begin, look, first) or self._report(self._count(chain([first], log.chunks())))
+
+    def _elsewhere(self) -> Start | None:
+        streams = self._reader.elsewhere(self._file, self._head, self._family)
+        begin = start(self._file, self._head, streams, ())
+        return begin if begin.stream else None
 
     def _holds_nothing_whole(self, first: bytes) -> bool:
         if self._record_size:

@@ -16,6 +16,7 @@ from flex.ports import Segments
 from flex_logs_ingest import finished, partials
 from flex_logs_ingest.apart import Apart
 from flex_logs_ingest.documents import Documents
+from flex_logs_ingest.elsewhere import Elsewhere, may_be
 from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.layout import Layout
@@ -62,6 +63,9 @@ class Run:
     families: set[str] = field(init=False, default_factory=set)
     # Which source has read each file, by device and inode.
     claimed: dict[tuple[int, int], str] = field(init=False, default_factory=dict)
+
+    # All streams there are, once somebody looks for one that is not his own.
+    elsewhere: Elsewhere | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         # Each takes room beside its counts, to read and to write them: four take as much as one with all the counts.
@@ -114,11 +118,23 @@ class Reader:
     def look_at(self, path: str, head: bytes) -> None:
         self._heads.setdefault(self.family(path), []).append(head)
 
-    def claim(self, log: Log) -> None:
+    def elsewhere(self, log: Log, head: bytes, family: str) -> list[Stream]:
+        """What it may go on with of other families and sources: see elsewhere.py."""
+        with self.run.apart.serial():
+            if self.run.elsewhere is None:
+                self.run.elsewhere = Elsewhere(self.run.segments.every_stream())
+            found = self.run.elsewhere.begin_as(head)
+        return [each for each in found if each.source != family and may_be(log, each, self.source.globs)]
+
+    def refuse_claimed(self, log: Log) -> None:
         """A log belongs to one source: read for two of them, every line would count twice. Raises Unusable."""
-        claimed = self.run.claimed.setdefault((log.status.st_dev, log.status.st_ino), self.source.name)
+        claimed = self.run.claimed.get(_inode(log), self.source.name)
         if claimed != self.source.name:
             raise Unusable(f"the source {claimed} has read it; a log belongs to one source, so mend the globs")
+
+    def claim(self, log: Log) -> None:
+        """From now on it belongs to this source: one that could not read it leaves it to the others."""
+        self.run.claimed[_inode(log)] = self.source.name
 
     def format_of(self, look: bytes, first: bytes, stream: Stream | None) -> str:
         """Told by how a log that names its columns went on, else by its first lines, else by the new ones."""
@@ -170,6 +186,8 @@ class Reader:
             if not self.run.segments.record(segment, stream, replaces):
                 return False
             self.run.known.add(segment.id)
+            if self.run.elsewhere:
+                self.run.elsewhere.replace(replaces, stream)
             family = self._streams.get(stream.source, ())
             self._streams[stream.source] = (*(other for other in family if other != replaces), stream)
         return True
@@ -184,3 +202,7 @@ class Reader:
     def finish(self, log: Log, stream: Stream | None) -> None:
         if stream and not log.is_plain and not log.note:
             self.run.finished[finished.key_of(log)] = stream
+
+
+def _inode(log: Log) -> tuple[int, int]:
+    return log.status.st_dev, log.status.st_ino

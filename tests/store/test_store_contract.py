@@ -133,6 +133,7 @@ def test_a_reading_is_recorded_with_how_far_the_log_was_read(store: Store) -> No
     assert store.segments(0, 99) == (segment("s1"),)
     assert store.streams("web") == (stream(100),)
     assert store.streams("other") == ()
+    assert store.every_stream() == (stream(100),)
 
 
 def test_reading_on_replaces_the_stream(store: Store) -> None:
