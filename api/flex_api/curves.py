@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import ceil, floor, log10
 
 Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 170, 34, 34
 _COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#4d4d4d", "#00a6a6", "#a0522d")
-_STEPS = 4
+# Beyond so many lines, colours come again, dashed.
+_DASHES = ("", "6 3", "2 2")
+# Marks stand at round numbers, so many of them at most.
+_ROUND, _MARKS = (1, 2, 2.5, 5, 10), 5
 
 
 def svg(title: str, lines: Mapping[str, Points]) -> str:
     """One curve a line, from zero up, named at the right in the order of their last values."""
-    right = max((x for points in lines.values() for x, _ in points), default=1.0) or 1.0
-    top = max((y for points in lines.values() for _, y in points), default=1.0) or 1.0
-    parts = [_text(_LEFT, 18, title, "start", bold=True), *_grid(right, top)]
+    across = _marks(max((x for points in lines.values() for x, _ in points), default=1.0))
+    upward = _marks(max((y for points in lines.values() for _, y in points), default=1.0))
+    right, top = across[-1], upward[-1]
+    parts = [_text(_LEFT, 18, title, "start", bold=True), *_grid(across, upward)]
     for number, (name, points) in enumerate(sorted(lines.items(), key=lambda line: -line[1][-1][1])):
-        color = _COLORS[number % len(_COLORS)]
-        parts += _curve([(_x(x, right), _y(y, top)) for x, y in points], color)
+        again, nth = divmod(number, len(_COLORS))
+        color, dashes = _COLORS[nth], _DASHES[again % len(_DASHES)]
+        parts += _curve([(_x(x, right), _y(y, top)) for x, y in points], color, dashes)
         at = _TOP + 14 * (number + 1)
-        parts.append(f'<rect x="{WIDTH - _RIGHT + 14}" y="{at - 8}" width="9" height="9" fill="{color}"/>')
+        parts += _curve([(WIDTH - _RIGHT + 6, at - 4), (WIDTH - _RIGHT + 24, at - 4)], color, dashes)
         parts.append(_text(WIDTH - _RIGHT + 28, at, name, "start"))
     inner = "\n".join(parts)
     return (
@@ -31,20 +37,28 @@ def svg(title: str, lines: Mapping[str, Points]) -> str:
     )
 
 
-def _grid(right: float, top: float) -> list[str]:
+def _marks(largest: float) -> list[float]:
+    """Round numbers from 0 to the first that is no less than the largest."""
+    wanted = (largest or 1.0) / _MARKS
+    power = 10 ** floor(log10(wanted))
+    step = next(power * factor for factor in _ROUND if power * factor >= wanted * (1 - 1e-9))
+    return [step * n for n in range(ceil((largest or 1.0) / step - 1e-9) + 1)]
+
+
+def _grid(across: Sequence[float], upward: Sequence[float]) -> list[str]:
     parts = []
-    for step in range(_STEPS + 1):
-        y, x = top * step / _STEPS, right * step / _STEPS
-        line = f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_y(y, top):.1f}" y2="{_y(y, top):.1f}" stroke="#ddd"/>'
-        parts += [line, _text(_LEFT - 6, _y(y, top) + 4, f"{y:.4g}", "end")]
-        parts.append(_text(_x(x, right), HEIGHT - _BOTTOM + 16, f"{x:.4g}", "middle"))
-    return parts
+    for y in upward:
+        at = _y(y, upward[-1])
+        parts.append(f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>')
+        parts.append(_text(_LEFT - 6, at + 4, f"{y:,.10g}", "end"))
+    return parts + [_text(_x(x, across[-1]), HEIGHT - _BOTTOM + 16, f"{x:,.10g}", "middle") for x in across]
 
 
-def _curve(points: Points, color: str) -> list[str]:
+def _curve(points: Points, color: str, dashes: str) -> list[str]:
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{color}"/>' for x, y in points]
-    return [f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"/>', *dots]
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return [f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashed}/>', *dots]
 
 
 def _text(x: float, y: float, words: str, anchor: str, *, bold: bool = False) -> str:

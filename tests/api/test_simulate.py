@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -121,3 +122,12 @@ def test_the_solver_places_every_site_on_nodes_that_are_there() -> None:
 def test_a_curve_is_well_formed_whatever_its_names() -> None:
     root = ElementTree.fromstring(curves.svg("a < b & c", {"<one>": [(0, 0), (1, 2)], "two": [(0, 1)]}))
     assert root.tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("largest", "marks"),
+    [(6106, ["0", "2,000", "4,000", "6,000", "8,000"]), (0.2, ["0", "0.05", "0.1", "0.15", "0.2"])],
+)
+def test_curves_are_marked_at_round_numbers(largest: float, marks: list[str]) -> None:
+    drawn = curves.svg("", {"one": [(8, largest)]})
+    assert re.findall('text-anchor="end">([^<]*)<', drawn) == marks
