@@ -29,7 +29,7 @@ from pydantic import TypeAdapter
 
 from flex.domain import Segment, Stream
 from flex.errors import NoData
-from flex_logs_ingest import parcels, partials, remote
+from flex_logs_ingest import parcels, partials, remote, unknown
 from flex_logs_ingest import read as local
 from flex_logs_ingest.parcels import KINDS, Reading
 from flex_logs_ingest.remote import File
@@ -116,20 +116,23 @@ def entries(folder: str) -> tuple[Reading, ...]:
 def send(folder: str, out: Path) -> int:
     """Parcels for the controller, of what was read since the last time; how many. Raises NotWritten."""
     sent = {Path(file.uri).stem for file in remote.files(f"{folder.rstrip('/')}/*{_SENT}")}
+    met_strangers = {Path(file.uri).name for file in remote.files(f"{folder.rstrip('/')}/*.{unknown.KIND}.parquet")}
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:
-        _send(entry, folder.rstrip("/"), out)
+        kinds = (*KINDS, unknown.KIND) if f"{entry.segment.id}.{unknown.KIND}.parquet" in met_strangers else KINDS
+        _send(entry, folder.rstrip("/"), kinds, out)
     return len(new)
 
 
-def _send(entry: Reading, folder: str, out: Path) -> None:
+def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
     id_ = entry.segment.id
     with tempfile.TemporaryDirectory() as scratch:
-        files = {kind: Path(scratch, kind) for kind in KINDS}
-        for kind, path in files.items():
-            path.write_bytes(remote.text(f"{folder}/{id_}.{kind}.parquet"))
+        files = {kind: Path(scratch, f"{id_}.{kind}.parquet") for kind in kinds}
+        for path in files.values():
+            path.write_bytes(remote.text(f"{folder}/{path.name}"))
         parcel = Path(scratch, id_ + parcels.ENDING)
-        parcels.pack(asdict(entry), files, parcel)
+        note = asdict(entry) | {"strangers": unknown.names_of(Path(scratch), id_)}
+        parcels.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
         remote.put(parcel, str(out))
     # Noted last: what is sent twice counts once, what is noted and not sent would be lost.
     with remote.written(folder, id_ + _SENT) as file:

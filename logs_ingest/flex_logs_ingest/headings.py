@@ -24,8 +24,13 @@ def at_headings(chunks: Iterable[bytes]) -> Iterator[bytes]:
         for match in _HEADING.finditer(text, 0 if begins_line else 1, end):
             yield text[at : match.end()]
             at = match.end()
-        if at < end:
-            yield text[at:end]
+        rest = text[at:end]
+        if not at and not begins_line and heading_of(rest):
+            # The end of a line that only looks like a heading, as it was cut just there.
+            yield rest[:-1]
+            rest = rest[-1:]
+        if rest:
+            yield rest
         begins_line = begins_line if not end else text[end - 1 : end] == b"\n"
         left = text[end:]
     if left:

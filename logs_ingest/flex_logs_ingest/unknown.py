@@ -23,6 +23,9 @@ from flex.domain import Segment
 from flex_logs_ingest.columns import integers, texts
 from flex_logs_ingest.sites import UNKNOWN
 
+# What stands in the names of these files.
+KIND = "strangers"
+
 
 @dataclass(frozen=True, slots=True)
 class Unhosted:
@@ -87,4 +90,4 @@ def _unknown_hours(path: Path, first_day: int, last_day: int) -> pa.Table:
 
 
 def _path(directory: Path, segment: str) -> Path:
-    return directory / f"{segment}.strangers.parquet"
+    return directory / f"{segment}.{KIND}.parquet"

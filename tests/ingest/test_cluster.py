@@ -15,7 +15,7 @@ from flex.domain import Period
 from flex.errors import BadInput, NoData, NotWritten
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
-from flex_logs_ingest import arrivals, cluster, expressions, merge, remote
+from flex_logs_ingest import arrivals, cluster, expressions, merge, remote, unknown
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import FileReport, ingest
 from flex_logs_ingest.sites import SiteRule
@@ -177,6 +177,18 @@ def test_what_was_read_there_arrives_at_the_controller_once(
         arrived = arrivals.take([out], store, counts, {("one", "node-1")})
         assert [arrival.outcome for arrival in arrived] == [outcome] * 3
     pd.testing.assert_frame_equal(tables(to)[0], file_table(store, counts, PERIOD).whole())
+
+
+def test_names_that_are_no_sites_arrive_as_well(
+    logs: Path, line: Line, to: Path, read_there: ReadThere, store: MemoryStore, counts: Path, tmp_path: Path
+) -> None:
+    (logs / "access.log").write_bytes(log(line, 0, MANY))
+    read_there()
+    (entry,) = cluster.entries(str(to))
+    unknown.write(to, entry.segment.id, {"scanned.example": 3})
+    cluster.send(str(to), tmp_path / "incoming")
+    arrivals.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
+    assert unknown.names_of(counts, entry.segment.id) == [("scanned.example", 3)]
 
 
 def test_what_cannot_be_read_is_reported_and_the_rest_is_read(logs: Path, line: Line, read_there: ReadThere) -> None:

@@ -225,6 +225,11 @@ def test_where_readings_end_does_not_matter_to_a_log_that_names_its_bytes_only_n
     ]
 
 
+def test_the_end_of_a_line_is_no_heading_wherever_it_is_cut() -> None:
+    pieces = list(at_headings([b"x", b"#Fields: a\n", b"#Fields: b\n"]))
+    assert [heading_of(piece) for piece in pieces if heading_of(piece)] == [b"#Fields: b"]
+
+
 @given(
     st.lists(st.sampled_from([b"#", b"#Fields: a", b"#fields:", b"\n", b"\0", b"x", b"\r\n"]), max_size=30),
     st.randoms(),
