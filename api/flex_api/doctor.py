@@ -123,7 +123,7 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         yield _warn(
             f"counts of {source}",
             f"they count for {node_name} in {period}, and no source is called so any more",
-            "if it has another node or site now, move its old logs out of the glob, or they count again",
+            "what was counted stays, and its logs go on behind it; if the name is a slip, give the source its old one",
         )
 
 

@@ -29,6 +29,10 @@ from flex_logs_ingest.stream import HEAD, Mark, Start, alike, ends_early, segmen
 
 # How much of a log the search for its format sees.
 LOOK = 2**16
+# How many chunks that hold anything are looked at for a format, where the beginning tells none.
+FARTHER = 64
+# So much of the end of each is looked at alone, where what comes next may begin.
+LAST = 2**11
 MOST_HOURS = 4096
 
 
@@ -62,14 +66,14 @@ class _Reading(ABC):
     @abstractmethod
     def _is_still_there(self) -> bool: ...
 
-    def _prepare(self, begin: Start, look: bytes, first: bytes) -> FileReport | None:
-        """None when everything is known that is needed to count from there."""
+    def _prepare(self, begin: Start, look: bytes, later: Iterable[bytes]) -> FileReport | None:
+        """None when everything is known that is needed to count from there; `later` may tell the format as well."""
         rule = self._reader.source.site.of_file(self._log.path)
         if rule is None:
             return self._report("unknown site", f"its name is not as {self._reader.source.site.pattern!r} wants it")
         self._rule = rule
         try:
-            self._format = self._reader.format_of(look, first, begin.stream)
+            self._format = self._reader.format_of(look, later, begin.stream)
             self._begin_at(begin)
         except (BadInput, NoData) as error:
             return self._report("unknown format", f"{error}; {error.advice}")
@@ -215,7 +219,21 @@ class FileReading(_Reading):
         if self._holds_nothing_whole(first):
             reader.finish(log, begin.stream)
             return self._report("nothing new")
-        return self._prepare(begin, look, first) or self._report(self._count(chain([first], log.chunks())))
+        refused = self._prepare(begin, look, chain([first], self._farther()))
+        if refused or not log.seek(begin.offset + len(first)):
+            return refused or self._report("nothing new")
+        return self._report(self._count(chain([first], log.chunks())))
+
+    def _farther(self) -> Iterator[bytes]:
+        """What comes behind a beginning that tells no format: a hole of NULs, as long as it is, or some rubbish."""
+        left = FARTHER
+        for chunk in self._file.chunks():
+            if chunk.strip(b"\0"):
+                left -= 1
+                yield chunk if chunk.startswith(b"\0") else chunk.partition(b"\n")[2]
+                yield chunk[-LAST:].partition(b"\n")[2]
+            if not left:
+                return
 
     def _elsewhere(self) -> Start | None:
         streams = self._reader.elsewhere(self._file, self._head, self._family)
@@ -254,7 +272,7 @@ class PipeReading(_Reading):
             return self._report("unreadable" if self._log.note else "empty")
         self._record_size = record_size(self._reader.source.format, look)
         self._places = sorted(alike(self._head, self._reader.streams(self._family)), key=lambda stream: stream.offset)
-        if refused := self._prepare(Start(), look, look):
+        if refused := self._prepare(Start(), look, ()):
             return refused
         chunks = chain([look], self._log.chunks())
         outcome = self._count(cut(at_headings(chunks) if self._documents else chunks, [p.offset for p in self._places]))

@@ -6,7 +6,7 @@ No line is read here; reading.py does that.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -136,8 +136,8 @@ class Reader:
         """From now on it belongs to this source: one that could not read it leaves it to the others."""
         self.run.claimed[_inode(log)] = self.source.name
 
-    def format_of(self, look: bytes, first: bytes, stream: Stream | None) -> str:
-        """Told by how a log that names its columns went on, else by its first lines, else by the new ones."""
+    def format_of(self, look: bytes, later: Iterable[bytes], stream: Stream | None) -> str:
+        """Told by how a log that names its columns went on, else by its first lines, else by later ones."""
         if stream and stream.format and self.source.format in ("auto", stream.format.partition(" ")[0]):
             return stream.format
         if self.source.format != "auto":
@@ -145,8 +145,14 @@ class Reader:
         unsized = bool(self.source.document_root)
         try:
             return detect(look, unsized=unsized)
-        except (BadInput, NoData):
-            return detect(first, unsized=unsized)
+        except (BadInput, NoData) as error:
+            refused = error
+        for part in later:
+            try:
+                return detect(part, unsized=unsized)
+            except (BadInput, NoData):
+                continue
+        raise refused
 
     def documents(self, layout: Layout) -> Documents | None:
         """Where sizes come from, if not from the lines of this layout alone. Raises Unusable when it is not there."""

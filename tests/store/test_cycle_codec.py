@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from flex.domain import Balance, Breach, Cycle, Forecast, NodeForecast, NodeLoad, Period, Proven
 from flex.errors import StoreError
+from flex.short import Relaxation, Shortfall
 from flex.store.codec import cycle_from_text, cycle_to_text
 
 NUMBERS = st.floats(allow_nan=False)
@@ -21,8 +22,12 @@ LOADS = st.builds(NodeLoad, st.text(), NUMBERS, NUMBERS, st.integers())
 BALANCES = st.builds(Balance, st.lists(LOADS, max_size=3).map(tuple), NUMBERS, st.text(), st.text())
 FORECASTS = st.builds(Forecast, st.text(), NUMBERS, st.lists(st.builds(NodeForecast), max_size=3).map(tuple))
 BREACHES = st.builds(Breach, st.text(), NUMBERS, NUMBERS)
+NAMES = st.lists(st.text(), max_size=3).map(tuple)
+INSTEAD = st.lists(st.builds(Relaxation, st.text(), NUMBERS, st.booleans()), max_size=3).map(tuple)
+SHORTFALLS = st.lists(st.builds(Shortfall, st.text(), st.text(), NUMBERS, NUMBERS, NAMES, INSTEAD), max_size=3)
 CYCLES = st.builds(
     Cycle,
+    quality=st.builds(Proven, shortfalls=SHORTFALLS.map(tuple)),
     created=TIMES,
     period=PERIODS,
     before=st.none() | BALANCES,
