@@ -26,7 +26,8 @@ import numpy as np
 from bench.figures import Figures
 from bench.solver.roadef import Balance, Instance, Rules, cost, instances
 from flex.problem import Bools, Ints
-from flex_solver.improve import CHANCES, UNIT, Items, Schedule, improve
+from flex_solver.anneal import chances
+from flex_solver.improve import Items, Schedule, improve
 
 # The best costs of the challenge's qualification, in which these instances were set.
 BEST = {
@@ -146,12 +147,11 @@ def _rivals(of: Instance) -> tuple[Ints, Ints]:
 
 
 def _schedule(of: Instance, seed: int) -> Schedule:
-    even = (np.arange(CHANCES) + 0.5) / CHANCES
     start = cost(of, of.initial) * COST
     return Schedule(
         heat=np.geomspace(start * HOT, start * COLD, HEATS).astype(np.int64),
         weight=np.full(HEATS, 16),
-        chance=np.rint(-np.log(even) * UNIT).astype(np.int64),
+        chance=chances(),
         steps=STEPS,
         seed=seed,
     )

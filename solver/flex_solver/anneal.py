@@ -43,14 +43,15 @@ def _searched(placed: Placed, heat: Floats, weight: Floats, steps: int, seed: in
     schedule = Schedule(
         heat=np.rint(MOVE * heat).astype(np.int64),
         weight=np.rint(weight / SIXTEENTHS).astype(np.int64),
-        chance=_chances(),
+        chance=chances(),
         steps=steps,
         seed=seed,
     )
     return replace(placed, node=improve(placed.items, placed.node, schedule))
 
 
-def _chances() -> Ints:
+def chances() -> Ints:
+    """The table that a Schedule wants."""
     even = (np.arange(CHANCES) + 0.5) / CHANCES
-    chances: Ints = np.rint(-np.log(even) * UNIT).astype(np.int64)
-    return chances
+    table: Ints = np.rint(-np.log(even) * UNIT).astype(np.int64)
+    return table

@@ -15,7 +15,7 @@ from flex.problem import Budget, Ints, Problem, Solution
 from flex_solver.answer import answer, worst
 from flex_solver.ledger import Ledger
 from flex_solver.scratch import renamed
-from flex_solver.start import repair
+from flex_solver.start import repaired
 
 # How many partitions are tried, and how much a site's size is blurred when they are put in order.
 ROUNDS, BLUR = 24, 0.3
@@ -24,7 +24,7 @@ ROUNDS, BLUR = 24, 0.3
 def place(problem: Problem, budget: Budget) -> Solution:
     rounds = max(1, min(ROUNDS, budget.steps // max(1, len(problem.sites))))
     random = np.random.default_rng(0)
-    start = repair(problem, np.arange(len(problem.sites)), problem.old[:0])
+    start = repaired(problem)
     tried = [renamed(problem, _dealt(Ledger(problem, start), random)) for _ in range(rounds)]
     return answer(problem, min(tried, key=lambda rows: _distance(problem, rows)), "closest")
 

@@ -22,7 +22,7 @@ import numpy as np
 from flex.problem import Bools, Budget, Ints, Problem, Solution
 from flex.score import costs
 from flex_solver.answer import answer
-from flex_solver.start import repair
+from flex_solver.start import repaired
 
 HAVE_CPSAT = find_spec("ortools") is not None
 
@@ -34,7 +34,7 @@ Tool: TypeAlias = Any
 
 
 def place(problem: Problem, budget: Budget) -> Solution:
-    start = repair(problem, np.arange(len(problem.sites)), problem.old[:0])
+    start = repaired(problem)
     asking: Bools = np.asarray(problem.load.any(axis=1))
     sites = np.flatnonzero(asking)
     if not len(sites):

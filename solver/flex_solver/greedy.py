@@ -14,7 +14,7 @@ from flex.problem import Budget, Floats, Ints, Problem, Solution
 from flex.score import ROUNDING
 from flex_solver.answer import answer
 from flex_solver.ledger import Ledger
-from flex_solver.start import repair
+from flex_solver.start import repaired
 
 
 def greedy(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
@@ -48,7 +48,7 @@ def keep(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There
 
 def _start(problem: Problem) -> tuple[Ledger, Floats]:
     size: Floats = problem.load.max(axis=1)
-    return Ledger(problem, repair(problem, np.arange(len(problem.sites)), problem.old[:0])), size
+    return Ledger(problem, repaired(problem)), size
 
 
 def _fits(problem: Problem, full: Floats) -> bool:

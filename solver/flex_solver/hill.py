@@ -14,15 +14,14 @@ from flex.problem import Bools, Budget, Floats, Problem, Solution
 from flex.score import ROUNDING
 from flex_solver.answer import answer
 from flex_solver.ledger import Ledger
-from flex_solver.start import repair
+from flex_solver.start import repaired
 
 # How often all nodes are gone through, with how many nodes one exchanges sites, and how many of its sites it offers.
 PASSES, PARTNERS, OFFERS = 3, 5, 200
 
 
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # It stops by itself.
-    every = np.arange(len(problem.sites))
-    ledger = Ledger(problem, repair(problem, every, problem.old[:0]))
+    ledger = Ledger(problem, repaired(problem))
     climb = _Climb(problem, ledger)
     for _ in range(PASSES):
         before = ledger.full.copy()

@@ -10,8 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import numpy as np
-
 from flex.problem import Budget, Problem, Solution, in_order
 from flex_solver.anneal import PARTS, annealed, with_fewer_cold_bytes
 from flex_solver.answer import answer
@@ -20,7 +18,7 @@ from flex_solver.limited import limited
 from flex_solver.placed import Placed, placed
 from flex_solver.polish import polished
 from flex_solver.relax import Relaxed, relaxed
-from flex_solver.start import repair
+from flex_solver.start import repaired
 
 # Rows of each node that the search may move, of each kind; and for each node, one change tried for so many steps.
 OF_EACH, STEPS = 12, 10
@@ -40,7 +38,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
 
 def searched(problem: Problem, known: Relaxed, steps: int, in_time: InTime) -> tuple[Placed, str]:
     """The best placement found around the one in force, and a word where time ran out."""
-    rows = in_order(repair(problem, np.arange(len(problem.sites)), problem.old[:0]))
+    rows = in_order(repaired(problem))
     start = placed(problem, rows, chosen(problem, rows, known, OF_EACH))
     found, parts = annealed(start, changes(start, steps), in_time)
     late = f"out of time after {parts} of {PARTS} parts of the search: another run may differ"

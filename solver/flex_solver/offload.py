@@ -13,11 +13,11 @@ from flex.problem import Budget, Floats, Problem, Solution
 from flex.score import ROUNDING
 from flex_solver.answer import answer
 from flex_solver.ledger import Ledger
-from flex_solver.start import repair
+from flex_solver.start import repaired
 
 
 def place(problem: Problem, budget: Budget) -> Solution:
-    ledger = Ledger(problem, repair(problem, np.arange(len(problem.sites)), problem.old[:0]))
+    ledger = Ledger(problem, repaired(problem))
     for _ in range(min(budget.steps, len(problem.sites))):
         if not _hand_over(problem, ledger):
             break

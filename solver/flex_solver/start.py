@@ -14,6 +14,11 @@ from flex.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
 
 
+def repaired(problem: Problem) -> Ints:
+    """Rows for every site, nothing being decided."""
+    return repair(problem, np.arange(len(problem.sites)), problem.old[:0])
+
+
 def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
     """Rows for the given sites: what is in force where it may stay, the rest where there is most room."""
     rows = problem.old[bound.may_stay(problem) & np.isin(problem.old[:, 0], sites)]

@@ -17,33 +17,19 @@ import pytest
 
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
-from flex.marker import marker_name, marker_text
 from flex_dns import update
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.server import Server
 from flex_dns.session import Session
+from tests.dns.given import OWNER, many, owned, placed
 
 pytestmark = pytest.mark.real
 
-OWNER = "flex-eu1"
 Edit = Callable[[str, str, Sequence[str]], None]
 # Whether to pass on a message, and whether to pass back its answer.
 Rule = Callable[[bytes], tuple[bool, bool]]
-
-
-def placed(zone: str, name: str, *values: str) -> tuple[Change, Change]:
-    marker = Rrset(marker_name(name, zone), "TXT", 60, (marker_text(OWNER),))
-    return Change(None, Rrset(name, "A", 60, values)), Change(None, marker)
-
-
-def many(zone: str, count: int) -> Plan:
-    return Plan(zone, tuple(change for n in range(count) for change in placed(zone, f"s{n}.{zone}", "192.0.2.1")))
-
-
-def owned(target: Rfc2136Target, zone: str, count: int) -> int:
-    return len(target.read(zone, [f"s{n}.{zone}" for n in range(count)]).owned)
 
 
 def taken(sock: socket.socket, count: int) -> bytes:

@@ -12,28 +12,14 @@ import pytest
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Refused, Stale
 from flex.journal import JournalRow, RowState
-from flex.marker import marker_name, marker_text
 from flex.store.journals import MemoryJournal
 from flex_dns.key import Key
 from flex_dns.rfc2136 import Rfc2136Target
+from tests.dns.given import many, owned
 
 pytestmark = pytest.mark.real
 
-OWNER = "flex-eu1"
 Edit = Callable[[str, str, Sequence[str]], None]
-
-
-def placed(zone: str, name: str, *values: str) -> tuple[Change, Change]:
-    marker = Rrset(marker_name(name, zone), "TXT", 60, (marker_text(OWNER),))
-    return Change(None, Rrset(name, "A", 60, values)), Change(None, marker)
-
-
-def many(zone: str, count: int) -> Plan:
-    return Plan(zone, tuple(change for n in range(count) for change in placed(zone, f"s{n}.{zone}", "192.0.2.1")))
-
-
-def owned(target: Rfc2136Target, zone: str, count: int) -> int:
-    return len(target.read(zone, [f"s{n}.{zone}" for n in range(count)]).owned)
 
 
 def states(journal: MemoryJournal) -> Counter[str]:

@@ -1,0 +1,22 @@
+"""Plans of new names, each with its marker, and how many of them a target has."""
+
+from __future__ import annotations
+
+from flex.domain import Change, Plan, Rrset
+from flex.marker import marker_name, marker_text
+from flex_dns.rfc2136 import Rfc2136Target
+
+OWNER = "flex-eu1"
+
+
+def placed(zone: str, name: str, *values: str) -> tuple[Change, Change]:
+    marker = Rrset(marker_name(name, zone), "TXT", 60, (marker_text(OWNER),))
+    return Change(None, Rrset(name, "A", 60, values)), Change(None, marker)
+
+
+def many(zone: str, count: int) -> Plan:
+    return Plan(zone, tuple(change for n in range(count) for change in placed(zone, f"s{n}.{zone}", "192.0.2.1")))
+
+
+def owned(target: Rfc2136Target, zone: str, count: int) -> int:
+    return len(target.read(zone, [f"s{n}.{zone}" for n in range(count)]).owned)
