@@ -97,6 +97,10 @@ class Segments(Protocol):
         """Those with accesses in any of these days, in order of id."""
         ...
 
+    def ended(self, places: Collection[str]) -> frozenset[str]:
+        """Those of these places that a reading ended at, whenever that was."""
+        ...
+
     def moved_counts(self) -> Mapping[str, str]:
         """Segments whose counts are not in files of their own: the id of those they are in, "" where deleted."""
         ...

@@ -15,6 +15,7 @@ from itertools import chain, groupby
 from typing import Literal
 
 from flex.domain import LAST_DAY, BadLine, Period, Segment
+from flex.holes import Hole
 from flex.rhythm import displaced
 
 State = Literal["ok", "warn", "bad"]
@@ -109,6 +110,7 @@ def judge(
     limits: Limits,
     *,
     idle: Collection[str] = (),
+    holes: Sequence[Hole] = (),
 ) -> Judged:
     """`sources` are names with their nodes; of nodes and sources that are `idle`, silence says nothing."""
     of_source: dict[str, list[Segment]] = {name: [] for name, _ in sources}
@@ -119,7 +121,7 @@ def judge(
     of_node: dict[str, list[Segment]] = {node: [] for node in node_of.values()}
     for name, found in of_source.items():
         of_node[node_of[name]] += found
-    bench = _Bench(period, now, limits, _hours(chain.from_iterable(of_source.values())))
+    bench = _Bench(period, now, limits, _hours(chain.from_iterable(of_source.values())), holes)
     nodes = tuple(
         _softened(bench.judged(node, node, found)) if node in idle else bench.judged(node, node, found)
         for node, found in of_node.items()
@@ -152,6 +154,7 @@ class _Bench:
     now: datetime
     limits: Limits
     whole: Mapping[int, int]
+    holes: Sequence[Hole]
 
     def judged(self, name: str, node: str, segments: Sequence[Segment]) -> Quality:
         reaching = [segment for segment in segments if self._reaches(segment)]
@@ -168,7 +171,13 @@ class _Bench:
             reasons=_added(segment.reasons for segment in reaching),
             samples=_few(sample for segment in reaching for sample in segment.samples),
         )
-        found = (self._age(quality), self._malformed(quality), self._coverage(quality), self._skew(reaching, hours))
+        found = (
+            self._age(quality),
+            self._malformed(quality),
+            self._coverage(quality),
+            self._whole({segment.source for segment in segments}),
+            self._skew(reaching, hours),
+        )
         return replace(quality, findings=tuple(finding for finding in found if finding))
 
     def _reaches(self, segment: Segment) -> bool:
@@ -217,6 +226,15 @@ class _Bench:
         state: State = "bad" if quality.coverage < self.limits.min_coverage else "warn"
         said = f"silent {', '.join(spans(quality.silent)[:3])}, when others were not or it usually is not"
         return Finding(MIN_COVERAGE, state, said, _percent(self.limits.min_coverage), _percent(quality.coverage))
+
+    def _whole(self, sources: Collection[str]) -> Finding | None:
+        """Hours that are missing are found by the silence they leave; of parts of hours nothing else tells."""
+        ours = [hole for hole in self.holes if hole.source in sources]
+        if not ours:
+            return None
+        told = ", ".join(f"{hole.path} before byte {hole.until:,}" for hole in ours[:SAMPLES])
+        said = f"readings that were made elsewhere have not arrived: {told}"
+        return Finding(MIN_COVERAGE, "warn", said, "all", f"{len(ours)} missing")
 
     def _skew(self, reaching: Sequence[Segment], hours: Mapping[int, int]) -> Finding | None:
         limit = self.limits.max_skew.total_seconds()

@@ -77,10 +77,21 @@ class ArrivalRow(Part):
     lines: int
 
 
+class MissingRow(Part):
+    """Some of the log before this byte was read where it is, and the parcel of it has not arrived."""
+
+    source: str
+    log: str
+    before_byte: int
+
+
 class ImportOutput(Output):
+    """`missing` is what these parcels go on behind; `flex data` shows all that is."""
+
     parcels: list[ArrivalRow]
     taken: int
     lines: int
+    missing: list[MissingRow]
 
 
 class FindingRow(Part):

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from flex.holes import Hole
 from flex_api import beside, present, reporting
-from flex_api.schemas import ArrivalRow, ImportOutput, IngestOutput, InvalidRow, LogRow, ParcelsRow, RateRow
+from flex_api.schemas import ArrivalRow, ImportOutput, IngestOutput, InvalidRow, LogRow, MissingRow, ParcelsRow, RateRow
 from flex_logs_ingest.arrivals import Arrival
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.read import FileReport
@@ -66,7 +67,7 @@ def _parcels(directory: Path) -> ParcelsRow:
     return ParcelsRow(directory=str(beside.out(directory)), parcels=number, bytes=size)
 
 
-def import_output(taken: Sequence[Arrival]) -> ImportOutput:
+def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOutput:
     return ImportOutput(
         parcels=[
             ArrivalRow(
@@ -83,4 +84,5 @@ def import_output(taken: Sequence[Arrival]) -> ImportOutput:
         ],
         taken=sum(arrival.outcome == "taken" for arrival in taken),
         lines=sum(arrival.lines for arrival in taken if arrival.outcome == "taken"),
+        missing=[MissingRow(source=hole.source, log=hole.path, before_byte=hole.until) for hole in missing],
     )

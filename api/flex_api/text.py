@@ -277,6 +277,9 @@ def arrivals(console: Console, output: ImportOutput) -> None:
     if known := len(output.parcels) - len(told):
         console.print(f"{words.count(known, 'parcel')} taken before.", markup=False)
     console.print(f"{words.count(output.taken, 'parcel')} taken, {words.count(output.lines, 'line')}.", markup=False)
+    for missing in output.missing:
+        where = f"{missing.source}: a parcel of {missing.log} before byte {missing.before_byte:,}"
+        console.print(f"{where} has not arrived; send it again from DIR/out where it was made", markup=False)
 
 
 def data(console: Console, output: DataOutput) -> None:

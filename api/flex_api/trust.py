@@ -12,6 +12,7 @@ from datetime import datetime
 from flex import quality
 from flex.domain import Period
 from flex.errors import BadInput, NoData
+from flex.holes import holes
 from flex.ports import Store
 from flex.quality import Finding, Judged, Limits
 from flex_api import present
@@ -27,7 +28,8 @@ def judged(settings: Settings, store: Store, period: Period, now: datetime) -> J
     idle = {node.name for node in nodes(settings, store) if node.state != "active"} | _left(known, store)
     found = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
-    return quality.judge(named, found, period, now, _limits(settings), idle=idle)
+    missing = holes([each for each in found if each.last_day >= period.first_day], store.ended)
+    return quality.judge(named, found, period, now, _limits(settings), idle=idle, holes=missing)
 
 
 def gone(settings: Settings, store: Store, period: Period) -> list[tuple[str, str]]:

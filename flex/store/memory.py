@@ -85,6 +85,9 @@ class MemoryStore:
         ordered = (self._segments[key] for key in sorted(self._segments))
         return tuple(each for each in ordered if each.last_day >= first_day and each.first_day <= last_day)
 
+    def ended(self, places: Collection[str]) -> frozenset[str]:
+        return frozenset(places) & {segment.ends for segment in self._segments.values()}
+
     def moved_counts(self) -> Mapping[str, str]:
         return dict(self._moved)
 

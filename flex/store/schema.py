@@ -115,7 +115,10 @@ segments = Table(
     Column("samples", JSON, nullable=False),
     Column("hours", JSON, nullable=False),
     Column("read_at", BigInteger, nullable=False),
+    Column("begins", TEXT, nullable=False),
+    Column("ends", TEXT, nullable=False),
     Index(None, "last_day", "first_day"),
+    Index(None, "ends"),
 )
 
 # Segments whose counts are no longer in files of their own; `files` is empty where they were deleted.

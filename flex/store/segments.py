@@ -12,6 +12,9 @@ from flex.store import refusals
 from flex.store.database import Part
 from flex.store.schema import moved_counts, segments, streams
 
+# Databases take only so many values in one question.
+MOST_ASKED = 500
+
 
 class SqlSegments(Part):
     def streams(self, source: str) -> tuple[Stream, ...]:
@@ -48,6 +51,14 @@ class SqlSegments(Part):
         wanted = select(segments).where(overlap).order_by(segments.c.id)
         with self._database.reading() as connection:
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
+
+    def ended(self, places: Collection[str]) -> frozenset[str]:
+        asked, found = sorted(places), set[str]()
+        with self._database.reading() as connection:
+            for first in range(0, len(asked), MOST_ASKED):
+                wanted = select(segments.c.ends).where(segments.c.ends.in_(asked[first : first + MOST_ASKED]))
+                found |= set(connection.scalars(wanted))
+        return frozenset(found)
 
     def moved_counts(self) -> Mapping[str, str]:
         with self._database.reading() as connection:

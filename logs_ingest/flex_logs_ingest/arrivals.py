@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from flex.domain import LAST_DAY
+from flex.domain import LAST_DAY, Segment
 from flex.errors import BadInput
 from flex.ports import Segments
 from flex_logs_ingest import kept, partials
@@ -31,16 +31,29 @@ LARGEST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What became of one parcel. `known` ones were taken before, or are counted already."""
+    """What became of one parcel. `known` ones were taken before or are counted already. Refused ones say no segment."""
 
     path: str
     outcome: Literal["taken", "known", "refused"]
     note: str = ""
-    source: str = ""
-    log: str = ""
     size: int = 0
-    log_bytes: int = 0
-    lines: int = 0
+    segment: Segment | None = None
+
+    @property
+    def source(self) -> str:
+        return self.segment.source if self.segment else ""
+
+    @property
+    def log(self) -> str:
+        return self.segment.path if self.segment else ""
+
+    @property
+    def log_bytes(self) -> int:
+        return self.segment.last_byte - self.segment.first_byte if self.segment else 0
+
+    @property
+    def lines(self) -> int:
+        return sum(number for _, number in self.segment.lines) if self.segment else 0
 
 
 def take(
@@ -105,15 +118,7 @@ def _taken(
                 known.add(segment.id)
     except (OSError, Unsound) as error:
         return Arrival(str(path), "refused", str(error))
-    return Arrival(
-        path=str(path),
-        outcome=outcome,
-        source=segment.source,
-        log=segment.path,
-        size=size,
-        log_bytes=segment.last_byte - segment.first_byte,
-        lines=sum(number for _, number in segment.lines),
-    )
+    return Arrival(str(path), outcome, size=size, segment=segment)
 
 
 def _opened(path: Path) -> BinaryIO:

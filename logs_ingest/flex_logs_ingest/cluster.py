@@ -17,7 +17,7 @@ One run at a time writes to a folder.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -249,6 +249,9 @@ class _Sent:
         return tuple(
             each for each in self._segments.values() if each.last_day >= first_day and each.first_day <= last_day
         )
+
+    def ended(self, places: Collection[str]) -> frozenset[str]:
+        return frozenset(places) & {segment.ends for segment in self._segments.values()}
 
     def moved_counts(self) -> Mapping[str, str]:
         return {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from flex.domain import BadLine, Segment, Stream
@@ -18,7 +18,7 @@ from flex_logs_ingest.malformed import REASONS
 from flex_logs_ingest.parcels import KINDS, VERSION, Reading
 from flex_logs_ingest.scan import CLASSES
 from flex_logs_ingest.strangers import KEPT
-from flex_logs_ingest.stream import HEAD, Start, segment_id
+from flex_logs_ingest.stream import HEAD, Start, place, segment_id
 
 # Names and paths are no longer than this, and a sample is printable.
 TEXT = 4096
@@ -51,6 +51,7 @@ def manifest(line: bytes) -> Manifest:
     segment, stream = _segment(_member(found, "segment")), _stream(_member(found, "stream"))
     replaces = None if found.get("replaces") is None else _stream(_member(found, "replaces"))
     _agree(segment, stream, replaces)
+    segment = replace(segment, begins=place(replaces), ends=place(stream))
     files = _member(found, "files")
     sums = tuple(_file(files, kind) for kind in KINDS)
     return Manifest(Reading(segment, stream, replaces), sums, _many(found, "strangers", _stranger)[:KEPT])

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -61,6 +61,9 @@ class Outbox:
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         return self._store.segments(first_day, last_day)
+
+    def ended(self, places: Collection[str]) -> frozenset[str]:
+        return self._store.ended(places)
 
     def moved_counts(self) -> Mapping[str, str]:
         return self._store.moved_counts()

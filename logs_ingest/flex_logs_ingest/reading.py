@@ -25,7 +25,7 @@ from flex_logs_ingest.run import Reader
 from flex_logs_ingest.scan import Counts, Scanner, new_scanner
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import CHUNK, Log, shown
-from flex_logs_ingest.stream import HEAD, Mark, Start, alike, ends_early, segment_id, start
+from flex_logs_ingest.stream import HEAD, Mark, Start, alike, ends_early, place, segment_id, start
 
 # How much of a log the search for its format sees.
 LOOK = 2**16
@@ -167,6 +167,8 @@ class _Reading(ABC):
             samples=counts.bad,
             hours=by_hour(counts),
             read_at=self._reader.run.read_at,
+            begins=place(self._begin.stream),
+            ends=place(stream),
         )
 
     def _done(self) -> Outcome:
@@ -311,10 +313,10 @@ def cut(chunks: Iterable[bytes], places: Sequence[int]) -> Iterator[bytes]:
     position = 0
     for chunk in chunks:
         at = 0
-        for place in places:
-            if position + at < place < position + len(chunk):
-                yield chunk[at : place - position]
-                at = place - position
+        for end in places:
+            if position + at < end < position + len(chunk):
+                yield chunk[at : end - position]
+                at = end - position
         yield chunk[at:]
         position += len(chunk)
 

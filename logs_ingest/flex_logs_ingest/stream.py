@@ -81,6 +81,13 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def place(stream: Stream | None) -> str:
+    """Where it ends, as a name: that of no other place in any log. "" where there is no stream, at the beginning."""
+    if stream is None:
+        return ""
+    return digest(f"{stream.head} {stream.offset} {stream.tail}".encode())[:40]
+
+
 def segment_id(start: Start, stream: Stream) -> str:
     """The same bytes of the same log always get the same name, so what a killed run wrote is written over."""
     words = (stream.source, stream.head, str(start.offset), str(stream.offset), stream.tail)

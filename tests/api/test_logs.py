@@ -137,5 +137,31 @@ def test_a_machine_with_nothing_but_logs_ships_what_the_controller_takes_in(
     assert counted(installation.flex("-o", "json", "ingest", str(log), "--node", "n1", "--site", "a.example")) == 0
 
 
+def test_a_parcel_that_got_lost_is_told_by_import_and_by_data_until_it_comes(
+    installation: Installation, tmp_path: Path
+) -> None:
+    log, beside, kept = tmp_path / "access.log", tmp_path / "beside", tmp_path / "kept"
+    lost = []
+    for part in range(3):
+        with log.open("ab") as file:
+            file.write(TEXT)
+        assert installation.flex("--config", str(tmp_path / "none"), *shipping(beside, log)).code == 0
+        lost += [path for path in (beside / "out").iterdir() if part == 1 and path not in lost]
+        if part == 0:
+            (first,) = (beside / "out").iterdir()
+    (second,) = set(lost) - {first}
+    second.rename(kept)
+    with (installation.folder / "sources").open("a", encoding="utf-8") as settings:
+        settings.write('[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n')
+    installation.write_settings()
+    missing = {"source": "n1:a.example", "log": str(log), "before_byte": 2 * len(TEXT)}
+    assert installation.flex("-o", "json", "import", str(beside / "out")).json["missing"] == [missing]
+    assert f"before byte {2 * len(TEXT):,} has not arrived" in installation.flex("import", str(beside / "out")).out
+    assert f"{log} before byte {2 * len(TEXT):,}" in installation.flex("data", "--as-of", "2023-11-16").out
+    kept.rename(second)
+    assert installation.flex("-o", "json", "import", str(beside / "out")).json["missing"] == []
+    assert "have not arrived" not in installation.flex("data", "--as-of", "2023-11-16").out
+
+
 def shipping(beside: Path, log: Path) -> tuple[str, ...]:
     return ("ingest", "--partials-only", str(beside), str(log), "--node", "n1", "--site", "a.example")

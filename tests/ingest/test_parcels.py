@@ -16,6 +16,7 @@ import pytest
 
 from flex.domain import Period
 from flex.errors import BadInput
+from flex.holes import holes
 from flex.store import MemoryStore
 from flex_logs_ingest import merge
 from flex_logs_ingest.arrivals import Arrival, take
@@ -104,6 +105,33 @@ def test_parcels_count_once_however_often_and_in_whatever_order_they_come(
     outcomes = [arrival.outcome for parcel in order for arrival in take([parcel], store, counts, ALLOWED)]
     assert (outcomes.count("taken"), outcomes.count("known")) == (6, 12)
     assert files(store, counts)["requests"].tolist() == [1] * 300
+
+
+def test_a_parcel_that_never_comes_is_known_to_the_byte_until_it_does(
+    machine: Machine, line: Line, store: MemoryStore, counts: Path
+) -> None:
+    """The first is shorter than what a log is known by, and the log is rotated before the last."""
+    ends = []
+    for night in range(4):
+        with machine.log.open("ab") as file:
+            file.write(b"".join(line(f"/{night}/{i}", NOON + i) for i in range(3 if night == 0 else 90)))
+        ends.append(machine.log.stat().st_size)
+        if night == 3:
+            machine.log.rename(machine.log.with_name("access.log.1"))
+        machine.ingest()
+    first, second, third, last = sorted(machine.parcels, key=lambda parcel: parcel.stat().st_mtime_ns)
+
+    def missing(*arrivals: Arrival) -> list[tuple[str, int]]:
+        found = holes([arrival.segment for arrival in arrivals if arrival.segment], store.ended)
+        return [(Path(hole.path).name, hole.until) for hole in found]
+
+    assert missing(*take([last, third], store, counts, ALLOWED)) == [("access.log", ends[1])]
+    assert missing(*take([first], store, counts, ALLOWED)) == []
+    assert missing(*take([last], store, counts, ALLOWED)) == []
+    every = store.segments(0, 10**6)
+    assert [hole.until for hole in holes(every, store.ended)] == [ends[1]]
+    assert missing(*take([second], store, counts, ALLOWED)) == []
+    assert holes(store.segments(0, 10**6), store.ended) == ()
 
 
 def test_a_machine_that_is_killed_ships_every_line_once(

@@ -18,6 +18,7 @@ from flex.domain import BadLine, Pin, Stream
 from flex.errors import BadInput, FlexError, StoreError
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
+from flex_logs_ingest.stream import place
 
 
 def path_of(url: str) -> Path:
@@ -123,6 +124,21 @@ def test_logs_read_before_their_columns_were_kept_are_looked_at_again(empty_url:
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
         assert store.streams("web") == (Stream("web", "h", 4, 9, "t", "a.log", format=""),)
+
+
+def test_logs_read_before_places_had_names_go_on_without_a_hole(empty_url: str) -> None:
+    migrate.upgrade(empty_url, "0001")
+    database = Database(empty_url)
+    read_to = Stream("web:a.example", "head", 4096, 900, "tail", "renamed.log")
+    with database.writing() as connection:
+        connection.execute(text(FIRST_SEGMENT))
+        columns = '"source", "head", "head_size", "offset", "tail", "path"'
+        values = "'web:a.example', 'head', 4096, 900, 'tail', 'renamed.log'"
+        connection.execute(text(f"INSERT INTO streams ({columns}) VALUES ({values})"))
+    database.close()
+    migrate.upgrade(empty_url)
+    with open_store(empty_url) as store:
+        assert store.ended([place(read_to)]) == {place(read_to)}
 
 
 def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:

@@ -46,7 +46,16 @@ def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
         samples=(BadLine(LARGEST, "no_time", 'half a "line'), BadLine(0, "", "\ufffd\x00")),
         hours=((240, 5), (LARGEST, LARGEST)),
         read_at=LARGEST,
+        begins="where it begins",
+        ends=f"where {id_} ends",
     )
+
+
+def test_places_that_readings_ended_at_are_found_however_many_are_asked_for(store: Store) -> None:
+    for id_ in ("a", "b"):
+        assert store.record(replace(segment(id_), ends=f"end {id_}"), stream(0, head=id_), None)
+    assert store.ended([]) == frozenset()
+    assert store.ended(["end b", "end a", "end c", *map(str, range(2_000))]) == {"end a", "end b"}
 
 
 def test_where_counts_are_changes_for_all_of_them_at_once_and_again(store: Store) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from flex.domain import Period
 from flex.errors import BadInput
+from flex.holes import holes
 from flex_api import beside, nightly, readings, text, trust, words
 from flex_api.cli.common import Context, context, now
 from flex_api.cli.following import following
@@ -122,9 +123,10 @@ def import_(
         allowed = _allowed(here.settings, node)
         # What is to be removed is looked at first: nobody could send it again.
         taken = arrivals.take(paths, here.store, here.settings.ingest.directory, allowed, known_too=delete)
+        missing = holes([arrival.segment for arrival in taken if arrival.segment], here.store.ended)
     if delete:
         _delete(taken)
-    output = readings.import_output(taken)
+    output = readings.import_output(taken, missing)
     found.show(output, lambda console: text.arrivals(console, output))
     if refused := [arrival for arrival in taken if arrival.outcome == "refused"]:
         raise _refused(refused)
