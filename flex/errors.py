@@ -4,13 +4,21 @@
     ├── BadInput         what we were given cannot be used        exit 3
     │   ├── BadSetting   a key or value of the settings file
     │   ├── BadTable     a table that breaks its declared schema
-    │   └── Unknown      a site, node, plan … that is not known here
+    │   ├── Unknown      a site, node, plan … that is not known here
+    │   ├── Unconditional    a change that must say what it was made from
+    │   ├── Reused       a key that belongs to another request
+    │   └── TooLarge     more than one request may bring
     ├── NoData           logs too old, missing or empty           exit 20
     ├── Infeasible       no placement satisfies every wish        exit 21
     ├── Held             a rule or a missing approval stopped it  exit 22
     ├── Busy             another run holds the lease              exit 23
+    │   ├── Overtaken    somebody else changed it meanwhile
+    │   └── TooMany      more requests than one token may make
     ├── NotWritten       a directory takes no more: full, rights  exit 24
     ├── StoreError       the database did not do as asked         exit 25
+    ├── Denied           who asks may not do this                 exit 26
+    │   └── Unauthenticated  nobody knows who asks
+    ├── Away             the FLEX server did not answer           exit 27
     ├── DnsError         the name server did not do as asked      exit 30
     │   ├── Unreachable  no answer, or no connection
     │   ├── Refused      an answer that says no
@@ -60,6 +68,18 @@ class Unknown(BadInput):
     slug = "not-found"
 
 
+class Unconditional(BadInput):
+    slug = "precondition-required"
+
+
+class Reused(BadInput):
+    slug = "idempotency-conflict"
+
+
+class TooLarge(BadInput):
+    slug = "too-large"
+
+
 class NoData(FlexError):
     exit_code = 20
     slug = "insufficient-data"
@@ -78,6 +98,14 @@ class Held(FlexError):
 class Busy(FlexError):
     exit_code = 23
     slug = "busy"
+
+
+class Overtaken(Busy):
+    slug = "precondition-failed"
+
+
+class TooMany(Busy):
+    slug = "rate-limited"
 
 
 class StoreError(FlexError):
@@ -119,3 +147,17 @@ class PartlyApplied(FlexError):
 class Unverified(FlexError):
     exit_code = 32
     slug = "unverified"
+
+
+class Denied(FlexError):
+    exit_code = 26
+    slug = "forbidden"
+
+
+class Unauthenticated(Denied):
+    slug = "unauthenticated"
+
+
+class Away(FlexError):
+    exit_code = 27
+    slug = "away"

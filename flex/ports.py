@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, Self
 
 import pandas as pd
 
+from flex.access import Token
+from flex.audit import Author, Entry
 from flex.domain import Cycle, NodeState, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
+from flex.headline import Headline
+from flex.jobs import Job, Once
 from flex.journal import JournalRow, RowState
 from flex.problem import Budget, Problem, Solution
 from flex.records import ZoneState
@@ -62,6 +67,7 @@ class Wishes(Protocol):
     """What people asked for: pins of sites, and nodes taken out of service."""
 
     def pins(self) -> tuple[Pin, ...]: ...
+    def pin(self, site: str) -> Pin | None: ...
     def put_pin(self, pin: Pin) -> None:
         """One pin a site: a new one replaces the old."""
         ...
@@ -156,6 +162,14 @@ class Cycles(Protocol):
         """Newest first."""
         ...
 
+    def headlines(self) -> tuple[Headline, ...]:
+        """Of every cycle, newest first; quick, however large they are."""
+        ...
+
+    def headline(self, cycle_id: str) -> Headline | None:
+        """By its whole id."""
+        ...
+
     def journal(self, cycle_id: str) -> Journal:
         """What was sent to make it true, and what became of that."""
         ...
@@ -192,5 +206,68 @@ class Runs(Protocol):
         ...
 
 
-class Store(Wishes, Moves, Profiles, Cycles, Runs, Protocol):
+class Audit(Protocol):
+    """Who changed what. What a store notes by itself is in flex/store/noting.py."""
+
+    def note(self, action: str, subject: str, before: object, after: object) -> Entry:
+        """Add an entry in the author's name, in the same transaction as the change where there is one."""
+        ...
+
+    def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        """Those behind that number, in order."""
+        ...
+
+    def latest_entries(
+        self, limit: int, below: int | None = None, *, actor: str = "", action: str = "", since: datetime | None = None
+    ) -> tuple[Entry, ...]:
+        """The newest first, below that number; an action also stands for all that begin with it and a dot."""
+        ...
+
+    def noted(self, *actions: str) -> int:
+        """The number of the last entry of any of these actions, of all where none is named; 0 before the first."""
+        ...
+
+
+class Tokens(Protocol):
+    def tokens(self) -> tuple[Token, ...]:
+        """In order of their ids."""
+        ...
+
+    def token_of(self, digest: str) -> Token | None: ...
+    def put_token(self, token: Token) -> None: ...
+    def revoke_token(self, token_id: str, now: datetime) -> bool:
+        """It, and what was opened with it, opens nothing any more; whether it opened something before."""
+        ...
+
+    def use_token(self, token_id: str, now: datetime) -> None: ...
+
+
+class Jobs(Protocol):
+    def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
+        """Newest first."""
+        ...
+
+    def job(self, job_id: str) -> Job | None: ...
+    def put_job(self, job: Job) -> None: ...
+
+
+class Answers(Protocol):
+    def answer(self, once: Once) -> Once | None:
+        """What was kept under its key; where nothing was, this is kept, and None."""
+        ...
+
+    def keep_answer(self, once: Once) -> None: ...
+    def drop_answer(self, key: str) -> None: ...
+    def drop_answers(self, before: datetime) -> None: ...
+
+
+class Store(Wishes, Moves, Profiles, Cycles, Runs, Audit, Tokens, Jobs, Answers, Protocol):
     """All of the above in one place, as the database has it."""
+
+    def signed(self, author: Author) -> Self:
+        """The same store; what is changed by it is noted in the author's name."""
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """What this thread does in here is stored whole or not at all, and nobody else writes meanwhile."""
+        ...

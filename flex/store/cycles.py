@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
+
 import pandas as pd
 from sqlalchemy import Connection, func, insert, select, update
 
 from flex.domain import Cycle
+from flex.headline import Headline, headline
 from flex.store import bulk, refusals
 from flex.store.codec import cycle_from_text, cycle_to_text
 from flex.store.database import Part
 from flex.store.schema import cycles, in_force, placements
 from flex.tables import PLACEMENT
+
+FIGURES = tuple(cycles.c[field.name] for field in fields(Headline))
 
 
 class SqlCycles(Part):
@@ -70,6 +75,16 @@ class SqlCycles(Part):
         with self._database.reading() as connection:
             return tuple(cycle_from_text(body) for body in connection.scalars(wanted))
 
+    def headlines(self) -> tuple[Headline, ...]:
+        with self._database.reading() as connection:
+            rows = connection.execute(select(*FIGURES).order_by(cycles.c.created.desc(), cycles.c.id.desc()))
+            return tuple(Headline(*row) for row in rows)
+
+    def headline(self, cycle_id: str) -> Headline | None:
+        with self._database.reading() as connection:
+            row = connection.execute(select(*FIGURES).where(cycles.c.id == cycle_id)).one_or_none()
+        return Headline(*row) if row else None
+
 
 def _state(connection: Connection, cycle_id: str) -> str | None:
     return connection.scalar(select(cycles.c.state).where(cycles.c.id == cycle_id))
@@ -82,12 +97,4 @@ def _update(connection: Connection, cycle: Cycle) -> None:
 
 
 def _row(cycle: Cycle) -> dict[str, object]:
-    return {
-        "id": cycle.id,
-        "created": cycle.created,
-        "state": cycle.state,
-        "digest": cycle.digest,
-        "base": cycle.base,
-        "settled": cycle.settled,
-        "body": cycle_to_text(cycle),
-    }
+    return {**asdict(headline(cycle)), "body": cycle_to_text(cycle)}

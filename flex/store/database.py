@@ -5,6 +5,7 @@ Nothing here knows a table. Passwords are never part of a message.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from flex.audit import Author
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.store import postgresql, sqlite
 
@@ -62,6 +65,10 @@ class Database:
         self.url, self.kind = _parse(url)
         self.engine = self.kind.connect(self.url, patience)
         self._writer = self.engine.execution_options(writes=True)
+        self._patience = patience
+        # Writers of one process wait for each other here and not each on a connection of its own.
+        self._turn = threading.Lock()
+        self._mine = threading.local()
 
     @property
     def name(self) -> str:
@@ -72,14 +79,42 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Everything read belongs to one moment."""
+        if (open_ := self._open) is not None:
+            yield open_
+            return
         with self._translated("reading"), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """All of it is stored or none. Writers take turns, so what is read in here stays true until the end."""
-        with self._translated("writing"), self._writer.begin() as connection:
-            yield connection
+        """All of it is stored or none. Writers take turns, so what is read in here stays true until the end.
+
+        Within another of the same thread it is part of that one.
+        """
+        if (open_ := self._open) is not None:
+            yield open_
+            return
+        with self._my_turn(), self._translated("writing"), self._writer.begin() as connection:
+            self._mine.connection = connection
+            try:
+                yield connection
+            finally:
+                self._mine.connection = None
+
+    @property
+    def _open(self) -> Connection | None:
+        """What this thread is writing by."""
+        found: Connection | None = getattr(self._mine, "connection", None)
+        return found
+
+    @contextmanager
+    def _my_turn(self) -> Iterator[None]:
+        if not self._turn.acquire(timeout=self._patience):
+            raise self._busy("writing", "others of this process have been writing to it for too long")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def check(self) -> None:
         """Raises BadInput or StoreError when it is not there or takes no writes."""
@@ -100,6 +135,8 @@ class Database:
             raise self._unfit(doing, error) from error
         except DBAPIError as error:
             raise self._failed(doing, error) from error
+        except PoolTimeout as error:
+            raise self._busy(doing, "every connection to it was taken for too long") from error
 
     def _unfit(self, doing: str, error: Exception) -> FlexError:
         return BadInput(
@@ -109,14 +146,17 @@ class Database:
             advice="look for names with characters that are not text, such as NUL or half a surrogate pair",
         )
 
+    def _busy(self, doing: str, why: str) -> Busy:
+        return Busy(
+            f"{doing} {self.name}",
+            why,
+            kept="nothing was stored",
+            advice="try again; if it stays so, look for a FLEX that hangs",
+        )
+
     def _failed(self, doing: str, error: DBAPIError) -> FlexError:
         if error.orig is not None and self.kind.is_busy(error.orig):
-            return Busy(
-                f"{doing} {self.name}",
-                f"another process has been writing to it for too long ({_said(error)})",
-                kept="nothing was stored",
-                advice="try again; if it stays so, look for a FLEX that hangs",
-            )
+            return self._busy(doing, f"another process has been writing to it for too long ({_said(error)})")
         return StoreError(
             f"{doing} {self.name}",
             _said(error),
@@ -126,10 +166,11 @@ class Database:
 
 
 class Part:
-    """One port's share of a store. All parts of a store use the same database."""
+    """One port's share of a store. All parts of a store use the same database, in the name of one author."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, author: Author | None = None) -> None:
         self._database = database
+        self._author = author or Author()
 
 
 def _said(error: Exception) -> str:

@@ -5,7 +5,6 @@ Frames are copied on the way in and out, so that nobody changes what is stored b
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Mapping
 from dataclasses import astuple, replace
 from datetime import datetime, timedelta
@@ -13,17 +12,21 @@ from datetime import datetime, timedelta
 import pandas as pd
 
 from flex.domain import Cycle, NodeState, Period, Pin, Run, Segment, Stage, Stream
+from flex.headline import Headline, headline
 from flex.store import refusals
 from flex.store.journals import MemoryJournal
 from flex.store.lease import Lease, interrupted
+from flex.store.memory_desk import MemoryDesk
+from flex.store.noting import noting
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
 
-class MemoryStore:
+@noting
+class MemoryStore(MemoryDesk):
     """Implements flex.ports.Store. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        super().__init__()
         self._pins: dict[str, Pin] = {}
         self._node_states: dict[str, NodeState] = {}
         self._streams: dict[tuple[object, ...], Stream] = {}
@@ -33,12 +36,23 @@ class MemoryStore:
         self._cycles: dict[str, Cycle] = {}
         self._placements: dict[str, pd.DataFrame] = {}
         self._journals: dict[str, MemoryJournal] = {}
-        self._in_force = ""
+        self._settled: dict[str, str] = {}
         self._runs: dict[str, Run] = {}
-        self._lease: Lease | None = None
+        self._leases: dict[str, Lease] = {}
+
+    @property
+    def _in_force(self) -> str:
+        return self._settled.get("cycle", "")
+
+    @property
+    def _lease(self) -> Lease | None:
+        return self._leases.get("cluster")
 
     def pins(self) -> tuple[Pin, ...]:
         return tuple(self._pins[site] for site in sorted(self._pins))
+
+    def pin(self, site: str) -> Pin | None:
+        return self._pins.get(site)
 
     def put_pin(self, pin: Pin) -> None:
         self._pins[pin.site] = pin
@@ -137,6 +151,9 @@ class MemoryStore:
             self._cycles[cycle.id], self._placements[cycle.id] = cycle, stored
 
     def update(self, cycle: Cycle) -> None:
+        self._replace(cycle)
+
+    def _replace(self, cycle: Cycle) -> None:
         with self._lock:
             if cycle.id not in self._cycles:
                 raise refusals.unknown_cycle(cycle.id)
@@ -145,9 +162,9 @@ class MemoryStore:
     def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
         stored = PLACEMENT.check(placement).copy()
         with self._lock:
-            self.update(cycle)
+            self._replace(cycle)
             self._placements[cycle.id] = stored
-            self._in_force = cycle.id
+            self._settled["cycle"] = cycle.id
 
     def cycle(self, cycle_id: str) -> Cycle:
         with self._lock:
@@ -160,6 +177,13 @@ class MemoryStore:
         with self._lock:
             ordered = sorted(self._cycles.values(), key=lambda cycle: (cycle.created, cycle.id), reverse=True)
         return tuple(ordered[:limit])
+
+    def headlines(self) -> tuple[Headline, ...]:
+        return tuple(map(headline, self.cycles(len(self._cycles))))
+
+    def headline(self, cycle_id: str) -> Headline | None:
+        cycle = self._cycles.get(cycle_id)
+        return headline(cycle) if cycle else None
 
     def journal(self, cycle_id: str) -> MemoryJournal:
         return self._journals.setdefault(cycle_id, MemoryJournal())
@@ -177,14 +201,14 @@ class MemoryStore:
             ended = tuple(interrupted(each, now) for each in self.runs(len(self._runs)) if each.ended is None)
             self._runs |= {each.id: each for each in ended}
             self._runs[run.id] = replace(run, stages=())
-            self._lease = Lease(run.id, run.holder, now, now + lease)
+            self._leases["cluster"] = Lease(run.id, run.holder, now, now + lease)
             return ended
 
     def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
         with self._lock:
             if self._lease is None or self._lease.run != run_id:
                 raise refusals.lost(run_id, self._lease)
-            self._lease = replace(self._lease, expires=now + lease)
+            self._leases["cluster"] = replace(self._lease, expires=now + lease)
 
     def stage(self, run_id: str, stage: Stage) -> None:
         with self._lock:
@@ -196,7 +220,7 @@ class MemoryStore:
         with self._lock:
             self._runs[run.id] = replace(run, stages=self._run(run.id).stages)
             if self._lease is not None and self._lease.run == run.id:
-                self._lease = None
+                del self._leases["cluster"]
 
     def runs(self, limit: int = 50) -> tuple[Run, ...]:
         with self._lock:

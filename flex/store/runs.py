@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, true, update
@@ -70,13 +71,18 @@ def _runs(connection: Connection, which: ColumnElement[bool], limit: int | None 
     """Newest first, each with its stages in the order in which they began."""
     wanted = select(runs).where(which).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(limit)
     rows = connection.execute(wanted).mappings().all()
-    return tuple(Run(**row, stages=_stages(connection, row["id"])) for row in rows)
+    found = _stages(connection, [row["id"] for row in rows])
+    return tuple(Run(**row, stages=tuple(found.get(row["id"], ()))) for row in rows)
 
 
-def _stages(connection: Connection, run_id: str) -> tuple[Stage, ...]:
-    wanted = select(stages.c.name, stages.c.started, stages.c.ended, stages.c.outcome)
-    of_run = wanted.where(stages.c.run == run_id).order_by(stages.c.position)
-    return tuple(Stage(**row) for row in connection.execute(of_run).mappings())
+def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
+    """Of all these runs, a few hundred at a time: a statement takes only so many values."""
+    found: dict[str, list[Stage]] = {}
+    for first in range(0, len(run_ids), 500):
+        of_runs = select(stages).where(stages.c.run.in_(run_ids[first : first + 500])).order_by(stages.c.position)
+        for row in connection.execute(of_runs):
+            found.setdefault(row.run, []).append(Stage(row.name, row.started, row.ended, row.outcome))
+    return found
 
 
 def _is_known(connection: Connection, run_id: str) -> bool:

@@ -12,13 +12,16 @@ from datetime import UTC, datetime
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
     Dialect,
+    Float,
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -174,6 +177,10 @@ cycles = Table(
     Column("digest", TEXT, nullable=False),
     Column("base", TEXT, nullable=False),
     Column("settled", Utc),
+    Column("sites", BigInteger, nullable=False),
+    Column("moves", BigInteger, nullable=False),
+    Column("scratch_moves", BigInteger, nullable=False),
+    Column("worst", Float, nullable=False),
     Column("body", TEXT, nullable=False),
 )
 
@@ -240,4 +247,70 @@ stages = Table(
     Column("started", Utc, nullable=False),
     Column("ended", Utc),
     Column("outcome", TEXT, nullable=False),
+)
+
+# What people and nights changed. Rows are only ever added; each holds the hash of the one before it.
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", Utc, nullable=False),
+    Column("actor", TEXT, nullable=False),
+    Column("action", TEXT, nullable=False),
+    Column("subject", TEXT, nullable=False),
+    Column("reason", TEXT, nullable=False),
+    Column("request", TEXT, nullable=False),
+    Column("before", TEXT, nullable=False),
+    Column("after", TEXT, nullable=False),
+    Column("previous", TEXT, nullable=False),
+    Column("hash", TEXT, nullable=False),
+    Index(None, "action", "number"),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("name", TEXT, nullable=False),
+    Column("role", TEXT, nullable=False),
+    Column("digest", TEXT, nullable=False, unique=True),
+    Column("author", TEXT, nullable=False),
+    Column("created", Utc, nullable=False),
+    Column("expires", Utc),
+    Column("last_used", Utc),
+    Column("revoked", Utc),
+    Column("parent", TEXT, nullable=False),
+    CheckConstraint("role IN ('viewer', 'operator', 'approver', 'admin')", name="role"),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("kind", TEXT, nullable=False),
+    Column("author", TEXT, nullable=False),
+    Column("holder", TEXT, nullable=False),
+    Column("created", Utc, nullable=False, index=True),
+    Column("state", TEXT, nullable=False),
+    Column("stage", TEXT, nullable=False),
+    Column("done", BigInteger, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("ended", Utc),
+    Column("result", TEXT, nullable=False),
+    Column("problem", TEXT, nullable=False),
+    Column("cancelled_by", TEXT, nullable=False),
+    Column("past_return", Boolean, nullable=False),
+    CheckConstraint("state IN ('running', 'done', 'failed', 'cancelled')", name="state"),
+)
+
+# Answers to requests that came with a key, for when they come again.
+answers = Table(
+    "answers",
+    metadata,
+    Column("key", TEXT, primary_key=True),
+    Column("fingerprint", TEXT, nullable=False),
+    Column("created", Utc, nullable=False, index=True),
+    Column("status", Integer, nullable=False),
+    Column("headers", TEXT, nullable=False),
+    Column("body", LargeBinary, nullable=False),
 )

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+from flex.audit import Author
 from flex.errors import BadInput
 from flex.store import migrate
+from flex.store.audit import SqlAudit
 from flex.store.cycles import SqlCycles
 from flex.store.database import Database
+from flex.store.desk import SqlAnswers, SqlJobs, SqlTokens
 from flex.store.journals import SqlJournals
+from flex.store.noting import noting
 from flex.store.profiles import SqlProfiles
 from flex.store.runs import SqlRuns
 from flex.store.segments import SqlSegments
 from flex.store.wishes import SqlWishes
 
 
-class SqlStore(SqlWishes, SqlSegments, SqlProfiles, SqlCycles, SqlJournals, SqlRuns):
+@noting
+class SqlStore(
+    SqlWishes, SqlSegments, SqlProfiles, SqlCycles, SqlJournals, SqlRuns, SqlAudit, SqlTokens, SqlJobs, SqlAnswers
+):
     """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections back."""
+
+    def signed(self, author: Author) -> Self:
+        return type(self)(self._database, author)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        with self._database.writing():
+            yield
 
     def close(self) -> None:
         self._database.close()

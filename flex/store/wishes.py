@@ -17,6 +17,11 @@ class SqlWishes(Part):
         with self._database.reading() as connection:
             return tuple(_pin(row) for row in connection.execute(select(pins).order_by(pins.c.site)).mappings())
 
+    def pin(self, site: str) -> Pin | None:
+        with self._database.reading() as connection:
+            row = connection.execute(select(pins).where(pins.c.site == site)).mappings().one_or_none()
+        return _pin(row) if row else None
+
     def put_pin(self, pin: Pin) -> None:
         with self._database.writing() as connection:
             connection.execute(delete(pins).where(pins.c.site == pin.site))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -188,13 +189,13 @@ def test_migrations_are_found_whatever_the_current_folder_is(tmp_path: Path) -> 
 
 
 def test_a_backup_is_one_file_that_can_be_used_in_place(tmp_path: Path, sqlite_template: Path) -> None:
-    url, copy = f"sqlite:///{sqlite_template}", tmp_path / "copy.db"
+    url, copy = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'flex.db')}", tmp_path / "copy.db"
     with open_store(url) as store:
         store.put_pin(Pin("a.example.org"))
         # While the store is open: what its log still holds belongs to the copy too.
         migrate.backup(url, copy)
         store.drop_pin("a.example.org")
-    assert [path.name for path in tmp_path.iterdir()] == ["copy.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "flex.db"]
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     with closing(sqlite3.connect(copy)) as file:
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -138,7 +138,16 @@ def test_a_reader_sees_one_moment_while_others_write(url: str) -> None:
 
 def test_a_cycle_that_another_version_wrote_is_told_from_a_bug(url: str) -> None:
     database = Database(url)
-    row = {"id": "c1", "created": NOW, "state": "applied", "digest": "", "base": "", "body": '[{"id": "c1"}]'}
+    figures = {"sites": 0, "moves": 0, "scratch_moves": 0, "worst": 0.0}
+    row = {
+        "id": "c1",
+        "created": NOW,
+        "state": "applied",
+        "digest": "",
+        "base": "",
+        "body": '[{"id": "c1"}]',
+        **figures,
+    }
     with SqlStore(database) as store:
         with database.writing() as connection:
             connection.execute(insert(schema.cycles), row)

@@ -1,0 +1,55 @@
+"""Who may do what: roles, and the tokens that carry them.
+
+A token's secret is 256 random bits. Nobody but its owner keeps it: the store has its SHA-256, which is enough to know
+it again and useless for coming in. A slow hash would protect secrets that people choose, and these are not chosen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+Role = Literal["viewer", "operator", "approver", "admin"]
+
+# Each may do all that those before it may.
+ROLES: tuple[Role, ...] = get_args(Role)
+
+# So that a secret in a log or a commit is known for what it is.
+PREFIX = "flex_"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`parent` is the token that a browser's session was opened with; revoking it ends the session too."""
+
+    id: str
+    name: str
+    role: Role
+    digest: str
+    author: str
+    created: datetime
+    expires: datetime | None = None
+    last_used: datetime | None = None
+    revoked: datetime | None = None
+    parent: str = ""
+
+    def holds(self, now: datetime) -> bool:
+        return self.revoked is None and (self.expires is None or now < self.expires)
+
+
+def reaches(role: Role, needed: Role) -> bool:
+    """Whether who has the one role may do what takes the other."""
+    return ROLES.index(role) >= ROLES.index(needed)
+
+
+def secret_of(random: bytes) -> str:
+    """What the owner keeps, of 32 random bytes."""
+    assert len(random) == 32, "256 bits"
+    return PREFIX + random.hex()
+
+
+def digest_of(secret: str) -> str:
+    """What we keep of it."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,115 @@
+"""Who changed what: a log to which entries are only added, each carrying the hash of the one before it.
+
+In go what was before and after a change and who made it, out come entries; whoever has them can check that none was
+altered, taken out or put in between. That none is missing at the end only shows to who has noted the last hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, is_dataclass
+from datetime import UTC, datetime
+
+# What the first entry has for the hash of the one before it.
+NOTHING = "0" * 64
+
+
+def present_time() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who asks for a change, why, and by which request. The clock says when, whatever day a plan is made as of."""
+
+    name: str = "flex"
+    reason: str = ""
+    request: str = ""
+    clock: Callable[[], datetime] = present_time
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change. `before` and `after` are JSON, of the parts that changed; "null" where there was nothing."""
+
+    number: int
+    time: datetime
+    actor: str
+    action: str
+    subject: str
+    reason: str
+    request: str
+    before: str
+    after: str
+    previous: str
+    hash: str = ""
+
+
+def entry(last: Entry | None, author: Author, action: str, subject: str, before: object, after: object) -> Entry:
+    """The next entry, sealed."""
+    earlier, later = changed(plain(before), plain(after))
+    return sealed(
+        Entry(
+            number=last.number + 1 if last else 1,
+            time=author.clock(),
+            actor=author.name,
+            action=action,
+            subject=subject,
+            reason=author.reason,
+            request=author.request,
+            before=as_text(earlier),
+            after=as_text(later),
+            previous=last.hash if last else NOTHING,
+        )
+    )
+
+
+def sealed(open_: Entry) -> Entry:
+    values = asdict(open_) | {"time": open_.time.astimezone(UTC).isoformat(timespec="microseconds")}
+    values.pop("hash")
+    return Entry(**asdict(open_) | {"hash": hashlib.sha256(as_text(values).encode()).hexdigest()})
+
+
+def broken(entries: Iterable[Entry], last: Entry | None = None) -> str:
+    """What is wrong with the chain, in words; empty when nothing is. `last` is the entry before the first of these."""
+    for found in entries:
+        expected, previous = (last.number + 1, last.hash) if last else (1, NOTHING)
+        if found.number != expected:
+            return f"entry {expected} is missing: after {expected - 1} comes {found.number}"
+        if found.previous != previous:
+            return f"entry {found.number} does not follow from entry {expected - 1}: one of them was replaced"
+        if sealed(found).hash != found.hash:
+            return f"entry {found.number} was altered: it is not what its hash says"
+        last = found
+    return ""
+
+
+def changed(before: object, after: object) -> tuple[object, object]:
+    """Of two mappings only what differs between them; other values as they are."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return before, after
+    names = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    return _of(names, before), _of(names, after)
+
+
+def _of(names: Iterable[str], values: dict[str, object]) -> dict[str, object]:
+    return {name: values[name] for name in names if name in values}
+
+
+def plain(value: object) -> object:
+    """As JSON has it; times in UTC."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    return json.loads(as_text(value))
+
+
+def as_text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, default=_said, separators=(",", ":"))
+
+
+def _said(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    return str(value)

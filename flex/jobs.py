@@ -1,0 +1,50 @@
+"""Work that takes longer than an answer may: what was asked, how far it is, what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+JobState = Literal["running", "done", "failed", "cancelled"]
+JOB_STATES: tuple[JobState, ...] = get_args(JobState)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """`holder` is the process that does it, `stage` what it said last; `result` is the address of what came of it.
+
+    `cancelled_by` is whoever asked for its end; it ends at the next safe point, if one is still to come.
+    `problem` is JSON, as the API would have answered.
+    """
+
+    id: str
+    kind: str
+    author: str
+    holder: str
+    created: datetime
+    state: JobState = "running"
+    stage: str = ""
+    done: int = 0
+    size: int = 0
+    ended: datetime | None = None
+    result: str = ""
+    problem: str = ""
+    cancelled_by: str = ""
+    past_return: bool = False
+
+    @property
+    def live(self) -> bool:
+        return self.state == "running"
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What was answered to a request that must not be done twice; `status` is 0 while it is still being done."""
+
+    key: str
+    fingerprint: str
+    created: datetime
+    status: int = 0
+    headers: str = ""
+    body: bytes = b""

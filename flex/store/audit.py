@@ -1,0 +1,57 @@
+"""The audit log in the database. Entries are added and never changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select
+
+from flex.audit import Entry, entry
+from flex.store.database import Part
+from flex.store.schema import audit
+
+
+class SqlAudit(Part):
+    def note(self, action: str, subject: str, before: object, after: object) -> Entry:
+        with self._database.writing() as connection:
+            made = entry(_last(connection), self._author, action, subject, before, after)
+            connection.execute(insert(audit), asdict(made))
+        return made
+
+    def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        return self._found(select(audit).where(audit.c.number > after).order_by(audit.c.number).limit(limit))
+
+    def latest_entries(
+        self, limit: int, below: int | None = None, *, actor: str = "", action: str = "", since: datetime | None = None
+    ) -> tuple[Entry, ...]:
+        wanted = select(audit).order_by(audit.c.number.desc()).limit(limit)
+        if below is not None:
+            wanted = wanted.where(audit.c.number < below)
+        if actor:
+            wanted = wanted.where(audit.c.actor == actor)
+        if action:
+            wanted = wanted.where(_is(action))
+        if since is not None:
+            wanted = wanted.where(audit.c.time >= since)
+        return self._found(wanted)
+
+    def noted(self, *actions: str) -> int:
+        # One question an action: each is a look at the end of an index.
+        wanted = [select(func.max(audit.c.number)).where(audit.c.action == action) for action in actions]
+        with self._database.reading() as connection:
+            found = [connection.scalar(one) for one in wanted or [select(func.max(audit.c.number))]]
+        return max(number or 0 for number in found)
+
+    def _found(self, wanted: Select[tuple[object, ...]]) -> tuple[Entry, ...]:
+        with self._database.reading() as connection:
+            return tuple(Entry(**row) for row in connection.execute(wanted).mappings())
+
+
+def _is(action: str) -> ColumnElement[bool]:
+    return or_(audit.c.action == action, func.substr(audit.c.action, 1, len(action) + 1) == f"{action}.")
+
+
+def _last(connection: Connection) -> Entry | None:
+    row = connection.execute(select(audit).order_by(audit.c.number.desc()).limit(1)).mappings().one_or_none()
+    return Entry(**row) if row else None

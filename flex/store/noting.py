@@ -1,0 +1,82 @@
+"""Which changes of a store are noted in its audit log: a line each. The decorator puts it into every kind of store.
+
+The note is made in the transaction of the change, so that neither is ever there without the other. What only keeps the
+books of a run (stages, beats, how far a log was read) is not noted; that the run was begun and how it ended is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from flex.ports import Store
+
+# Any, below: what a noted method of a store is given, which is another thing for each of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`look` says how the thing is, before and after. What can only be told afterwards has none, but `tell`."""
+
+    action: str
+    subject: Callable[..., str]
+    look: Callable[..., object] | None = None
+    tell: Callable[..., object] | None = None
+
+
+def _cycle(store: Store, cycle: Any, *_: object) -> object:
+    return store.headline(cycle.id)
+
+
+def _token(store: Store, token_id: str, *_: object) -> object:
+    found = next((token for token in store.tokens() if token.id == token_id), None)
+    return found and replace(found, digest="", last_used=None)
+
+
+CHANGES: dict[str, Change] = {
+    "put_pin": Change("pin.put", lambda pin: pin.site, look=lambda store, pin: store.pin(pin.site)),
+    "drop_pin": Change("pin.drop", lambda site: site, look=lambda store, site: store.pin(site)),
+    "set_node_state": Change(
+        "node.state", lambda node, _: node, look=lambda store, node, _: store.node_states().get(node, "active")
+    ),
+    "put_profiles": Change(
+        "profiles.put",
+        lambda period, *_: str(period),
+        tell=lambda period, profiles, _: {"start": period.start, "end": period.end, "sites": len(profiles)},
+    ),
+    "propose": Change("plan.propose", lambda cycle, _: cycle.id, look=_cycle),
+    "update": Change("plan.update", lambda cycle: cycle.id, look=_cycle),
+    "settle": Change("plan.settle", lambda cycle, _: cycle.id, look=_cycle),
+    "begin": Change("run.begin", lambda run, *_: run.id, tell=lambda run, *_: {"purpose": run.message}),
+    "end": Change(
+        "run.end",
+        lambda run: run.id,
+        tell=lambda run: {"exit_code": run.exit_code, "plan": run.cycle, "message": run.message},
+    ),
+    "put_token": Change("token.create", lambda token: token.id, look=lambda store, token: _token(store, token.id)),
+    "revoke_token": Change("token.revoke", lambda token_id, _: token_id, look=_token),
+}
+
+S = TypeVar("S")
+
+
+def noting(kind: type[S]) -> type[S]:
+    for name, change in CHANGES.items():
+        setattr(kind, name, _noted(getattr(kind, name), change))
+    return kind
+
+
+def _noted(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def noted(store: Store, *given: Any) -> Any:
+        with store.together():
+            before = change.look(store, *given) if change.look else None
+            result = method(store, *given)
+            after = change.look(store, *given) if change.look else change.tell and change.tell(*given)
+            if before != after:
+                store.note(change.action, change.subject(*given), before, after)
+        return result
+
+    return noted

@@ -1,0 +1,207 @@
+"""What every store promises about the audit log, tokens, jobs and kept answers, and about changing things together."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import delete, update
+
+from flex.access import Token, digest_of
+from flex.audit import Author, Entry, broken
+from flex.domain import Period, Pin, Run
+from flex.jobs import Job, Once
+from flex.ports import Store
+from flex.store import SqlStore, schema
+from flex.store.database import Database
+from flex.store.noting import CHANGES
+from flex.tables import PROFILES, SPREADS
+
+NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
+DAY = timedelta(days=1)
+ANNA = Author("local:anna", "launch", "r-1", lambda: NOW)
+TOKEN = Token("t1", "nightly", "operator", digest_of("secret"), "local:anna", NOW, expires=NOW + DAY)
+
+
+def noted(store: Store) -> list[tuple[str, str]]:
+    return [(entry.action, entry.subject) for entry in store.entries()]
+
+
+def test_a_change_is_noted_with_who_and_why_and_what_was_before(store: Store) -> None:
+    mine = store.signed(ANNA)
+    mine.put_pin(Pin("a.example", ("n1",)))
+    mine.put_pin(Pin("a.example", ("n2",)))
+    mine.drop_pin("a.example")
+    first, second, third = store.entries()
+    assert (first.actor, first.reason, first.request, first.time) == ("local:anna", "launch", "r-1", NOW)
+    assert (first.action, first.subject, first.before) == ("pin.put", "a.example", "null")
+    assert (json.loads(second.before), json.loads(second.after)) == ({"nodes": ["n1"]}, {"nodes": ["n2"]})
+    assert (third.action, third.after) == ("pin.drop", "null")
+
+
+def test_what_changes_nothing_is_not_noted(store: Store) -> None:
+    assert not store.drop_pin("a.example")
+    store.set_node_state("n1", "active")
+    assert store.entries() == ()
+
+
+def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
+    run = Run("r1", "host:1:1", NOW, message="nightly")
+    store.begin(run, DAY, NOW)
+    store.put_profiles(Period.days_before(NOW, 1), PROFILES.empty(), SPREADS.empty())
+    store.end(replace(run, ended=NOW, exit_code=0))
+    assert noted(store) == [("run.begin", "r1"), ("profiles.put", "2026-02-28"), ("run.end", "r1")]
+
+
+# What keeps the books of a run or of the API itself: no wish of a person, no plan, nothing that changes DNS.
+BOOKS = {
+    "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat", "stage", "record",
+    "adopt", "move_counts", "drop_profiles", "new_journal",
+}  # fmt: skip
+READ = {
+    "pins", "pin", "node_states", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
+    "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "latest_entries", "noted",
+    "tokens", "token_of", "jobs", "job", "ended", "signed", "together",
+}  # fmt: skip
+
+
+def test_every_method_of_a_store_reads_or_is_noted_or_keeps_the_books() -> None:
+    public = {name for name, _ in inspect.getmembers(Store, inspect.isfunction) if not name.startswith("_")}
+    assert public == BOOKS | READ | set(CHANGES)
+
+
+def test_the_chain_holds_from_the_first_entry_on(store: Store) -> None:
+    for number in range(25):
+        store.note("try", str(number), None, {"é": number, "at": NOW})
+    entries = store.entries()
+    assert [entry.number for entry in entries] == list(range(1, 26))
+    assert broken(entries) == ""
+    assert broken(entries[10:], entries[9]) == ""
+
+
+def altered(entries: list[Entry]) -> dict[str, list[Entry]]:
+    return {
+        "2 was altered": [entries[0], replace(entries[1], actor="nobody"), *entries[2:]],
+        "2 is missing": [entries[0], *entries[2:]],
+        "1 is missing": entries[1:],
+        "3 does not follow": [*entries[:2], replace(entries[2], previous="0" * 64)],
+    }
+
+
+@pytest.mark.parametrize("how", ["2 was altered", "2 is missing", "1 is missing", "3 does not follow"])
+def test_whatever_is_done_to_an_entry_shows(store: Store, how: str) -> None:
+    for number in range(4):
+        store.note("try", str(number), None, number)
+    assert how in broken(altered(list(store.entries()))[how])
+
+
+def test_who_alters_the_database_is_found_out(url: str) -> None:
+    database = Database(url)
+    store = SqlStore(database)
+    for number in range(3):
+        store.note("try", str(number), None, number)
+    with database.writing() as connection:
+        connection.execute(update(schema.audit).where(schema.audit.c.number == 2).values(subject="9"))
+    assert "entry 2" in broken(store.entries())
+    with database.writing() as connection:
+        connection.execute(delete(schema.audit).where(schema.audit.c.number == 2))
+    assert "entry 2 is missing" in broken(store.entries())
+    store.close()
+
+
+def test_the_latest_entries_can_be_told_apart(store: Store) -> None:
+    store.signed(ANNA).note("pin.put", "a", None, 1)
+    store.note("pin.drop", "a", 1, None)
+    store.note("pinned", "b", 1, None)
+    found = [entry.number for entry in store.latest_entries(10)]
+    assert found == [3, 2, 1]
+    assert [entry.number for entry in store.latest_entries(10, action="pin")] == [2, 1]
+    assert [entry.number for entry in store.latest_entries(10, actor="local:anna")] == [1]
+    assert [entry.number for entry in store.latest_entries(1, below=3)] == [2]
+    assert [entry.number for entry in store.latest_entries(9, since=NOW + DAY)] == [3, 2]
+    assert (store.noted(), store.noted("pin.put"), store.noted("pin.put", "pin.drop"), store.noted("none")) == (
+        3,
+        1,
+        2,
+        0,
+    )
+
+
+def test_what_is_done_together_is_done_whole_or_not_at_all(store: Store) -> None:
+    store.put_pin(Pin("a.example", ("n1",)))
+
+    def half() -> None:
+        with store.together():
+            store.put_pin(Pin("b.example", ("n1",)))
+            store.drop_pin("a.example")
+            assert [pin.site for pin in store.pins()] == ["b.example"]
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        half()
+    assert [pin.site for pin in store.pins()] == ["a.example"]
+    assert noted(store) == [("pin.put", "a.example")]
+
+
+def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(store: Store) -> None:
+    def count() -> None:
+        for _ in range(5):
+            with store.together():
+                pin = store.pin("a.example") or Pin("a.example")
+                store.put_pin(replace(pin, min_replicas=pin.min_replicas + 1))
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pin = store.pin("a.example")
+    assert pin is not None
+    assert pin.min_replicas == 41
+    assert broken(store.entries()) == ""
+    assert len(store.entries()) == 40
+
+
+def test_a_token_is_known_by_its_digest_and_revoked_with_its_sessions(store: Store) -> None:
+    store.put_token(TOKEN)
+    store.put_token(replace(TOKEN, id="t2", digest=digest_of("other"), parent="t1"))
+    assert store.token_of(digest_of("secret")) == TOKEN
+    assert store.token_of(digest_of("wrong")) is None
+    store.use_token("t1", NOW)
+    assert store.revoke_token("t1", NOW)
+    assert not store.revoke_token("t1", NOW)
+    assert [token.revoked for token in store.tokens()] == [NOW, NOW]
+    assert store.tokens()[0].last_used == NOW
+
+
+def test_no_digest_of_a_token_is_in_the_audit_log(store: Store) -> None:
+    store.put_token(TOKEN)
+    store.revoke_token("t1", NOW)
+    assert [entry.action for entry in store.entries()] == ["token.create", "token.revoke"]
+    assert TOKEN.digest not in "".join(entry.before + entry.after for entry in store.entries())
+
+
+def test_a_job_is_kept_as_it_was_last_put(store: Store) -> None:
+    job = Job("j1", "plan", "anna", "host:1:1", NOW)
+    store.put_job(job)
+    store.put_job(replace(job, state="done", result="/api/v1/plans/p1", ended=NOW + DAY))
+    store.put_job(Job("j2", "plan", "anna", "host:1:1", NOW + DAY))
+    assert [(one.id, one.state) for one in store.jobs()] == [("j2", "running"), ("j1", "done")]
+    assert store.job("j1") == store.jobs()[1]
+    assert store.job("j3") is None
+
+
+def test_an_answer_is_kept_once_for_each_key(store: Store) -> None:
+    asked = Once("k", "f", NOW)
+    assert store.answer(asked) is None
+    assert store.answer(replace(asked, fingerprint="other")) == asked
+    store.keep_answer(replace(asked, status=201, headers="{}", body=b"\x00{}"))
+    assert store.answer(asked) == replace(asked, status=201, headers="{}", body=b"\x00{}")
+    store.drop_answer("k")
+    assert store.answer(asked) is None
+    store.drop_answers(NOW + DAY)
+    assert store.answer(asked) is None
