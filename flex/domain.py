@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from flex.consent import Approval, Breach, Stop
 from flex.short import Shortfall
 
 NodeState = Literal["active", "draining", "down"]
@@ -33,9 +34,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What a person wants for one site, until it expires or is taken back; `max_replicas` of 0 is as many as it takes.
+    """What a person wants for one site, from `since` to `until`; `max_replicas` of 0 is as many as it takes.
 
-    It shares all nodes with the sites it is `together` with, and none of it and those of `apart` share any.
+    It shares all nodes with the sites it is `together` with, and none of it and those of `apart` share any. It counts
+    as `weight` times as large as it is, and as one of the class `sla`. FLEX leaves an `excluded` site alone.
     """
 
     site: str
@@ -48,9 +50,13 @@ class Pin:
     max_replicas: int = 0
     together: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    since: datetime | None = None
+    weight: float = 1.0
+    sla: str = ""
+    excluded: bool = False
 
     def holds(self, now: datetime) -> bool:
-        return self.until is None or now < self.until
+        return (self.since is None or self.since <= now) and (self.until is None or now < self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,32 +153,6 @@ class Plan:
     foreign: tuple[str, ...] = ()
     owned: int = 0
     serial: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a plan may do without being asked about. Shares are ignored for clusters of few sites."""
-
-    moved_sites: int = 25
-    new_sites: int = 25
-    drifted_names: int = 0
-    rewritten_names: int = 25
-    moved_share: float = 0.30
-    share_from: int = 10
-    cold_bytes: int = 4 * 2**30
-    inflow: int = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """A rule that a plan breaks: which setting, what it allows, what the plan does."""
-
-    rule: str
-    limit: float
-    actual: float
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.actual:g} is over the limit of {self.limit:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +275,8 @@ class Cycle:
 
     The id ends in the digest of the plans and the placement, so a yes to the id is a yes to just those changes.
     `base` is the cycle whose placement was in force when this one was made; it is refused once that is no longer so.
-    `scratch_moves` is what a partition made from nothing would have moved, for comparison.
+    `scratch_moves` is what a partition made from nothing would have moved, for comparison; `later` counts the moves
+    that limits leave to the next nights, `stops` say what kept others from being made.
     """
 
     id: str
@@ -317,6 +298,10 @@ class Cycle:
     message: str = ""
     settled: datetime | None = None
     verdicts: tuple[Verdict, ...] = ()
+    author: str = ""
+    approvals: tuple[Approval, ...] = ()
+    stops: tuple[Stop, ...] = ()
+    later: int = 0
 
     @property
     def cold_bytes(self) -> int:

@@ -11,6 +11,7 @@
     ├── NoData           logs too old, missing or empty           exit 20
     ├── Infeasible       no placement satisfies every wish        exit 21
     ├── Held             a rule or a missing approval stopped it  exit 22
+    │   └── Frozen       somebody froze all changes               exit 23
     ├── Busy             another run holds the lease              exit 23
     │   ├── Overtaken    somebody else changed it meanwhile
     │   └── TooMany      more requests than one token may make
@@ -32,23 +33,29 @@ Bad lines in a log are values, not errors; a bug is an exception that nobody cat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from flex.consent import Stop
+
 
 class FlexError(Exception):
     """What was asked, what came back, what stayed as it was, and the next step.
 
     Edges translate foreign exceptions into one of these where they arise;
-    only the command line and the API turn them into text and numbers.
+    only the command line and the API turn them into text and numbers. `stops` are the rules that it went by, where
+    somebody may go over them.
     """
 
     exit_code = 1
     slug = "internal"
 
-    def __init__(self, asked: str, answer: str, *, kept: str, advice: str) -> None:
+    def __init__(self, asked: str, answer: str, *, kept: str, advice: str, stops: Sequence[Stop] = ()) -> None:
         super().__init__(f"{asked}: {answer}")
         self.asked = asked
         self.answer = answer
         self.kept = kept
         self.advice = advice
+        self.stops = tuple(stops)
 
 
 class BadInput(FlexError):
@@ -93,6 +100,11 @@ class Infeasible(FlexError):
 class Held(FlexError):
     exit_code = 22
     slug = "unsafe-plan"
+
+
+class Frozen(Held):
+    exit_code = 23
+    slug = "frozen"
 
 
 class Busy(FlexError):

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from flex import reach, remarks, wishes
-from flex.domain import Limits, Node, Period, Pin
+from flex.consent import Limits
+from flex.domain import Node, Period, Pin
 from flex.errors import BadInput
 from flex.ports import DnsTarget
 from flex.problem import Budget, Terms

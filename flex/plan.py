@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from flex.domain import Breach, Change, Limits, Move, Plan, RecordType, Rrset
+from flex.consent import Breach, Limits
+from flex.domain import Change, Move, Plan, RecordType, Rrset
 from flex.marker import marker_name, marker_text
 from flex.records import Sets, ZoneState, by_name
 

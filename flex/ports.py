@@ -11,10 +11,11 @@ import pandas as pd
 
 from flex.access import Token
 from flex.audit import Author, Entry
-from flex.domain import Cycle, NodeState, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
+from flex.domain import Cycle, CycleState, Node, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
 from flex.headline import Headline
 from flex.jobs import Job, Once
 from flex.journal import JournalRow, RowState
+from flex.orders import Freeze, NodeOrder
 from flex.problem import Budget, Problem, Solution
 from flex.records import ZoneState
 
@@ -64,7 +65,7 @@ class DnsTarget(Protocol):
 
 
 class Wishes(Protocol):
-    """What people asked for: pins of sites, and nodes taken out of service."""
+    """What people asked for their sites."""
 
     def pins(self) -> tuple[Pin, ...]: ...
     def pin(self, site: str) -> Pin | None: ...
@@ -76,11 +77,35 @@ class Wishes(Protocol):
         """Whether there was one."""
         ...
 
-    def node_states(self) -> Mapping[str, NodeState]:
-        """Only nodes that somebody set; all others are active."""
+
+class Orders(Protocol):
+    """What people ordered of the cluster: nodes in and out of service, other nodes than the settings', a freeze."""
+
+    def node_orders(self) -> tuple[NodeOrder, ...]:
+        """In order of nodes: the last one of each that somebody gave any; all others are active."""
         ...
 
-    def set_node_state(self, node: str, state: NodeState) -> None: ...
+    def order_node(self, order: NodeOrder) -> None:
+        """One order a node: a new one replaces the old."""
+        ...
+
+    def own_nodes(self) -> tuple[Node, ...]:
+        """In order of name: nodes that were added, or that are to be other than the settings have them."""
+        ...
+
+    def put_node(self, node: Node) -> None:
+        """By its name; its state is not kept here."""
+        ...
+
+    def drop_node(self, name: str) -> bool:
+        """Whether there was one."""
+        ...
+
+    def freeze(self) -> Freeze | None:
+        """The one that was ordered last, also when it has ended by itself; None once it was taken back."""
+        ...
+
+    def put_freeze(self, freeze: Freeze | None) -> None: ...
 
 
 class Segments(Protocol):
@@ -158,8 +183,8 @@ class Cycles(Protocol):
         """By its id, or by an unambiguous beginning of it. Raises Unknown."""
         ...
 
-    def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
-        """Newest first."""
+    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
+        """Newest first; those of one state, where it is given."""
         ...
 
     def headlines(self) -> tuple[Headline, ...]:
@@ -261,7 +286,7 @@ class Answers(Protocol):
     def drop_answers(self, before: datetime) -> None: ...
 
 
-class Store(Wishes, Moves, Profiles, Cycles, Runs, Audit, Tokens, Jobs, Answers, Protocol):
+class Store(Wishes, Orders, Moves, Profiles, Cycles, Runs, Audit, Tokens, Jobs, Answers, Protocol):
     """All of the above in one place, as the database has it."""
 
     def signed(self, author: Author) -> Self:

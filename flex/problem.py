@@ -201,8 +201,8 @@ def _marks(tolerance: float, replicate_above: float, terms: Terms) -> tuple[floa
     if not 0 < below <= replicate_above:
         raise _bad_number("replicate_below", below, f"a share of a node that is not over {replicate_above}")
     for site, extra in terms.headroom.items():
-        if not 0 <= extra < float("inf"):
-            raise _bad_number(f"headroom of {site}", extra, "a share of what the site asks, such as 0.2")
+        if not -1 < extra < float("inf"):
+            raise _bad_number(f"headroom of {site}", extra, "a share of what the site asks, such as 0.2 or -0.5")
     return replicate_above, below
 
 

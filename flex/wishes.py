@@ -50,7 +50,8 @@ def _suspended(site: str, lost: Sequence[str], left: Pin | None) -> str:
 
 def asks(pin: Pin) -> bool:
     """Whether anything is left of it."""
-    return bool(pin.nodes or pin.not_on or pin.together or pin.apart or pin.max_replicas) or pin.min_replicas > 1
+    places = pin.nodes or pin.not_on or pin.together or pin.apart or pin.max_replicas or pin.min_replicas > 1
+    return bool(places or pin.sla or pin.excluded) or pin.weight != 1
 
 
 def _alone(pin: Pin, states: Mapping[str, str], sites: Set[str]) -> tuple[Pin, list[str]]:

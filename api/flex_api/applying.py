@@ -5,15 +5,18 @@ Who calls this holds the lease (leases.py). What must hold before a plan is carr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 from flex import cycle as cycles
 from flex import plan as plans
-from flex.domain import Breach, Cycle, Plan, Verdict
-from flex.errors import DnsError, Held, NoData, PartlyApplied, Unreachable
+from flex import windows
+from flex.consent import Stop
+from flex.domain import Cycle, Plan, Verdict
+from flex.errors import DnsError, Frozen, Held, NoData, PartlyApplied, Unreachable
 from flex.records import ZoneState, by_name
-from flex_api import words
+from flex_api import approving, freezing, words
 from flex_api.wiring import World
 
 # How many names a sentence lists.
@@ -22,9 +25,7 @@ NAMED = 10
 
 def finish(world: World) -> None:
     """Apply to its end what a killed run began; give it up where somebody changed the records meanwhile."""
-    for cycle in world.store.cycles():
-        if cycle.state != "applying":
-            continue
+    for cycle in world.store.cycles(state="applying"):
         if world.settings.cluster.mode == "shadow":
             world.say(f"Plan {cycle.id} is half applied, and shadow mode never writes: nothing of it was finished.")
             continue
@@ -57,7 +58,7 @@ def _finish_or_abandon(world: World, cycle: Cycle) -> None:
 
 def give_up(world: World) -> tuple[str, ...]:
     """The plans that were half applied and are not any more: what DNS says is the placement in force."""
-    begun = [cycle for cycle in world.store.cycles() if cycle.state == "applying"]
+    begun = world.store.cycles(state="applying")
     for cycle in begun:
         _abandon(world, cycle)
     return tuple(cycle.id for cycle in begun)
@@ -65,7 +66,7 @@ def give_up(world: World) -> tuple[str, ...]:
 
 def take_back(world: World) -> tuple[str, ...]:
     """Undo what is half applied, under prerequisites: what others wrote meanwhile stays. Zone by zone, and said so."""
-    begun = [cycle for cycle in world.store.cycles() if cycle.state == "applying"]
+    begun = world.store.cycles(state="applying")
     for cycle in begun:
         if world.settings.cluster.mode == "shadow":
             raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
@@ -107,20 +108,51 @@ def _abandon(world: World, cycle: Cycle) -> None:
 
 def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
     """Carry out a plan as it was approved. Raises Held when a rule forbids it and was not forced by name."""
-    cycle = world.store.cycle(cycle_id)
     if world.settings.cluster.mode == "shadow":
+        cycle = world.store.cycle(cycle_id)
         raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
-    if cycle.state in ("applied", "discarded"):
-        raise _held(cycle, f"it is {cycle.state} already", "make a new one with `flex plan`")
-    if checksum and not cycle.digest.startswith(checksum):
-        raise _held(
-            cycle, f"its checksum is {cycle.digest[:12]}, not {checksum}", "review it again with `flex plan show`"
-        )
-    if world.clock() - cycle.created > world.settings.safety.plan_expiry:
-        raise _held(cycle, f"it was made {words.ago(cycle.created, world.clock())}", "make a new one with `flex plan`")
-    if broken := [breach for breach in cycle.breaches if breach.rule not in force]:
-        raise _over_limits(cycle, broken)
+    cycle = approving.waiting(world, cycle_id, "applying", checksum=checksum)
+    if lacking := approving.lacks(world, cycle):
+        raise _held(cycle, lacking, f"`flex approve {cycle.id}`, by somebody else")
+    refuse_stopped(world, cycle, force)
     return carry_out(world, cycle)
+
+
+def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
+    """The rules that a plan may not be applied by now, unless somebody goes over them by name."""
+    frozen = freezing.frozen(world)
+    return (
+        *((freezing.stop(frozen),) if frozen else ()),
+        *_outside(world),
+        *(
+            Stop(breach.rule, f"{breach.limit:g}", f"{breach.actual:g}", "it is over a limit")
+            for breach in cycle.breaches
+        ),
+    )
+
+
+def _outside(world: World) -> tuple[Stop, ...]:
+    written = world.settings.safety.windows
+    here = world.time_of_day().astimezone(ZoneInfo(world.settings.cluster.timezone))
+    if windows.within([windows.window(text) for text in written], here):
+        return ()
+    return (Stop("safety.windows", ", ".join(written), f"{here:%a %H:%M}", "changes may only be made in a window"),)
+
+
+def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> None:
+    """Raises Frozen or Held, with the rules that were not forced."""
+    broken = [stop for stop in stops(world, cycle) if stop.rule not in force]
+    if not broken:
+        return
+    forced = " ".join(f"--force {stop.rule}" for stop in broken)
+    kind = Frozen if broken[0].rule == freezing.RULE else Held
+    raise kind(
+        f"applying {cycle.id}",
+        "; ".join(str(stop) for stop in broken),
+        kept="nothing was changed",
+        advice=f"to apply it all the same: flex apply {cycle.id} {forced}",
+        stops=broken,
+    )
 
 
 def verify(world: World) -> tuple[str, tuple[Verdict, ...]]:
@@ -160,10 +192,3 @@ def carry_out(world: World, cycle: Cycle) -> Cycle:
 
 def _held(cycle: Cycle, answer: str, advice: str) -> Held:
     return Held(f"applying {cycle.id}", answer, kept="nothing was changed", advice=advice)
-
-
-def _over_limits(cycle: Cycle, broken: Sequence[Breach]) -> Held:
-    forced = " ".join(f"--force {breach.rule}" for breach in broken)
-    return _held(
-        cycle, "; ".join(str(breach) for breach in broken), f"to apply it all the same: flex apply {cycle.id} {forced}"
-    )

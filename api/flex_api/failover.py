@@ -12,6 +12,7 @@ from flex import cycle as cycles
 from flex.domain import Cycle
 from flex.errors import Held, NoData
 from flex.given import Facts
+from flex.orders import NodeOrder
 from flex.replay import Sample
 from flex_api import applying
 from flex_api.wiring import World
@@ -30,7 +31,7 @@ def take_down(world: World, node: str) -> Cycle | None:
             kept="nothing was changed",
             advice="set cluster.mode to review or auto",
         )
-    world.store.set_node_state(node, "down")
+    world.store.order_node(NodeOrder(node, "down", given=world.clock()))
     applying.finish(world)
     made = cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
     if not made.cycle.moves:
@@ -49,5 +50,5 @@ def facts(world: World) -> Facts:
             advice="`flex plan`, then `flex apply`",
         )
     period, profiles, spreads = found
-    pins = tuple(pin for pin in world.store.pins() if pin.holds(world.clock()))
+    pins = tuple(pin for pin in world.pins if not pin.excluded)
     return Facts(period, profiles, spreads, NOTHING, world.nodes, pins, base, placement)

@@ -29,12 +29,17 @@ class Lease:
     """A run while it lasts; what it comes to is written into it on the way."""
 
     run: Run
+    waiting: tuple[int, str] = (0, "")
 
     def concerns(self, cycle: Cycle) -> None:
         self.run = replace(self.run, cycle=cycle.id)
 
     def ends(self, exit_code: int, message: str) -> None:
         self.run = replace(self.run, exit_code=exit_code, message=message)
+
+    def waits(self, exit_code: int, why: str) -> None:
+        """It ends well, and leaves something to people."""
+        self.waiting = (exit_code, why)
 
 
 @contextmanager
@@ -49,7 +54,8 @@ def lease(world: World, purpose: str, *, beats: timedelta = BEATS) -> Iterator[L
     try:
         with _beating(world, run, beats):
             yield held
-        held.ends(0, purpose)
+        code, why = held.waiting
+        held.ends(code, f"{purpose}: {why}" if why else purpose)
     except FlexError as error:
         held.ends(error.exit_code, f"{purpose}: {error}")
         raise

@@ -17,9 +17,9 @@ from flex import cycle as cycles
 from flex import profile
 from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run, Stage
-from flex.errors import Busy, FlexError, NoData, NotWritten
+from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten
 from flex.given import Facts
-from flex_api import applying, hosted, words
+from flex_api import applying, freezing, hosted, words
 from flex_api.leases import beat, lease
 from flex_api.trust import refuse_bad
 from flex_api.wiring import World, merging, sources
@@ -40,12 +40,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """How a run went. `waiting` says why nothing was applied though there was something to apply."""
+    """How a run went. `waiting` says why nothing was applied though there was something to apply, and `exit_code` how
+    the program says so.
+    """
 
     run: Run
     files: tuple[FileReport, ...]
     cycle: Cycle
     waiting: str = ""
+    exit_code: int = 0
 
 
 def run(world: World, force: Collection[str] = ()) -> Night:
@@ -60,10 +63,11 @@ def run(world: World, force: Collection[str] = ()) -> Night:
         applying.finish(world)
         made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
         held.concerns(made.cycle)
-        waiting = _waits(world, made.cycle)
+        code, waiting = _waits(world, made.cycle)
         if waiting:
             world.say(waiting)
-            return Night(held.run, files, made.cycle, waiting)
+            held.waits(code, waiting)
+            return Night(held.run, files, made.cycle, waiting, code)
         applied = step("apply and verify", lambda: applying.carry_out(world, made.cycle), lambda cycle: cycle.state)
         return Night(held.run, files, applied)
 
@@ -182,8 +186,8 @@ def tidy(world: World, period: Period) -> str:
     )
 
 
-def propose(world: World) -> Proposal:
-    """Make a plan and keep it. Nothing but the journal changes."""
+def propose(world: World, *, author: str = "") -> Proposal:
+    """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes."""
     made = cycles.propose(
         facts(world),
         world.rules,
@@ -192,18 +196,22 @@ def propose(world: World) -> Proposal:
         target=world.target,
         now=world.clock(),
     )
-    world.store.propose(made.cycle, made.placement)
-    return made
+    return _kept(world, made, author)
 
 
-def go_back(world: World, to: str) -> Proposal:
+def _kept(world: World, made: Proposal, author: str) -> Proposal:
+    signed = replace(made, cycle=replace(made.cycle, author=author))
+    world.store.propose(signed.cycle, signed.placement)
+    return signed
+
+
+def go_back(world: World, to: str, *, author: str = "") -> Proposal:
     """A plan that leads back to an earlier partition, under the same guards as any other."""
     earlier = world.store.placement_of(world.store.cycle(to).id)
     made = cycles.go_back(
         facts(world), world.rules, earlier, scratch=world.scratch, target=world.target, now=world.clock()
     )
-    world.store.propose(made.cycle, made.placement)
-    return made
+    return _kept(world, made, author)
 
 
 def facts(world: World) -> Facts:
@@ -219,30 +227,34 @@ def facts(world: World) -> Facts:
     period, profiles, spreads = found
     base, placement = world.store.placement()
     settings = world.settings.ingest
+    left_out = [pin.site for pin in world.pins if pin.excluded]
+    pins = tuple(pin for pin in world.pins if not pin.excluded)
     return Facts(
         period=period,
-        profiles=profiles,
+        profiles=profiles[~profiles["site"].isin(left_out)].reset_index(drop=True),
         spreads=spreads,
         sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit),
         nodes=world.nodes,
-        pins=tuple(pin for pin in world.store.pins() if pin.holds(world.clock())),
+        pins=pins,
         base=base,
-        placement=placement,
+        placement=placement[~placement["site"].isin(left_out)].reset_index(drop=True),
     )
 
 
-def _waits(world: World, cycle: Cycle) -> str:
-    """Why this plan is not applied by itself; empty when it may be."""
+def _waits(world: World, cycle: Cycle) -> tuple[int, str]:
+    """Why this plan is not applied by itself, and the exit code for it; nothing when it may be."""
     if not cycle.changes and not cycle.moves:
-        return ""
+        return 0, ""
     mode = world.settings.cluster.mode
     if mode == "shadow":
-        return f"Shadow mode: plan {cycle.id} was made and nothing was written."
+        return 0, f"Shadow mode: plan {cycle.id} was made and nothing was written."
+    stops = applying.stops(world, cycle)
+    told = "; ".join(map(str, stops))
+    if freezing.RULE in {stop.rule for stop in stops}:
+        return Frozen.exit_code, f"Plan {cycle.id} was made and nothing was applied: {told}."
     if mode == "review":
-        return f"Plan {cycle.id} waits for a yes: `flex apply {cycle.id}`."
-    if cycle.breaches:
-        return f"Plan {cycle.id} waits for a yes: {'; '.join(str(breach) for breach in cycle.breaches)}."
-    return ""
+        return Held.exit_code, f"Plan {cycle.id} waits for a yes: `flex apply {cycle.id}`."
+    return (Held.exit_code, f"Plan {cycle.id} waits for a yes: {told}.") if stops else (0, "")
 
 
 def _large_sites(world: World, profiles: pd.DataFrame) -> list[str]:

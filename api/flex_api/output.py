@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION = 1
 
@@ -17,6 +17,15 @@ class Output(Part):
     schema_version: Literal[1] = 1
 
 
+class StopRow(Part):
+    """A rule that stopped something; naming it with --force goes over it."""
+
+    rule: str
+    limit: str
+    actual: str
+    said: str
+
+
 class ErrorOutput(Output):
     error: str
     exit_code: int
@@ -24,3 +33,4 @@ class ErrorOutput(Output):
     answer: str
     unchanged: str
     next_step: str
+    stops: list[StopRow] = Field([], description="the rules it went by, where somebody may go over them")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pandas as pd
 
 from flex import plan as plans
 from flex import problem
-from flex.domain import BadLine, Balance, Breach, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
+from flex.consent import Approval, Breach, Stop
+from flex.domain import BadLine, Balance, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
+from flex.orders import NodeOrder
 from flex.short import Shortfall
 from flex_api import words
 from flex_api.schemas import (
+    ApprovalRow,
     BadLineRow,
     BalanceOutput,
     BreachRow,
@@ -30,6 +34,7 @@ from flex_api.schemas import (
     SiteRow,
     SitesOutput,
     StageRow,
+    StopRow,
     VerdictRow,
     VerifyOutput,
     ZoneRow,
@@ -63,7 +68,19 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         notes=list(cycle.notes),
         verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
         old_answers_until=cycle.old_answers_until,
+        author=cycle.author,
+        approvals=[_approval(approval) for approval in cycle.approvals],
+        stops=[stop_row(stop) for stop in cycle.stops],
+        moves_later=cycle.later,
     )
+
+
+def stop_row(stop: Stop) -> StopRow:
+    return StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said)
+
+
+def _approval(approval: Approval) -> ApprovalRow:
+    return ApprovalRow(decision=approval.decision, author=approval.author, given=approval.given, reason=approval.reason)
 
 
 def _shortfall(shortfall: Shortfall) -> ShortfallRow:
@@ -217,9 +234,15 @@ COUNTS = ("access_bytes", "working_set", "requests", "targets", "one_timers", "b
 
 
 def nodes_output(
-    nodes: Sequence[Node], placement: pd.DataFrame, cycle: Cycle | None, notes: Sequence[str] = ()
+    nodes: Sequence[Node],
+    placement: pd.DataFrame,
+    cycle: Cycle | None,
+    notes: Sequence[str] = (),
+    orders: Sequence[NodeOrder] = (),
+    settled: Sequence[Node] = (),
 ) -> NodesOutput:
-    """The nodes of the settings; of others that sites are still on there is a note."""
+    """The nodes there are; of others that sites are still on there is a note. `settled` are those of the settings."""
+    of_node, plain = {order.node: order for order in orders}, {node.name: node for node in settled}
     sites = placement["node"].value_counts().to_dict()
     gone = [
         f"{node} is in the settings no more; {words.count(int(sites[node]), 'site')} move off it with the next plan"
@@ -237,8 +260,13 @@ def nodes_output(
                 sites=int(sites.get(node.name, 0)),
                 access_units=loads[node.name].access if node.name in loads else None,
                 working_set_units=loads[node.name].working_set if node.name in loads else None,
+                from_settings=plain.get(node.name) == replace(node, state="active"),
+                since=order.given if order else None,
+                deadline=order.deadline if order else None,
+                reason=order.reason if order else "",
+                author=order.author if order else "",
             )
-            for node in nodes
+            for node, order in ((node, of_node.get(node.name)) for node in nodes)
         ],
         notes=[*gone, *notes],
     )

@@ -1,4 +1,4 @@
-"""Sizes, spans and shares as people write them in settings, each within what can be meant.
+"""Sizes, spans and shares as people write them in settings, each within what can be meant; and what a section is.
 
 A bound here is far beyond any cluster: it keeps a slip of the keyboard from becoming a number nobody can compute with.
 """
@@ -9,7 +9,7 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -49,3 +49,9 @@ Size = Annotated[int, BeforeValidator(_size), Field(ge=0, le=LARGEST)]
 Whole = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=LARGEST)]
 Span = Annotated[timedelta, BeforeValidator(_span)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Section(BaseModel):
+    """Part of the settings: a key it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)

@@ -25,25 +25,32 @@ from flex_api.log_schemas import (
     RateRow,
     UnreadRow,
 )
-from flex_api.output import ErrorOutput, Output, Part
+from flex_api.night_schemas import ApprovalRow, FreezeOutput, NodeRow, NodesOutput, PinOutput
+from flex_api.output import ErrorOutput, Output, Part, StopRow
 from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 
 __all__ = [
+    "ApprovalRow",
     "ArrivalRow",
     "BadLineRow",
     "DataOutput",
     "ErrorOutput",
     "FindingRow",
+    "FreezeOutput",
     "ImportOutput",
     "IngestOutput",
     "InvalidRow",
     "LogRow",
     "MissingRow",
+    "NodeRow",
+    "NodesOutput",
     "Output",
     "ParcelsRow",
     "Part",
+    "PinOutput",
     "QualityRow",
     "RateRow",
+    "StopRow",
     "UnreadRow",
 ]
 
@@ -113,20 +120,6 @@ class UnknownOutput(Output):
     items: list[UnknownName]
 
 
-class PinOutput(Output):
-    site: str
-    pinned: bool
-    nodes: list[str]
-    min_replicas: int
-    not_on: list[str]
-    max_replicas: int
-    together: list[str]
-    apart: list[str]
-    until: datetime | None
-    reason: str
-    dry_run: bool
-
-
 class FileRow(Part):
     site: str
     target: str
@@ -151,22 +144,6 @@ class FilesOutput(Output):
     period_end: datetime
     items: list[FileRow]
     locality: list[LocalityRow]
-
-
-class NodeRow(Part):
-    node: str
-    state: Literal["active", "draining", "down"]
-    addresses: list[str]
-    ram_bytes: int
-    capacity_ratio: float
-    sites: int
-    access_units: float | None
-    working_set_units: float | None
-
-
-class NodesOutput(Output):
-    items: list[NodeRow]
-    notes: list[str] = Field([])
 
 
 class LoadRow(Part):
@@ -279,6 +256,10 @@ class PlanOutput(Output):
     notes: list[str]
     verdicts: list[VerdictRow]
     old_answers_until: datetime | None = None
+    author: str = ""
+    approvals: list[ApprovalRow] = Field([])
+    stops: list[StopRow] = Field([], description="rules that kept sites from moving")
+    moves_later: int = Field(0, description="moves that limits leave to the next nights")
 
 
 class VerifyOutput(Output):
@@ -372,7 +353,14 @@ OUTPUTS: dict[str, type[Output]] = {
     "sites pin": PinOutput,
     "sites unpin": PinOutput,
     "files": FilesOutput,
+    "sites exclude": PinOutput,
     "nodes list": NodesOutput,
+    "nodes add": NodesOutput,
+    "nodes set": NodesOutput,
+    "freeze": FreezeOutput,
+    "thaw": FreezeOutput,
+    "approve": PlanOutput,
+    "reject": PlanOutput,
     "ingest": IngestOutput,
     "import": ImportOutput,
     "data": DataOutput,

@@ -13,23 +13,20 @@ from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from flex.demand import RESOURCES
-from flex.domain import Limits, Node
+from flex.domain import Node, Pin
 from flex.errors import BadInput
 from flex.problem import DIMENSIONS, MoveLimits, Terms
 from flex_api.misset import of_register
-from flex_api.quantities import Share, Size, Span, Whole
+from flex_api.night_sections import Safety
+from flex_api.quantities import Section, Share, Size, Span, Whole
 from flex_logs_ingest.filetable import SIZES_FROM
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_solver import SOLVERS
 
 SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Cluster(Section):
@@ -195,7 +192,7 @@ class ClassSection(Section):
     """Sites that are promised more than they ask for."""
 
     headroom: float = Field(ge=0, le=10, description="each counts as this much larger than it is, such as 0.2")
-    sites: tuple[str, ...] = Field(min_length=1, description="the sites of the class")
+    sites: tuple[str, ...] = Field((), description="the sites of the class, beside those that pins put there")
 
 
 class Solver(Section):
@@ -241,41 +238,18 @@ class Solver(Section):
             raise ValueError(f"{twice[0]} is in two classes")
         return self
 
-    def terms(self) -> Terms:
+    def terms(self, pins: Sequence[Pin] = ()) -> Terms:
+        """Pins put sites into classes, and weigh them: twice as large and half a node more are three times as large."""
+        headroom = {site: each.headroom for each in self.classes.values() for site in each.sites}
+        for pin in pins:
+            promised = self.classes[pin.sla].headroom if pin.sla in self.classes else headroom.get(pin.site, 0.0)
+            headroom[pin.site] = (1 + promised) * pin.weight - 1
         return Terms(
             dimensions=self.dimensions,
             replicate_below=min(self.replicate_below, self.replicate_above),
-            headroom={site: each.headroom for each in self.classes.values() for site in each.sites},
+            headroom=headroom,
             routed=frozenset(self.content_routed),
             limits=MoveLimits(self.max_moves, self.max_cold, self.max_cold_per_node),
-        )
-
-
-class Safety(Section):
-    trigger_imbalance: Share = Field(0.05, description="nothing moves while the worst node is within this")
-    min_improvement: float = Field(0.01, ge=0, lt=1, description="nor for a gain of less than this")
-    max_moved_sites: Whole = Field(25)
-    max_new_sites: Whole = Field(
-        25, description="names never placed before; anybody can send requests for a name that is no site of yours"
-    )
-    max_moved_sites_ratio: float = Field(0.30, ge=0, le=1, description="not looked at below 10 sites")
-    max_moved_working_set: Size = Field(4 * 2**30, description="bytes that new nodes must read from disk")
-    max_inflow_per_node: Whole = Field(10)
-    max_rewritten_names: Whole = Field(
-        25, description="names whose records change though they do not move: another TTL, a node's other address"
-    )
-    max_drifted_names: Whole = Field(0, description="names of ours that somebody else changed in DNS")
-    plan_expiry: Span = Field(timedelta(hours=12), description="an older plan is not applied any more")
-
-    def limits(self) -> Limits:
-        return Limits(
-            moved_sites=self.max_moved_sites,
-            new_sites=self.max_new_sites,
-            drifted_names=self.max_drifted_names,
-            rewritten_names=self.max_rewritten_names,
-            moved_share=self.max_moved_sites_ratio,
-            cold_bytes=self.max_moved_working_set,
-            inflow=self.max_inflow_per_node,
         )
 
 

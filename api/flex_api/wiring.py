@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from flex.domain import Node, Period
+from flex.domain import Node, Period, Pin
 from flex.errors import BadSetting
 from flex.given import Rules
 from flex.ports import DnsTarget, Solver, Store
@@ -55,8 +55,13 @@ class World:
         return nodes(self.settings, self.store)
 
     @property
+    def pins(self) -> tuple[Pin, ...]:
+        """Those that hold now."""
+        return tuple(pin for pin in self.store.pins() if pin.holds(self.clock()))
+
+    @property
     def rules(self) -> Rules:
-        return rules(self.settings)
+        return rules(self.settings, self.pins)
 
 
 def merging(world: World, period: Period) -> Callable[[int, int], None]:
@@ -101,15 +106,15 @@ def solver(name: str) -> Solver:
 
 
 def nodes(settings: Settings, store: Store) -> tuple[Node, ...]:
-    """The nodes of the settings, in the state that somebody put them into."""
-    states = store.node_states()
-    return tuple(
-        Node(node.name, node.addresses, node.ram, node.capacity, states.get(node.name, "active"))
-        for node in settings.nodes()
-    )
+    """The nodes of the settings and those that people added, as they changed them, in the state they put them into."""
+    orders = {order.node: order.state for order in store.node_orders()}
+    known = {node.name: node for node in (*settings.nodes(), *store.own_nodes())}
+    states = {name: orders.get(name, "active") for name in known}
+    return tuple(replace(node, state=state) for name, node in known.items() if (state := states[name]) != "removed")
 
 
-def rules(settings: Settings) -> Rules:
+def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
+    """What the settings say; pins say it of single sites."""
     return Rules(
         tolerance=settings.solver.tolerance,
         trigger=settings.safety.trigger_imbalance,
@@ -121,7 +126,7 @@ def rules(settings: Settings) -> Rules:
         ttl=settings.dns.ttl,
         adopt=settings.dns.adopt,
         budget=Budget(settings.solver.steps, settings.solver.time_limit.total_seconds()),
-        terms=settings.solver.terms(),
+        terms=settings.solver.terms(pins),
     )
 
 

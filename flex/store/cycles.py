@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 
 import pandas as pd
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, true, update
 
-from flex.domain import Cycle
+from flex.domain import Cycle, CycleState
 from flex.headline import Headline, headline
 from flex.store import bulk, refusals
 from flex.store.codec import cycle_from_text, cycle_to_text
@@ -70,8 +70,10 @@ class SqlCycles(Part):
             raise refusals.unknown_cycle(cycle_id, tuple(found))
         return cycle_from_text(found.get(cycle_id) or next(iter(found.values())))
 
-    def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
-        wanted = select(cycles.c.body).order_by(cycles.c.created.desc(), cycles.c.id.desc()).limit(limit)
+    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
+        """Those of one state are searched by their column: bodies of others, which can be large, are not read."""
+        which = true() if state is None else cycles.c.state == state
+        wanted = select(cycles.c.body).where(which).order_by(cycles.c.created.desc(), cycles.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
             return tuple(cycle_from_text(body) for body in connection.scalars(wanted))
 

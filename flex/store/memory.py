@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
-from flex.domain import Cycle, NodeState, Period, Pin, Run, Segment, Stage, Stream
+from flex.domain import Cycle, CycleState, Node, Period, Pin, Run, Segment, Stage, Stream
 from flex.headline import Headline, headline
+from flex.orders import Freeze, NodeOrder
 from flex.store import refusals
 from flex.store.journals import MemoryJournal
 from flex.store.lease import Lease, interrupted
@@ -28,7 +29,9 @@ class MemoryStore(MemoryDesk):
     def __init__(self) -> None:
         super().__init__()
         self._pins: dict[str, Pin] = {}
-        self._node_states: dict[str, NodeState] = {}
+        self._orders: dict[str, NodeOrder] = {}
+        self._nodes: dict[str, Node] = {}
+        self._freeze: Freeze | None = None
         self._streams: dict[tuple[object, ...], Stream] = {}
         self._segments: dict[str, Segment] = {}
         self._moved: dict[str, str] = {}
@@ -60,11 +63,26 @@ class MemoryStore(MemoryDesk):
     def drop_pin(self, site: str) -> bool:
         return self._pins.pop(site, None) is not None
 
-    def node_states(self) -> Mapping[str, NodeState]:
-        return dict(sorted(self._node_states.items()))
+    def node_orders(self) -> tuple[NodeOrder, ...]:
+        return tuple(self._orders[node] for node in sorted(self._orders))
 
-    def set_node_state(self, node: str, state: NodeState) -> None:
-        self._node_states[node] = state
+    def order_node(self, order: NodeOrder) -> None:
+        self._orders[order.node] = order
+
+    def own_nodes(self) -> tuple[Node, ...]:
+        return tuple(self._nodes[name] for name in sorted(self._nodes))
+
+    def put_node(self, node: Node) -> None:
+        self._nodes[node.name] = replace(node, state="active")
+
+    def drop_node(self, name: str) -> bool:
+        return self._nodes.pop(name, None) is not None
+
+    def freeze(self) -> Freeze | None:
+        return self._freeze
+
+    def put_freeze(self, freeze: Freeze | None) -> None:
+        self._freeze = freeze
 
     def streams(self, source: str) -> tuple[Stream, ...]:
         found = [stream for stream in self._streams.values() if stream.source == source]
@@ -173,9 +191,10 @@ class MemoryStore(MemoryDesk):
                 raise refusals.unknown_cycle(cycle_id, found)
             return self._cycles[cycle_id if cycle_id in found else found[0]]
 
-    def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
+    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
         with self._lock:
-            ordered = sorted(self._cycles.values(), key=lambda cycle: (cycle.created, cycle.id), reverse=True)
+            found = [cycle for cycle in self._cycles.values() if state in (None, cycle.state)]
+        ordered = sorted(found, key=lambda cycle: (cycle.created, cycle.id), reverse=True)
         return tuple(ordered[:limit])
 
     def headlines(self) -> tuple[Headline, ...]:

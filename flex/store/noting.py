@@ -35,12 +35,21 @@ def _token(store: Store, token_id: str, *_: object) -> object:
     return found and replace(found, digest="", last_used=None)
 
 
+def _order(store: Store, node: str) -> object:
+    return next((order for order in store.node_orders() if order.node == node), None)
+
+
+def _node(store: Store, name: str) -> object:
+    return next((node for node in store.own_nodes() if node.name == name), None)
+
+
 CHANGES: dict[str, Change] = {
     "put_pin": Change("pin.put", lambda pin: pin.site, look=lambda store, pin: store.pin(pin.site)),
     "drop_pin": Change("pin.drop", lambda site: site, look=lambda store, site: store.pin(site)),
-    "set_node_state": Change(
-        "node.state", lambda node, _: node, look=lambda store, node, _: store.node_states().get(node, "active")
-    ),
+    "order_node": Change("node.order", lambda order: order.node, look=lambda store, order: _order(store, order.node)),
+    "put_node": Change("node.put", lambda node: node.name, look=lambda store, node: _node(store, node.name)),
+    "drop_node": Change("node.drop", lambda name: name, look=_node),
+    "put_freeze": Change("freeze", lambda _: "", look=lambda store, _: store.freeze()),
     "put_profiles": Change(
         "profiles.put",
         lambda period, *_: str(period),

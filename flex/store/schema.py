@@ -17,6 +17,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Double,
     Float,
     ForeignKey,
     Index,
@@ -61,12 +62,38 @@ class Utc(TypeDecorator[datetime]):
 
 metadata = MetaData(naming_convention=NAMES)
 
-node_states = Table(
-    "node_states",
+node_orders = Table(
+    "node_orders",
     metadata,
     Column("node", TEXT, primary_key=True),
     Column("state", TEXT, nullable=False),
-    CheckConstraint("state IN ('active', 'draining', 'down')", name="state"),
+    Column("given", Utc),
+    Column("deadline", Utc),
+    Column("reason", TEXT, nullable=False),
+    Column("author", TEXT, nullable=False),
+    CheckConstraint("state IN ('active', 'draining', 'down', 'removed')", name="state"),
+)
+
+# Nodes that people added or changed: a row here comes before what the settings say of the node.
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("name", TEXT, primary_key=True),
+    Column("addresses", JSON, nullable=False),
+    Column("ram", BigInteger, nullable=False),
+    Column("capacity", Double, nullable=False),
+)
+
+# No row while nobody ordered one.
+freeze = Table(
+    "freeze",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("since", Utc, nullable=False),
+    Column("until", Utc),
+    Column("reason", TEXT, nullable=False),
+    Column("author", TEXT, nullable=False),
+    CheckConstraint("id = 1", name="single"),
 )
 
 # One pin a site, however long its name: see above. The store sees to it.
@@ -84,6 +111,10 @@ pins = Table(
     Column("max_replicas", BigInteger, nullable=False),
     Column("together", JSON, nullable=False),
     Column("apart", JSON, nullable=False),
+    Column("since", Utc),
+    Column("weight", Double, nullable=False),
+    Column("sla", TEXT, nullable=False),
+    Column("excluded", Boolean, nullable=False),
 )
 
 # A stream is known by what it contains; the path is only where it was last seen.

@@ -16,6 +16,7 @@ from flex.store.database import Database
 from flex.store.desk import SqlAnswers, SqlJobs, SqlTokens
 from flex.store.journals import SqlJournals
 from flex.store.noting import noting
+from flex.store.orders import SqlOrders
 from flex.store.profiles import SqlProfiles
 from flex.store.runs import SqlRuns
 from flex.store.segments import SqlSegments
@@ -24,7 +25,17 @@ from flex.store.wishes import SqlWishes
 
 @noting
 class SqlStore(
-    SqlWishes, SqlSegments, SqlProfiles, SqlCycles, SqlJournals, SqlRuns, SqlAudit, SqlTokens, SqlJobs, SqlAnswers
+    SqlWishes,
+    SqlOrders,
+    SqlSegments,
+    SqlProfiles,
+    SqlCycles,
+    SqlJournals,
+    SqlRuns,
+    SqlAudit,
+    SqlTokens,
+    SqlJobs,
+    SqlAnswers,
 ):
     """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections back."""
 

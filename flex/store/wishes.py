@@ -1,14 +1,12 @@
-"""Pins and node states in the database."""
+"""Pins in the database."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlalchemy import RowMapping, delete, insert, select
 
-from flex.domain import NodeState, Pin
+from flex.domain import Pin
 from flex.store.database import Part
-from flex.store.schema import node_states, pins
+from flex.store.schema import pins
 
 
 class SqlWishes(Part):
@@ -31,15 +29,6 @@ class SqlWishes(Part):
         with self._database.writing() as connection:
             return connection.execute(delete(pins).where(pins.c.site == site)).rowcount > 0
 
-    def node_states(self) -> Mapping[str, NodeState]:
-        with self._database.reading() as connection:
-            return {row.node: row.state for row in connection.execute(select(node_states).order_by(node_states.c.node))}
-
-    def set_node_state(self, node: str, state: NodeState) -> None:
-        with self._database.writing() as connection:
-            connection.execute(delete(node_states).where(node_states.c.node == node))
-            connection.execute(insert(node_states), {"node": node, "state": state})
-
 
 def _row(pin: Pin) -> dict[str, object]:
     return {
@@ -53,6 +42,10 @@ def _row(pin: Pin) -> dict[str, object]:
         "max_replicas": pin.max_replicas,
         "together": list(pin.together),
         "apart": list(pin.apart),
+        "since": pin.since,
+        "weight": pin.weight,
+        "sla": pin.sla,
+        "excluded": pin.excluded,
     }
 
 
@@ -68,4 +61,8 @@ def _pin(row: RowMapping) -> Pin:
         max_replicas=row["max_replicas"],
         together=tuple(row["together"]),
         apart=tuple(row["apart"]),
+        since=row["since"],
+        weight=row["weight"],
+        sla=row["sla"],
+        excluded=row["excluded"],
     )

@@ -14,6 +14,7 @@ from flex.domain import (
     Balance,
     Change,
     Cycle,
+    CycleState,
     Forecast,
     Move,
     NodeForecast,
@@ -30,6 +31,7 @@ from flex.domain import (
     Verdict,
 )
 from flex.errors import FlexError, StoreError
+from flex.orders import NodeOrder
 from flex.ports import Store
 from flex.store.memory import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
@@ -108,15 +110,17 @@ def filled() -> MemoryStore:
 class Silent(MemoryStore):
     """A database that does not answer."""
 
-    def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
-        raise StoreError(f"reading {limit} plans", "no answer within 5 s", kept="nothing", advice="start the database")
+    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
+        raise StoreError(
+            f"reading {limit} {state or 'plans'}", "no answer within 5 s", kept="nothing", advice="start the database"
+        )
 
 
 class Faulty(MemoryStore):
     """A store with a fault of its own."""
 
-    def cycles(self, limit: int = 50) -> tuple[Cycle, ...]:
-        raise RuntimeError(f"secret of the house, {limit}")
+    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
+        raise RuntimeError(f"secret of the house, {limit} {state}")
 
 
 def client(store: Store) -> TestClient:
@@ -196,7 +200,7 @@ def test_before_the_first_logs_there_are_no_sites() -> None:
 
 def test_nodes_say_what_they_carry_and_in_what_state_they_are() -> None:
     store = filled()
-    store.set_node_state("n2", "draining")
+    store.order_node(NodeOrder("n2", "draining"))
     nodes = NodesOutput.model_validate_json(client(store).get("/api/v1/nodes").content)
     assert [(node.node, node.state, node.sites, node.access_units) for node in nodes.items] == [
         ("n1", "active", 1, 98.0),

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from flex import cycle as cycles
+from flex.consent import Limits
 from flex.cycle import Proposal
-from flex.domain import Cycle, Limits, Node, Period, Pin, Plan, Verdict
+from flex.domain import Cycle, Node, Period, Pin, Plan, Verdict
 from flex.errors import Held, Infeasible, PartlyApplied, Refused, StoreError, Unverified
 from flex.given import Facts, Rules
 from flex.ports import DnsTarget, Journal, Solver

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import plan
-from flex.domain import Limits, Move, Plan
+from flex.consent import Limits
+from flex.domain import Move, Plan
 from flex.records import ZoneState, by_name, split
 from flex.tables import PLACEMENT, RECORDS
 

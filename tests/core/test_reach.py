@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from flex import cycle as cycles
-from flex.domain import Cycle, Limits, Node, Period, Pin
+from flex.consent import Limits
+from flex.domain import Cycle, Node, Period, Pin
 from flex.errors import BadInput, Infeasible
 from flex.given import Facts, Rules
 from flex.problem import Budget

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.domain import Balance, Breach, Cycle, Forecast, NodeForecast, NodeLoad, Period, Proven
+from flex.consent import Breach
+from flex.domain import Balance, Cycle, Forecast, NodeForecast, NodeLoad, Period, Proven
 from flex.errors import StoreError
 from flex.short import Relaxation, Shortfall
 from flex.store.codec import cycle_from_text, cycle_to_text

@@ -114,7 +114,7 @@ def test_a_writer_that_waits_too_long_is_told_so(url: str) -> None:
 
 def set_and_be_interrupted(database: Database) -> None:
     with database.writing() as connection:
-        connection.execute(insert(schema.node_states), {"node": "n1", "state": "down"})
+        connection.execute(insert(schema.node_orders), {"node": "n1", "state": "down", "reason": "", "author": ""})
         raise KeyboardInterrupt
 
 
@@ -123,7 +123,7 @@ def test_a_transaction_that_fails_leaves_nothing(url: str) -> None:
     with SqlStore(database) as store:
         with pytest.raises(KeyboardInterrupt):
             set_and_be_interrupted(database)
-        assert store.node_states() == {}
+        assert store.node_orders() == ()
 
 
 def test_a_reader_sees_one_moment_while_others_write(url: str) -> None:

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
-from flex.domain import BadLine, Period, Pin, Segment, Stream
+from flex.domain import BadLine, Node, Period, Pin, Segment, Stream
 from flex.errors import BadInput, Busy
+from flex.orders import Freeze, NodeOrder
 from flex.ports import Store
 from flex.tables import PROFILES, SPREADS
 
@@ -86,6 +87,8 @@ def test_a_pin_comes_back_as_it_was_put(store: Store) -> None:
     pins = (
         Pin("a.example.org", ("n2", "n1"), 2, NOW, "it's slow", "an operator"),
         Pin("b.example.org"),
+        Pin("c.example.org", since=NOW, weight=1.1, sla="gold"),
+        Pin("d.example.org", excluded=True),
     )
     for pin in reversed(pins):
         store.put_pin(pin)
@@ -129,12 +132,33 @@ def test_a_time_comes_back_as_the_same_instant_in_utc(store: Store) -> None:
     assert pin.until == NOW
 
 
-def test_only_nodes_that_somebody_set_have_a_state(store: Store) -> None:
-    assert store.node_states() == {}
-    store.set_node_state("n1", "draining")
-    store.set_node_state("n2", "down")
-    store.set_node_state("n1", "active")
-    assert store.node_states() == {"n1": "active", "n2": "down"}
+def test_the_last_order_of_each_node_counts(store: Store) -> None:
+    assert store.node_orders() == ()
+    store.order_node(NodeOrder("n2", "down"))
+    store.order_node(NodeOrder("n1", "active"))
+    drained = NodeOrder("n1", "draining", NOW, NOW + DAY, "new disks", "an operator")
+    store.order_node(drained)
+    assert store.node_orders() == (drained, NodeOrder("n2", "down"))
+
+
+def test_a_node_of_peoples_own_comes_back_as_it_was_put(store: Store) -> None:
+    store.put_node(Node("n9", ("192.0.2.9",), 1))
+    changed = Node("n9", ("192.0.2.9", "2001:db8::9"), LARGEST, 1.5)
+    store.put_node(changed)
+    assert store.own_nodes() == (changed,)
+    assert store.drop_node("n9")
+    assert not store.drop_node("n9")
+    assert store.own_nodes() == ()
+
+
+def test_a_freeze_lasts_until_it_is_taken_back(store: Store) -> None:
+    assert store.freeze() is None
+    store.put_freeze(Freeze(NOW))
+    ordered = Freeze(NOW, NOW + DAY, "the fair", "an operator")
+    store.put_freeze(ordered)
+    assert store.freeze() == ordered
+    store.put_freeze(None)
+    assert store.freeze() is None
 
 
 def test_a_reading_is_recorded_with_how_far_the_log_was_read(store: Store) -> None:

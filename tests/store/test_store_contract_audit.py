@@ -45,7 +45,7 @@ def test_a_change_is_noted_with_who_and_why_and_what_was_before(store: Store) ->
 
 def test_what_changes_nothing_is_not_noted(store: Store) -> None:
     assert not store.drop_pin("a.example")
-    store.set_node_state("n1", "active")
+    store.put_freeze(None)
     assert store.entries() == ()
 
 
@@ -63,7 +63,8 @@ BOOKS = {
     "adopt", "move_counts", "drop_profiles", "new_journal",
 }  # fmt: skip
 READ = {
-    "pins", "pin", "node_states", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
+    "node_orders", "own_nodes", "freeze",
+    "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "latest_entries", "noted",
     "tokens", "token_of", "jobs", "job", "ended", "signed", "together",
 }  # fmt: skip

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flex.consent import Breach
 from flex.domain import (
     Balance,
-    Breach,
     Change,
     Cycle,
     Forecast,

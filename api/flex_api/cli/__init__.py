@@ -13,7 +13,7 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
 from flex.errors import FlexError
-from flex_api.cli import export, files, house, logs, night, simulate, things, why
+from flex_api.cli import export, files, house, logs, night, nodes, orders, simulate, things, why
 from flex_api.cli.common import Context, Format, crash, fail
 
 HELP = """
@@ -26,8 +26,8 @@ sites as possible, push the changed addresses to the name server, check what it 
 EXIT_CODES = """
 Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settings or input that cannot be used.
 10 drift or changes found (only with --detailed-exitcode). 20 logs too old or missing. 21 wishes that cannot be met.
-22 waits for approval, or over a limit. 23 another run is at work. 24 a folder takes no more. 25 the database failed.
-26 not allowed. 27 the FLEX server does not answer.
+22 waits for approval, or over a limit. 23 another run is at work, or changes are frozen. 24 a folder takes no more.
+25 the database failed. 26 not allowed. 27 the FLEX server does not answer.
 30 DNS refused or unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
 disagree. 130, 143 interrupted.
 """
@@ -43,7 +43,9 @@ app = typer.Typer(
 )
 logs.add_to(app)
 night.add_to(app)
+orders.add_to(app)
 things.add_to(app)
+nodes.add_to(app)
 files.add_to(app)
 export.add_to(app)
 why.add_to(app)
@@ -86,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
     except FlexError as error:
         return fail(error, context.output)
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
-        return crash(error)
+        return crash(error, context.output)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import sys
 import tempfile
 import traceback
@@ -17,7 +18,7 @@ from rich.console import Console
 
 from flex.errors import BadInput, FlexError
 from flex_api import settings as config
-from flex_api.schemas import ErrorOutput, Output
+from flex_api.output import ErrorOutput, Output, StopRow
 from flex_api.settings import Settings
 
 # Long before the first access log and long after the last: between these, no sum of days leaves the calendar.
@@ -99,6 +100,25 @@ def bounded(option: str, given: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
+def moment(option: str, given: str) -> datetime | None:
+    """What an option says, None where it says nothing. Raises BadInput for what is no moment."""
+    if not given:
+        return None
+    try:
+        return bounded(option, datetime.fromisoformat(given))
+    except ValueError as error:
+        advice = "write it as 2026-12-01T06:00Z"
+        raise BadInput(f"{option} {given}", str(error), kept="nothing was changed", advice=advice) from error
+
+
+def author() -> str:
+    """Who gives the order, as the system knows him."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
 def fail(error: FlexError, output: Format) -> int:
     """Say it once, on standard error, and give the exit code from the table."""
     if output is Format.JSON:
@@ -109,6 +129,9 @@ def fail(error: FlexError, output: Format) -> int:
             answer=error.answer,
             unchanged=error.kept,
             next_step=error.advice,
+            stops=[
+                StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said) for stop in error.stops
+            ],
         )
         sys.stderr.write(problem.model_dump_json(indent=2) + "\n")
     else:
@@ -116,14 +139,15 @@ def fail(error: FlexError, output: Format) -> int:
     return error.exit_code
 
 
-def crash(error: BaseException) -> int:
+def crash(error: BaseException, output: Format) -> int:
     """A bug: keep the traceback in a file of the user's own, and say where it is."""
     descriptor, name = tempfile.mkstemp(prefix="flex-crash-", suffix=".txt")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write("".join(traceback.format_exception(error)))
-    sys.stderr.write(
-        f"flex: this is a fault in FLEX itself ({type(error).__name__})\n"
-        f"  unchanged: a change that was being made is finished or undone by the next `flex run`\n"
-        f"  next: report it with the file {name}\n"
+    fault = FlexError(
+        "this is a fault in FLEX itself",
+        type(error).__name__,
+        kept="a change that was being made is finished or undone by the next `flex run`",
+        advice=f"report it with the file {name}",
     )
-    return 1
+    return fail(fault, output)

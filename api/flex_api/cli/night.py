@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from flex.domain import Cycle
-from flex.errors import Held, NoData, NotWritten, Unknown, Unreachable
-from flex_api import applying, nightly, present, reporting, text
-from flex_api.cli.common import Context, bounded, context, now
+from flex.errors import NoData, NotWritten, Unknown, Unreachable
+from flex_api import applying, approving, nightly, present, reporting, text
+from flex_api.cli.common import Context, author, bounded, context, now
 from flex_api.cli.following import count_down, following
 from flex_api.leases import lease
 from flex_api.schemas import PlanOutput, ReportOutput, RunOutput, RunsOutput
@@ -65,9 +65,9 @@ def plan(
     with opened(found, as_of) as here, lease(here, "plan") as held:
         nightly.learn(here, force or ())
         applying.finish(here)
-        cycle = nightly.propose(here).cycle
+        cycle = nightly.propose(here, author=author()).cycle
         held.concerns(cycle)
-    _show(found, cycle, diff=diff)
+    show(found, cycle, diff=diff)
     if detailed_exitcode and (cycle.changes or cycle.moves):
         raise typer.Exit(10)
 
@@ -87,25 +87,21 @@ def plan_show(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar
     found = context(ctx)
     with opened(found) as here:
         cycle = here.store.cycle(plan_id)
-    _show(found, cycle, diff=True)
+    show(found, cycle, diff=True)
 
 
 @plan_app.command("discard")
-def plan_discard(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]) -> None:
+def plan_discard(
+    ctx: typer.Context,
+    plan_id: Annotated[str, typer.Argument(metavar="PLAN")],
+    reason: Annotated[str, typer.Option(help="for the record")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")] = False,
+) -> None:
     """Put a plan aside; it can not be applied any more."""
     found = context(ctx)
     with opened(found) as here, lease(here, "discard"):
-        cycle = here.store.cycle(plan_id)
-        if cycle.state not in ("proposed", "failed"):
-            raise Held(
-                f"discarding {cycle.id}",
-                f"it is {cycle.state}",
-                kept="nothing was changed",
-                advice="to undo an applied plan: `flex rollback`",
-            )
-        cycle = replace(cycle, state="discarded")
-        here.store.update(cycle)
-    _show(found, cycle)
+        cycle = approving.discard(here, plan_id, reason, dry_run=dry_run)
+    show(found, cycle)
 
 
 def apply(
@@ -128,7 +124,7 @@ def apply(
     found = context(ctx)
     with opened(found, as_of) as here:
         if dry_run:
-            _show(found, _wanted(here, plan_id), diff=True)
+            show(found, _wanted(here, plan_id), diff=True)
             return
         if resume or abandon or undo:
             _end(found, here, "resume" if resume else "undo" if undo else "abandon")
@@ -138,20 +134,20 @@ def apply(
             held.concerns(wanted)
             applying.finish(here)
             cycle = applying.apply(here, wanted.id, force=force or [], checksum=checksum)
-    _show(found, cycle)
+    show(found, cycle)
     if wait and cycle.old_answers_until:
         count_down(found.progress, cycle.old_answers_until)
 
 
 def _end(found: Context, here: World, way: str) -> None:
     """Whatever an interrupted run left half applied comes to an end, one way or another."""
-    begun = [cycle.id for cycle in here.store.cycles() if cycle.state == "applying"]
+    begun = [cycle.id for cycle in here.store.cycles(state="applying")]
     ways = {"resume": applying.finish, "undo": applying.take_back, "abandon": applying.give_up}
     with lease(here, way):
         ways[way](here)
         ended = [here.store.cycle(cycle_id) for cycle_id in begun]
     for cycle in ended:
-        _show(found, cycle)
+        show(found, cycle)
     if not begun:
         found.say("No plan was being applied; there is nothing to finish.")
 
@@ -183,14 +179,14 @@ def rollback(
     found = context(ctx)
     with opened(found, as_of) as here, lease(here, "rollback") as held:
         applying.finish(here)
-        cycle = nightly.go_back(here, to or _one_before(here)).cycle
+        cycle = nightly.go_back(here, to or _one_before(here), author=author()).cycle
         held.concerns(cycle)
         if dry_run:
             # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
             here.store.update(replace(cycle, state="discarded"))
         else:
             cycle = applying.apply(here, cycle.id, force=force or [])
-    _show(found, cycle, diff=dry_run)
+    show(found, cycle, diff=dry_run)
 
 
 def _one_before(here: World) -> str:
@@ -236,8 +232,8 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(path))
     found.show(output, lambda console: text.plan(console, present.plan_output(night.cycle)))
     found.say(f"\nReport: {path}")
-    if night.waiting and here.settings.cluster.mode != "shadow":
-        raise typer.Exit(22)
+    if night.exit_code:
+        raise typer.Exit(night.exit_code)
 
 
 def _report(here: World, cycle: Cycle) -> Path:
@@ -269,7 +265,7 @@ def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=10
     found.show(output, lambda console: text.runs(console, output))
 
 
-def _show(found: Context, cycle: Cycle, *, diff: bool = False) -> None:
+def show(found: Context, cycle: Cycle, *, diff: bool = False) -> None:
     output: PlanOutput = present.plan_output(cycle)
     found.show(output, lambda console: text.plan(console, output, diff=diff))
     if cycle.old_answers_until and cycle.old_answers_until > now():

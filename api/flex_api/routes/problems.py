@@ -36,6 +36,7 @@ KINDS: dict[str, Kind] = {
     "insufficient-data": Kind(503, "Logs are too old, missing or empty", "The partition in force stays."),
     "infeasible": Kind(409, "No placement satisfies every wish", "The partition in force stays."),
     "unsafe-plan": Kind(422, "A rule or a missing approval stopped it", NOTHING),
+    "frozen": Kind(423, "Somebody froze all changes", NOTHING),
     "busy": Kind(409, "Another run holds the lease", NOTHING),
     "unauthenticated": Kind(401, "Nobody knows who asks", NOTHING),
     "forbidden": Kind(403, "Who asks may not do this", NOTHING),

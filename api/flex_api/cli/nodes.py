@@ -1,0 +1,170 @@
+"""The verbs about nodes: what they carry, and what people order of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from flex.domain import Cycle, Node
+from flex.errors import BadInput
+from flex.orders import NodeOrder, OrderState
+from flex_api import failover, nodes, present, text, words
+from flex_api.cli.common import author, context, moment, now
+from flex_api.cli.night import opened
+from flex_api.leases import lease
+from flex_api.night_schemas import NodesOutput
+from flex_api.wiring import World
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
+Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
+NodeName = Annotated[str, typer.Argument(metavar="NODE")]
+Addresses = Annotated[str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")]
+Ram = Annotated[str, typer.Option(help="page cache to count on, such as '12 GiB'")]
+Capacity = Annotated[float | None, typer.Option(help="service rate beside the other nodes")]
+
+nodes_app = typer.Typer(help="Nodes: their load and state.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(nodes_app, name="nodes")
+
+
+@nodes_app.command("list")
+def nodes_list(ctx: typer.Context) -> None:
+    """Every node, its state and its load under the partition in force."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = _nodes(here)
+    found.show(output, lambda console: text.nodes(console, output))
+
+
+@nodes_app.command("add")
+def nodes_add(
+    ctx: typer.Context,
+    node: NodeName,
+    addresses: Addresses,
+    ram: Ram,
+    capacity: Capacity = 1.0,
+    dry_run: DryRun = False,
+) -> None:
+    """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
+    wanted = _checked(node, addresses, ram, capacity or 1.0)
+    _ordered(ctx, lambda here: nodes.add(here, wanted, dry_run=dry_run))
+
+
+@nodes_app.command("set")
+def nodes_set(
+    ctx: typer.Context,
+    node: NodeName,
+    addresses: Addresses = "",
+    ram: Ram = "",
+    capacity: Capacity = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Change a node's memory, capacity or addresses from the next plan on, whatever the settings say."""
+
+    def change(here: World) -> list[str]:
+        old = nodes.known(here, node)
+        given = addresses or ",".join(old.addresses)
+        wanted = _checked(node, given, ram or old.ram, old.capacity if capacity is None else capacity)
+        return nodes.put(here, wanted, dry_run=dry_run)
+
+    _ordered(ctx, change)
+
+
+@nodes_app.command("drain")
+def nodes_drain(
+    ctx: typer.Context,
+    node: NodeName,
+    deadline: Annotated[
+        str, typer.Option(metavar="TIME", help="empty by then, also at the cost of more moves in one night")
+    ] = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+) -> None:
+    """Move everything off a node with the next plans; it goes on serving until then. Pins to it are suspended."""
+    _ordered(ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run))
+
+
+@nodes_app.command("undrain")
+def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Give a node sites again, from the next plan on."""
+    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run))
+
+
+@nodes_app.command("up")
+def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Give a node that was down sites again, from the next plan on."""
+    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run))
+
+
+@nodes_app.command("remove")
+def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Forget a node that no site is on any more."""
+    _ordered(
+        ctx,
+        lambda here: nodes.remove(here, _given(here, node, "removed", reason, ""), dry_run=dry_run),
+    )
+
+
+@nodes_app.command("down")
+def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Take a dead node out of DNS now. Replicated sites lose its addresses, then the others get a new node."""
+    found = context(ctx)
+    with opened(found) as here, lease(here, f"node {node} down {reason}".strip()) as held:
+        nodes.refuse_last(here, nodes.known(here, node).name)
+        notes = nodes.stopped_by(here, node, "down")
+        done = None if dry_run else failover.take_down(here, node)
+        if not dry_run:
+            here.store.order_node(_given(here, node, "down", reason, ""))
+        if done:
+            held.concerns(done)
+        output = _nodes(here, notes)
+    found.show(output, lambda console: text.nodes(console, output))
+    if done:
+        found.say(f"Plan {done.id}: {text.moved(present.plan_output(done))}; {_agreed(done)}.")
+    if done and done.old_answers_until:
+        found.say(text.countdown(done.old_answers_until, now()))
+
+
+def _ordered(ctx: typer.Context, change: Callable[[World], Sequence[str]]) -> None:
+    found = context(ctx)
+    with opened(found) as here:
+        notes = change(here)
+        output = _nodes(here, notes)
+    found.show(output, lambda console: text.nodes(console, output))
+
+
+def _order(here: World, node: str, state: OrderState, reason: str, deadline: str, dry_run: bool) -> list[str]:
+    return nodes.order(here, _given(here, node, state, reason, deadline), dry_run=dry_run)
+
+
+def _given(here: World, node: str, state: OrderState, reason: str, deadline: str) -> NodeOrder:
+    return NodeOrder(node, state, here.time_of_day(), moment("--deadline", deadline), reason, author())
+
+
+def _nodes(here: World, notes: Sequence[str] = ()) -> NodesOutput:
+    base, placement = here.store.placement()
+    cycle = here.store.cycle(base) if base else None
+    return present.nodes_output(here.nodes, placement, cycle, notes, here.store.node_orders(), here.settings.nodes())
+
+
+def _agreed(cycle: Cycle) -> str:
+    return f"{words.count(len({verdict.server for verdict in cycle.verdicts}), 'name server')} agree"
+
+
+def _checked(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
+    listed = tuple(each.strip() for each in addresses.split(",") if each.strip())
+    try:
+        return nodes.checked(name, listed, ram, capacity)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadInput(
+            f"the node {name!r}",
+            f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}",
+            kept="nothing was changed",
+            advice="such as: flex nodes add n5 --addresses 192.0.2.15 --ram '12 GiB' --capacity 1.5",
+        ) from error

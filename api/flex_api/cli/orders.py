@@ -1,0 +1,89 @@
+"""The verbs with which a person orders or forbids: freeze, thaw, approve, reject."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from flex.consent import Approval
+from flex.orders import Freeze
+from flex_api import approving, freezing, words
+from flex_api.cli.common import Context, author, context, moment
+from flex_api.cli.night import AsOf, opened, show
+from flex_api.leases import lease
+from flex_api.night_schemas import FreezeOutput
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
+Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
+PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")]
+Checksum = Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")]
+
+
+def add_to(app: typer.Typer) -> None:
+    for verb in (approve, reject, freeze, thaw):
+        app.command()(verb)
+
+
+def approve(
+    ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", reason: Reason = "", as_of: AsOf = None
+) -> None:
+    """Say yes to a plan as it is. It is refused when another partition came into force since it was made."""
+    found = context(ctx)
+    with opened(found, as_of) as here, lease(here, "approve"):
+        said = Approval("approve", author(), here.time_of_day(), reason)
+        cycle = approving.approve(here, plan_id, said, checksum=checksum)
+    show(found, cycle)
+
+
+def reject(
+    ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", reason: Reason = "", as_of: AsOf = None
+) -> None:
+    """Say no to a plan: it can not be applied any more."""
+    found = context(ctx)
+    with opened(found, as_of) as here, lease(here, "reject"):
+        said = Approval("reject", author(), here.time_of_day(), reason)
+        cycle = approving.reject(here, plan_id, said, checksum=checksum)
+    show(found, cycle)
+
+
+def freeze(
+    ctx: typer.Context,
+    until: Annotated[str, typer.Option(metavar="TIME", help="ends by itself; else it lasts until `flex thaw`")] = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+) -> None:
+    """Stop all changes in DNS. Nights go on to read logs and to make plans; nothing is applied."""
+    found = context(ctx)
+    with opened(found) as here:
+        wanted = Freeze(here.time_of_day(), moment("--until", until), reason, author())
+        freezing.freeze(here, wanted, dry_run=dry_run)
+    _show(found, wanted, frozen=True, dry_run=dry_run)
+
+
+def thaw(ctx: typer.Context, dry_run: DryRun = False) -> None:
+    """End a freeze."""
+    found = context(ctx)
+    with opened(found) as here:
+        ended = freezing.thaw(here, dry_run=dry_run)
+    _show(found, ended, frozen=False, dry_run=dry_run)
+
+
+def _show(found: Context, freeze: Freeze | None, *, frozen: bool, dry_run: bool) -> None:
+    output = FreezeOutput(
+        frozen=frozen,
+        since=freeze.since if freeze else None,
+        until=freeze.until if freeze else None,
+        reason=freeze.reason if freeze else "",
+        author=freeze.author if freeze else "",
+        dry_run=dry_run,
+    )
+    found.show(output, lambda console: console.print(_line(output), markup=False))
+
+
+def _line(output: FreezeOutput) -> str:
+    would = "would be" if output.dry_run else "are"
+    if output.frozen:
+        until = f"until {words.when(output.until)}" if output.until else "until `flex thaw`"
+        return f"Changes {would} frozen {until}."
+    return f"Changes {would} free again." if output.since else "Nothing was frozen."

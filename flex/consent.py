@@ -1,0 +1,59 @@
+"""What a plan may do without being asked about, what stopped it, and what people said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a plan may do without being asked about. Shares are ignored for clusters of few sites."""
+
+    moved_sites: int = 25
+    new_sites: int = 25
+    drifted_names: int = 0
+    rewritten_names: int = 25
+    moved_share: float = 0.30
+    share_from: int = 10
+    cold_bytes: int = 4 * 2**30
+    inflow: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that a plan breaks: which setting, what it allows, what the plan does."""
+
+    rule: str
+    limit: float
+    actual: float
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.actual:g} is over the limit of {self.limit:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A rule that kept sites from moving: which setting, what it asks for, what was found, in words and for people.
+
+    `limit` and `actual` are as a person reads them; naming the rule with --force goes over it.
+    """
+
+    rule: str
+    limit: str
+    actual: str
+    said: str
+
+    def __str__(self) -> str:
+        return f"{self.said}: {self.actual}; {self.rule} is {self.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's yes or no to a plan as it is: its digest never changes."""
+
+    decision: Literal["approve", "reject"]
+    author: str
+    given: datetime
+    reason: str = ""

@@ -1,0 +1,64 @@
+"""Hours of the week in which changes may be made by themselves: as people write them, and whether a moment is in one.
+
+In go texts such as "Mon-Fri 01:00-05:00" and a moment in the operator's time zone; a window that ends before it begins
+goes on after midnight. Nothing else is known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+WRITTEN = re.compile(r"(?:(?P<first>[A-Z][a-z]{2})(?:-(?P<last>[A-Z][a-z]{2}))?\s+)?(?P<begin>[\d:]+)-(?P<end>[\d:]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`days` are those on which it begins, Monday first."""
+
+    days: frozenset[int]
+    begin: time
+    end: time
+
+    def holds(self, moment: datetime) -> bool:
+        now, day = moment.time(), moment.weekday()
+        if self.begin < self.end:
+            return day in self.days and self.begin <= now < self.end
+        return (day in self.days and now >= self.begin) or ((day - 1) % 7 in self.days and now < self.end)
+
+
+def window(text: str) -> Window:
+    """Raises ValueError for what nobody can understand."""
+    found = WRITTEN.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"{text!r} is no window; wanted 'Mon-Fri 01:00-05:00', or '01:00-05:00' for every day")
+    return Window(_days(found["first"], found["last"]), _time(found["begin"]), _time(found["end"]))
+
+
+def within(windows: Sequence[Window], moment: datetime) -> bool:
+    """No window at all is one that never ends."""
+    return not windows or any(one.holds(moment) for one in windows)
+
+
+def _days(first: str | None, last: str | None) -> frozenset[int]:
+    if first is None:
+        return frozenset(range(7))
+    begin, end = _day(first), _day(last or first)
+    return frozenset((begin + n) % 7 for n in range((end - begin) % 7 + 1))
+
+
+def _day(name: str) -> int:
+    if name not in DAYS:
+        raise ValueError(f"{name!r} is no day; they are {', '.join(DAYS)}")
+    return DAYS.index(name)
+
+
+def _time(text: str) -> time:
+    """24:00 is the midnight that a day ends with."""
+    try:
+        return time.fromisoformat("00:00" if text == "24:00" else text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time of day; wanted 01:00") from None
