@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -132,14 +133,36 @@ def _pack(program: str, log: Path, packed: Path) -> None:
 
 
 def _two_cores(folder: Path) -> Figures:
-    """Two logs that are alike but not the same, on one core and on two."""
+    """Two logs that are alike but not the same, on one core, on two, and by two processes with a core each.
+
+    The processes share nothing but the machine: what they gain is what its cores, memory and disk allow.
+    """
     if len(os.sched_getaffinity(0)) < 2:
         return _skipped("there is one core only")
     logs = [folder / "one.log", folder / "other.log"]
     synthetic.write(logs[1], LINES, seed=2)
-    rows = list(_rounds({"one": partial(_reading, *logs), "two": partial(_reading, *logs, cores=2)}))
+    parts: dict[str, Callable[[], Row]] = {
+        "one": partial(_reading, *logs),
+        "two": partial(_reading, *logs, cores=2),
+        "apart": partial(_apart, logs),
+    }
+    rows = list(_rounds(parts))
     logs[1].unlink()
-    return ratio("two_core_speedup", _column(rows, "one", "wall"), _column(rows, "two", "wall"))
+    one = _column(rows, "one", "wall")
+    return ratio("two_core_speedup", one, _column(rows, "two", "wall")) | ratio(
+        "two_core_ceiling", one, _column(rows, "apart", "wall")
+    )
+
+
+def _apart(logs: Sequence[Path]) -> Row:
+    """The longer of two readings at the same time, each in a process and on a core of its own."""
+
+    def alone(core: int, log: Path) -> float:
+        os.sched_setaffinity(0, {core})  # of this thread and of what it starts
+        return _reading(log)["wall"]
+
+    with ThreadPoolExecutor(2) as pool:
+        return {"wall": max(pool.map(alone, sorted(os.sched_getaffinity(0))[:2], logs))}
 
 
 def _wall(folder: Path) -> Figures:
