@@ -17,7 +17,7 @@ from flex_api.sections import Primary
 from flex_api.settings import Settings
 from flex_api.wiring import server, servers, solver, sources
 from flex_dns.preflight import preflight
-from flex_logs_ingest.sources import Source, paths
+from flex_logs_ingest.sources import Source, paths, shown
 
 # Less than this beside the partials and the database makes a night a gamble.
 ROOM = 10**9
@@ -78,11 +78,32 @@ def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     """Node by node: one silent log among others is a quiet site, a silent node is a fault."""
     if not settings.ingest.source:
         yield _warn("logs", "there is no source", "add an [[ingest.source]] for each node")
+    of_source = [(source, paths(source)) for source in _sources(settings) if source.globs]
     of_node: dict[str, list[Path]] = {}
-    for source in filter(lambda source: source.globs, _sources(settings)):
-        of_node.setdefault(source.node, []).extend(map(Path, paths(source)))
-    for node, files in of_node.items():
-        yield _logs_of(node, files, settings, now)
+    for source, files in of_source:
+        of_node.setdefault(source.node, []).extend(map(Path, files))
+    for node, logs in of_node.items():
+        yield _logs_of(node, logs, settings, now)
+    yield from _shared(of_source)
+
+
+def _shared(of_source: Sequence[tuple[Source, Sequence[str]]]) -> Iterator[CheckRow]:
+    """A file of two sources is read for the first, but a copy that is made of it may count for the other.
+
+    Patterns of names can share out the files of one glob.
+    """
+    first: dict[str, str] = {}
+    both: dict[tuple[str, str], str] = {}
+    for source, files in of_source:
+        for path in () if source.site.pattern else files:
+            if first.setdefault(path, source.name) != source.name:
+                both.setdefault((first[path], source.name), path)
+    for (one, other), path in both.items():
+        yield _warn(
+            f"logs of {one} and {other}",
+            f"both match {shown(path)}",
+            "mend the globs: a log belongs to one source, and only the first of the two reads it",
+        )
 
 
 def _sources(settings: Settings) -> Sequence[Source]:

@@ -92,3 +92,18 @@ def test_counts_of_a_source_that_has_another_name_now_are_told(installation: Ins
     installation.flex("ingest", str(log), "--node", "n1", "--site", "old.example")
     rows = installation.flex("-o", "json", "doctor").json["checks"]
     assert [row["state"] for row in rows if row["name"] == "counts of n1:old.example"] == ["warn"]
+
+
+def test_sources_that_match_the_same_file_are_told_apart_from_those_that_share_a_glob_by_names(
+    installation: Installation,
+) -> None:
+    log = installation.folder / "both.log"
+    log.touch()
+    with (installation.folder / "sources").open("a", encoding="utf-8") as file:
+        file.write(f'[[ingest.source]]\nglob = "{log}"\nnode = "n1"\nsite = "one.example"\n')
+        file.write(f'[[ingest.source]]\nglob = "{log}*"\nnode = "n2"\nsite = "two.example"\n')
+        file.write(f'[[ingest.source]]\nglob = "{log}"\nnode = "n3"\nsite_pattern = \'(?P<site>.+)[.]never\'\n')
+    installation.write_settings()
+    rows = installation.flex("-o", "json", "doctor").json["checks"]
+    told = [(row["name"], row["state"]) for row in rows if str(log) in row["detail"]]
+    assert told == [("logs of n1:one.example and n2:two.example", "warn")]
