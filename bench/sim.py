@@ -31,7 +31,7 @@ from flex.domain import Forecast, Node
 from flex.errors import FlexError
 from flex.predict import forecast
 from flex.problem import Floats, Ints
-from flex.replay import Sample, reference_replay
+from flex.replay import Sample, Totals, reference_replay
 from flex.sim.fitted import twin
 from flex.sim.published import PUBLISHED
 from flex.sim.routing import mixed
@@ -166,10 +166,18 @@ def _accuracy(trace: Trace) -> tuple[Floats, Floats]:
 
 
 def _sampled(whole: Sample, rate: float) -> Sample:
-    """All accesses to the targets that a hash chooses, as the ingest keeps them."""
+    """All accesses to the targets that a hash chooses, with the totals of all targets, as the ingest keeps them."""
     chosen = mixed(np.arange(len(whole.size)) + 12_345) < rate * 2**63
     kept = chosen[whole.target]
-    return replace(whole, target=whole.target[kept], time=whole.time[kept], rate=rate)
+    totals = _totals(whole) if rate < 1 else None
+    return replace(whole, target=whole.target[kept], time=whole.time[kept], rate=rate, totals=totals)
+
+
+def _totals(whole: Sample) -> Totals:
+    times = np.bincount(whole.target, minlength=len(whole.size))
+    columns = times, times * whole.size, times > 0, (times > 0) * whole.size
+    by_site = (np.bincount(whole.site, column, minlength=len(whole.sites)) for column in columns)
+    return Totals(*(column.astype(np.int64) for column in by_site))
 
 
 def _points(said: Forecast, true: Forecast) -> Iterator[float]:

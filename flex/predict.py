@@ -2,7 +2,7 @@
 
 In go a sample of accesses, a placement (or none: round robin) and the nodes; out comes a Forecast. A sample that holds
 a share of the targets is replayed through caches of the same share of each node's memory, and what comes out is scaled
-back. Replaying itself is in replay.py; choosing the sample is the ingest's business, and so is reading logs.
+back: by scaling.py. Replaying itself is in replay.py; choosing the sample is the ingest's business, and so are logs.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import pandas as pd
 from flex.domain import Forecast, Node, NodeForecast
 from flex.errors import BadInput
 from flex.replay import Ints, Sample, replay
+from flex.scaling import Scale, Spread, scale_of, scaled
 from flex.tables import PLACEMENT
 
 ROUND_ROBIN = "round robin"
 NOWHERE = -1
+NOBODY: Ints = np.empty(0, dtype=np.int64)
 # More memory than this holds whatever there is, and still leaves room to count in.
 MOST_RAM = 2**62
 
@@ -57,8 +59,11 @@ def forecast(
     the policy named, one of flex.caches.
     """
     PLACEMENT.check(placement)
-    node = route(sample.sites, sample.site[sample.target], placement, [node.name for node in nodes])
-    return _replayed(sample, node, nodes, policy, cache)
+    names = [node.name for node in nodes]
+    row_site, row_node = _rows(sample.sites, placement, names)
+    spread = Spread(len(nodes), row_site, row_node, np.zeros(len(sample.sites), dtype=np.bool_), NOBODY)
+    node = route(sample.sites, sample.site[sample.target], placement, names)
+    return _replayed(sample, node, nodes, policy, cache, scale_of(sample, spread))
 
 
 def round_robin(
@@ -73,7 +78,8 @@ def round_robin(
     served = np.flatnonzero(known[sample.site[sample.target]])
     node = np.full(len(sample.target), NOWHERE, dtype=np.int64)
     node[served] = in_turn(len(served), active)
-    return _replayed(sample, node, nodes, ROUND_ROBIN, cache)
+    spread = Spread(len(nodes), NOBODY, NOBODY, known, active)
+    return _replayed(sample, node, nodes, ROUND_ROBIN, cache, scale_of(sample, spread))
 
 
 def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:
@@ -88,17 +94,23 @@ def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server
 
 def route(sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]) -> Ints:
     """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without a known node."""
-    row_site = pd.Index(list(sites), dtype="str").get_indexer(pd.Index(placement["site"]))
-    row_node = pd.Index(list(nodes), dtype="str").get_indexer(pd.Index(placement["node"]))
-    known = np.flatnonzero((row_site >= 0) & (row_node >= 0))
-    options = row_node[known[np.argsort(row_site[known], kind="stable")]]
-    count = np.bincount(row_site[known], minlength=len(sites))
+    row_site, row_node = _rows(sites, placement, nodes)
+    options = row_node[np.argsort(row_site, kind="stable")]
+    count = np.bincount(row_site, minlength=len(sites))
     first = np.cumsum(count) - count
     routed = np.full(len(site), NOWHERE, dtype=np.int64)
     served = np.flatnonzero(count[site] > 0)
     replica = _dice(served) % count[site[served]].astype(np.uint64)
     routed[served] = options[first[site[served]] + replica.astype(np.int64)]
     return routed
+
+
+def _rows(sites: Sequence[str], placement: pd.DataFrame, nodes: Sequence[str]) -> tuple[Ints, Ints]:
+    """Positions of site and node of each row of which both are known."""
+    row_site = pd.Index(list(sites), dtype="str").get_indexer(pd.Index(placement["site"]))
+    row_node = pd.Index(list(nodes), dtype="str").get_indexer(pd.Index(placement["node"]))
+    known = (row_site >= 0) & (row_node >= 0)
+    return row_site[known], row_node[known]
 
 
 def in_turn(accesses: int, nodes: Ints) -> Ints:
@@ -117,17 +129,18 @@ def _dice(position: Ints) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str) -> Forecast:
+def _replayed(
+    sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str, scale: Scale | None
+) -> Forecast:
     if not 0 < sample.rate <= 1:
         raise _bad_rate(sample.rate)
     served = node != NOWHERE
     kept = replace(sample, target=sample.target[served], time=sample.time[served])
-    ram = np.array([min(node.ram, MOST_RAM) * sample.rate for node in nodes]).astype(np.int64)
-    counts = replay(kept, node[served], ram, cache)
-    whole = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / sample.rate
-    per_node = np.rint(whole).astype(np.int64).T.tolist()
-    forecasts = tuple(NodeForecast(node.name, *row) for node, row in zip(nodes, per_node, strict=True))
-    left_out = round(np.count_nonzero(~served) / sample.rate)
+    memory = scale.memory if scale else sample.rate
+    ram = (np.array([min(node.ram, MOST_RAM) for node in nodes], dtype=np.float64) * memory).astype(np.int64)
+    counts = scaled(scale, sample.rate, replay(kept, node[served], ram, cache)).T.tolist()
+    forecasts = tuple(NodeForecast(node.name, *row) for node, row in zip(nodes, counts, strict=True))
+    left_out = scale.left_out if scale else round(np.count_nonzero(~served) / sample.rate)
     made = Forecast(policy, sample.rate, forecasts, left_out)
     return replace(made, throughput=throughput(made, nodes))
 

@@ -19,10 +19,21 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """Of each site, what all of its targets come to: `bytes` are those of an answer times the requests for it."""
+
+    requests: Ints
+    bytes: Ints
+    targets: Ints
+    working_set: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """A time-ordered sample of accesses: all accesses of a share `rate` of the targets.
 
-    `site[t]` and `size[t]` describe target t; `target` and `time` run over the accesses.
+    `site[t]` and `size[t]` describe target t; `target` and `time` run over the accesses. `totals`, where they are
+    known, are of the same sites, targets that the sample leaves out included.
     """
 
     sites: tuple[str, ...]
@@ -31,6 +42,7 @@ class Sample:
     target: Ints
     time: Ints
     rate: float
+    totals: Totals | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from flex.domain import Period, Segment
 from flex.ports import Segments
-from flex.replay import Ints, Sample
+from flex.replay import Ints, Sample, Totals
 from flex.tables import FILES, HOURS, Schema
 from flex_logs_ingest import kept, partials
-from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.filetable import FileTable, file_table
 
 # Partial tables are added up when this many rows wait, or as many as there are already.
 _WAITING = 4_000_000
@@ -56,19 +56,48 @@ def hours_in(directory: Path, files: Iterable[str], days: tuple[int, int]) -> pd
 def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -> Sample:
     """All accesses of the period to one target in 2**j, in time order, with the smallest j that leaves at most `limit`.
 
-    Sizes are those of the file table; a target whose size is not known counts as its mean answer.
+    Sizes are those of the file table; a target whose size is not known counts as its mean answer. Where targets are
+    left out, its sites are all that have any, with the totals of all of them.
     """
     found = _in_log_order(kept.with_sample(segments, period.first_day, period.last_day))
     level = _common_level(found, directory, period, limit)
     read = [_accesses(segment, directory, period, level) for segment in found]
     names = pd.concat([FILES.empty()[["site", "target"]], *(accesses.names for accesses in read)], ignore_index=True)
-    targets = _sized(file_table(segments, directory, period).rows_of(names))
+    files = file_table(segments, directory, period)
+    targets = _sized(files.rows_of(names))
     time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
     target = _numbers(names, targets)[_in_all_names(read)]
     order = np.argsort(time, kind="stable")
-    sites, site = np.unique(targets["site"].to_numpy(dtype=object), return_inverse=True)
-    size = targets["size"].to_numpy(dtype=np.int64)
-    return Sample(tuple(sites.tolist()), site.astype(np.int64), size, target[order], time[order], 2.0**-level)
+    of_sites = _totals(files) if level else None
+    sites = targets["site"].unique() if of_sites is None else of_sites.index
+    return Sample(
+        sites=tuple(sites),
+        site=pd.Index(sites).get_indexer(targets["site"]).astype(np.int64),
+        size=targets["size"].to_numpy(dtype=np.int64),
+        target=target[order],
+        time=time[order],
+        rate=2.0**-level,
+        totals=None if of_sites is None else Totals(*(column.to_numpy() for _, column in of_sites.items())),
+    )
+
+
+def _totals(files: FileTable) -> pd.DataFrame:
+    """By site, what Totals has of it."""
+    found = [_totals_of(FILES.empty())]
+    found += [_totals_of(piece) for piece in files.pieces(("site", "requests", "bytes", "size"))]
+    return pd.concat(found).groupby(level="site").sum()
+
+
+def _totals_of(piece: pd.DataFrame) -> pd.DataFrame:
+    sized = _sized(piece)
+    by_site = sized.assign(answers=sized["size"] * sized["requests"]).groupby("site")
+    columns = {
+        "requests": by_site["requests"].sum(),
+        "bytes": by_site["answers"].sum(),
+        "targets": by_site.size(),
+        "working_set": by_site["size"].sum(),
+    }
+    return pd.DataFrame(columns).astype("int64")
 
 
 def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:

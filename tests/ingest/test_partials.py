@@ -144,6 +144,14 @@ def test_the_sample_has_every_access_to_the_targets_it_has(logs: list[list[Acces
     sizes = {(f[0], f[1]): f[4] or f[3] // f[2] for f in files.to_numpy().tolist()}
     assert sample.size[sample.target].tolist() == [sizes[name] for name in sampled]
     assert sample.rate == 1 or len(asked) > limit or any(len(log) > kept for log in logs)
+    assert (sample.totals is None) == (sample.rate == 1)
+    if sample.totals:
+        for number, site in enumerate(sample.sites):
+            of_site = [(f[2], sizes[f[0], f[1]]) for f in files.to_numpy().tolist() if f[0] == site]
+            assert sample.totals.requests[number] == sum(times for times, _ in of_site)
+            assert sample.totals.bytes[number] == sum(times * size for times, size in of_site)
+            assert sample.totals.targets[number] == len(of_site)
+            assert sample.totals.working_set[number] == sum(size for _, size in of_site)
 
 
 @settings(max_examples=20)
