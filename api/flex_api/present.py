@@ -56,12 +56,12 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         moves_at_least=cycle.quality.bound,
         proven_least=cycle.quality.proven,
         sites=cycle.sites,
-        moves=[_move(move) for move in cycle.moves],
+        moves=[move_row(move) for move in cycle.moves],
         moves_from_scratch=cycle.scratch_moves,
         cold_bytes=cycle.cold_bytes,
-        before=_balance(cycle.before) if cycle.before else None,
-        after=_balance(cycle.after),
-        forecasts=[_forecast(forecast) for forecast in cycle.forecasts],
+        before=balance_output(cycle.before) if cycle.before else None,
+        after=balance_output(cycle.after),
+        forecasts=[forecast_row(forecast) for forecast in cycle.forecasts],
         zones=[_zone(plan) for plan in cycle.plans],
         breaches=[_breach(breach) for breach in cycle.breaches],
         shortfalls=[_shortfall(shortfall) for shortfall in cycle.quality.shortfalls],
@@ -111,13 +111,13 @@ def _plan_row(cycle: Cycle) -> PlanRow:
     )
 
 
-def _move(move: Move) -> MoveRow:
+def move_row(move: Move) -> MoveRow:
     return MoveRow(
         site=move.site, source=move.source, target=move.target, cold_bytes=move.cold_bytes, reason=move.reason
     )
 
 
-def _balance(balance: Balance) -> BalanceOutput:
+def balance_output(balance: Balance) -> BalanceOutput:
     return BalanceOutput(
         worst_ratio=balance.worst,
         worst_node=balance.worst_node,
@@ -136,7 +136,7 @@ def _balance(balance: Balance) -> BalanceOutput:
     )
 
 
-def _forecast(forecast: Forecast) -> ForecastRow:
+def forecast_row(forecast: Forecast) -> ForecastRow:
     return ForecastRow(
         policy=forecast.policy,
         miss_ratio=forecast.miss_ratio,
