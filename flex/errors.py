@@ -11,7 +11,9 @@
     ├── NoData           logs too old, missing or empty           exit 20
     ├── Infeasible       no placement satisfies every wish        exit 21
     ├── Held             a rule or a missing approval stopped it  exit 22
-    │   └── Frozen       somebody froze all changes               exit 23
+    │   ├── Frozen       somebody froze all changes               exit 23
+    │   ├── Expired      a plan that is too old to be applied
+    │   └── Cancelled    a job that somebody ended
     ├── Busy             another run holds the lease              exit 23
     │   ├── Overtaken    somebody else changed it meanwhile
     │   └── TooMany      more requests than one token may make
@@ -105,6 +107,14 @@ class Held(FlexError):
 class Frozen(Held):
     exit_code = 23
     slug = "frozen"
+
+
+class Expired(Held):
+    slug = "plan-expired"
+
+
+class Cancelled(Held):
+    slug = "cancelled"
 
 
 class Busy(FlexError):

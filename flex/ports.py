@@ -137,6 +137,16 @@ class Segments(Protocol):
         ...
 
 
+class Readings(Protocol):
+    """What each reading of a log left, a page at a time."""
+
+    def readings(
+        self, limit: int, behind: tuple[int, str] | None = None, *, down: bool = True, source: str = "", node: str = ""
+    ) -> tuple[Segment, ...]:
+        """By when they were read and then by id, behind such a pair; of one source or node where it is named."""
+        ...
+
+
 class Moves(Segments, Protocol):
     """Where counts are may change; what was counted never does."""
 
@@ -154,6 +164,10 @@ class Profiles(Protocol):
         """PROFILES and SPREADS of the latest period, of those that end by then."""
         ...
 
+    def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
+        """What one site asked in each period that is kept, by the names of PROFILES; the earliest first."""
+        ...
+
     def drop_profiles(self, before: datetime) -> int:
         """Forget the periods that ended before then, never the latest; how many those were."""
         ...
@@ -164,6 +178,10 @@ class Cycles(Protocol):
 
     def placement(self) -> tuple[str, pd.DataFrame]:
         """The id of the cycle in force and its PLACEMENT; "" and an empty table before the first."""
+        ...
+
+    def in_force(self) -> str:
+        """The id of the cycle in force alone; "" before the first."""
         ...
 
     def placement_of(self, cycle_id: str) -> pd.DataFrame:
@@ -242,10 +260,17 @@ class Audit(Protocol):
         """Those behind that number, in order."""
         ...
 
-    def latest_entries(
-        self, limit: int, below: int | None = None, *, actor: str = "", action: str = "", since: datetime | None = None
+    def found_entries(
+        self,
+        limit: int,
+        behind: int | None = None,
+        *,
+        down: bool = True,
+        actor: str = "",
+        action: str = "",
+        since: datetime | None = None,
     ) -> tuple[Entry, ...]:
-        """The newest first, below that number; an action also stands for all that begin with it and a dot."""
+        """Behind that number, the newest first or last; an action also stands for all that begin with it and a dot."""
         ...
 
     def noted(self, *actions: str) -> int:
@@ -286,7 +311,7 @@ class Answers(Protocol):
     def drop_answers(self, before: datetime) -> None: ...
 
 
-class Store(Wishes, Orders, Moves, Profiles, Cycles, Runs, Audit, Tokens, Jobs, Answers, Protocol):
+class Store(Wishes, Orders, Moves, Readings, Profiles, Cycles, Runs, Audit, Tokens, Jobs, Answers, Protocol):
     """All of the above in one place, as the database has it."""
 
     def signed(self, author: Author) -> Self:

@@ -1,106 +1,112 @@
-"""The web application: pages for people, JSON for programs, both read-only.
+"""The web application: pages for people, JSON for programs.
 
-In go the settings and a store; out comes an application for any ASGI server. Nothing here writes to the store, talks to
-a name server or asks who is there: it belongs on a loopback address, or behind something that does ask.
+In go the settings and a store; out comes an application for any ASGI server. Routes are thin: what they change is
+changed by the functions that the command line calls too, in the name of whoever asks.
 """
 
 from __future__ import annotations
 
-import re
-import uuid
+from collections.abc import Callable
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import flex
 from flex.errors import FlexError
-from flex.ports import Store
-from flex_api.routes import health, nodes, overview, plans, problems, sites
+from flex.ports import DnsTarget, Store
+from flex_api import wiring
+from flex_api.routes import (
+    audit,
+    changes,
+    data,
+    dns,
+    docs,
+    freeze,
+    health,
+    jobs,
+    metrics,
+    nodes,
+    overview,
+    partitions,
+    pins,
+    plans,
+    problems,
+    reports,
+    sessions,
+    sites,
+    tokens,
+)
 from flex_api.settings import Settings
+from flex_api.web import contract
+from flex_api.web.asking import Asking, seal
+from flex_api.web.desk import House
+from flex_api.web.gate import Gate
+from flex_api.web.limits import Rate
+from flex_api.web.once import OnceOnly
+from flex_api.web.views import Views
+from flex_api.working import Workers
 
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    # What a plan says changes every night, and a page from yesterday must not look like today's.
-    "Cache-Control": "no-store",
-}
-REQUEST_ID = "X-Request-Id"
+ROUTES = (
+    pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, metrics, health,
+    docs, problems, sessions, overview,
+)  # fmt: skip
+ABOUT = "What FLEX planned, why, what became of it, and everything a person may ask of it. docs/api.md has examples."
 
 
-def create_app(settings: Settings, store: Store) -> FastAPI:
+def create_app(settings: Settings, store: Store, connect: Callable[[], DnsTarget] | None = None) -> FastAPI:
     app = FastAPI(
         title="FLEX",
         version=flex.__version__,
-        description="What FLEX planned, why, and what became of it. Read-only.",
-        openapi_url="/api/openapi.json",
+        description=ABOUT,
+        openapi_url=None,
         # The framework's own pages load scripts from elsewhere, which the content security policy forbids.
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
-    app.state.settings, app.state.store = settings, store
-    for resource in (overview, plans, sites, nodes, health, problems):
+    gate = Gate(settings.auth, store)
+    app.state.house = House(
+        settings,
+        store,
+        connect or (lambda: wiring.target(settings)),
+        gate,
+        Views(store),
+        Workers(lambda error, job: problems.described(error, f"/api/v1/jobs/{job.id}")),
+    )
+    for resource in ROUTES:
         app.include_router(resource.router)
     _answer_problems(app)
-    app.add_middleware(Envelope)
+    app.openapi = lambda: contract.describe(app)  # type: ignore[method-assign]  # as the framework asks for it
+    # The last one added is the first one asked.
+    app.add_middleware(OnceOnly, store=store, problem=problems.of_error)
+    app.add_middleware(
+        Asking,
+        gate=gate,
+        rate=Rate(settings.api.requests_per_second / settings.api.workers),
+        max_body=settings.api.max_body,
+        problem=problems.of_error,
+    )
     return app
 
 
 def _answer_problems(app: FastAPI) -> None:
     @app.exception_handler(FlexError)
-    def refused(request: Request, error: FlexError) -> Response:
+    async def refused(request: Request, error: FlexError) -> Response:
         return problems.of_error(request, error)
 
     @app.exception_handler(RequestValidationError)
-    def malformed(request: Request, error: RequestValidationError) -> Response:
+    async def malformed(request: Request, error: RequestValidationError) -> Response:
         return problems.of_bad_request(request, error)
 
     @app.exception_handler(HTTPException)
-    def unrouted(request: Request, error: HTTPException) -> Response:
+    async def unrouted(request: Request, error: HTTPException) -> Response:
         return problems.of_status(request, error)
 
     @app.exception_handler(Exception)
-    def fault(request: Request, error: Exception) -> Response:
+    async def fault(request: Request, error: Exception) -> Response:
         """Answered outside of every middleware, so the envelope is put on here."""
         answer = problems.of_fault(request, error)
-        _seal(answer.headers, request.state.request_id)
+        seal(answer.headers, request.state.request_id, request.url.path)
         return answer
-
-
-class Envelope:
-    """Puts the security headers and the request's id on every answer."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        request = Request(scope)
-        request.state.request_id = _request_id(request)
-
-        async def sealed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                _seal(MutableHeaders(scope=message), request.state.request_id)
-            await send(message)
-
-        await self.app(scope, receive, sealed)
-
-
-def _request_id(request: Request) -> str:
-    """The caller's own where it is fit for a log line, else a new one."""
-    given = request.headers.get(REQUEST_ID, "")
-    return given if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", given) else uuid.uuid4().hex
-
-
-def _seal(headers: MutableHeaders, request_id: str) -> None:
-    headers.update(HEADERS)
-    headers[REQUEST_ID] = request_id

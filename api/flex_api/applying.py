@@ -108,6 +108,11 @@ def _abandon(world: World, cycle: Cycle) -> None:
 
 def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
     """Carry out a plan as it was approved. Raises Held when a rule forbids it and was not forced by name."""
+    return carry_out(world, allowed(world, cycle_id, force=force, checksum=checksum))
+
+
+def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksum: str = "") -> Cycle:
+    """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule."""
     if world.settings.cluster.mode == "shadow":
         cycle = world.store.cycle(cycle_id)
         raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
@@ -115,7 +120,7 @@ def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: s
     if lacking := approving.lacks(world, cycle):
         raise _held(cycle, lacking, f"`flex approve {cycle.id}`, by somebody else")
     refuse_stopped(world, cycle, force)
-    return carry_out(world, cycle)
+    return cycle
 
 
 def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:

@@ -17,9 +17,9 @@ from flex import cycle as cycles
 from flex import profile
 from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run, Stage
-from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten
+from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
-from flex_api import applying, freezing, hosted, recent, words
+from flex_api import applying, freezing, hosted, words
 from flex_api.leases import beat, lease
 from flex_api.trust import refuse_bad
 from flex_api.wiring import World, merging, sources
@@ -61,7 +61,7 @@ def run(world: World, force: Collection[str] = ()) -> Night:
         period = step("profile", lambda: learn(world, force), str)
         step("tidy", lambda: tidy(world, period), str)
         applying.finish(world)
-        made = step("plan", lambda: propose(world, force), lambda made: made.cycle.id)
+        made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
         held.concerns(made.cycle)
         code, waiting = _waits(world, made.cycle)
         if waiting:
@@ -186,12 +186,11 @@ def tidy(world: World, period: Period) -> str:
     )
 
 
-def propose(world: World, force: Collection[str] = (), *, author: str = "") -> Proposal:
+def propose(world: World, *, author: str = "") -> Proposal:
     """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes."""
-    known = facts(world)
     made = cycles.propose(
-        replace(known, guard=recent.guard(world, known.period, force)),
-        recent.forced(world.rules, force),
+        facts(world),
+        world.rules,
         solver=world.solver,
         scratch=world.scratch,
         target=world.target,
@@ -213,6 +212,20 @@ def go_back(world: World, to: str, *, author: str = "") -> Proposal:
         facts(world), world.rules, earlier, scratch=world.scratch, target=world.target, now=world.clock()
     )
     return _kept(world, made, author)
+
+
+def one_before(world: World) -> str:
+    """The plan of the partition before the one in force. Raises Unknown where there is none."""
+    base = world.store.in_force()
+    earlier = [one.id for one in world.store.headlines() if one.state == "applied" and one.id != base]
+    if not earlier:
+        raise Unknown(
+            "the partition before the one in force",
+            "there is none",
+            kept="nothing was changed",
+            advice="`flex plan list` shows every plan",
+        )
+    return earlier[0]
 
 
 def facts(world: World) -> Facts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,7 +11,8 @@ import pandas as pd
 from flex import plan as plans
 from flex import problem
 from flex.consent import Approval, Breach, Stop
-from flex.domain import BadLine, Balance, Cycle, Forecast, Move, Node, Pin, Plan, Run, Verdict
+from flex.domain import BadLine, Balance, Cycle, Forecast, Move, Node, NodeLoad, Pin, Plan, Run, Verdict
+from flex.headline import Headline, headline
 from flex.orders import NodeOrder
 from flex.short import Shortfall
 from flex_api import words
@@ -59,10 +60,10 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         moves=[move_row(move) for move in cycle.moves],
         moves_from_scratch=cycle.scratch_moves,
         cold_bytes=cycle.cold_bytes,
-        before=balance_output(cycle.before) if cycle.before else None,
-        after=balance_output(cycle.after),
-        forecasts=[forecast_row(forecast) for forecast in cycle.forecasts],
-        zones=[_zone(plan) for plan in cycle.plans],
+        before=_balance(cycle.before) if cycle.before else None,
+        after=_balance(cycle.after),
+        forecasts=[_forecast(forecast) for forecast in cycle.forecasts],
+        zones=[zone_row(plan) for plan in cycle.plans],
         breaches=[_breach(breach) for breach in cycle.breaches],
         shortfalls=[_shortfall(shortfall) for shortfall in cycle.quality.shortfalls],
         notes=list(cycle.notes),
@@ -95,19 +96,19 @@ def _shortfall(shortfall: Shortfall) -> ShortfallRow:
 
 
 def plans_output(cycles: Iterable[Cycle]) -> PlansOutput:
-    return PlansOutput(items=[_plan_row(cycle) for cycle in cycles])
+    return PlansOutput(items=[plan_row(headline(cycle)) for cycle in cycles])
 
 
-def _plan_row(cycle: Cycle) -> PlanRow:
+def plan_row(cycle: Headline) -> PlanRow:
     return PlanRow(
         id=cycle.id,
         state=cycle.state,
         created=cycle.created,
         settled=cycle.settled,
         sites=cycle.sites,
-        moves=len(cycle.moves),
+        moves=cycle.moves,
         scratch_moves=cycle.scratch_moves,
-        worst_ratio=cycle.after.worst,
+        worst_ratio=cycle.worst,
     )
 
 
@@ -117,7 +118,7 @@ def move_row(move: Move) -> MoveRow:
     )
 
 
-def balance_output(balance: Balance) -> BalanceOutput:
+def _balance(balance: Balance) -> BalanceOutput:
     return BalanceOutput(
         worst_ratio=balance.worst,
         worst_node=balance.worst_node,
@@ -136,7 +137,7 @@ def balance_output(balance: Balance) -> BalanceOutput:
     )
 
 
-def forecast_row(forecast: Forecast) -> ForecastRow:
+def _forecast(forecast: Forecast) -> ForecastRow:
     return ForecastRow(
         policy=forecast.policy,
         miss_ratio=forecast.miss_ratio,
@@ -146,7 +147,7 @@ def forecast_row(forecast: Forecast) -> ForecastRow:
     )
 
 
-def _zone(plan: Plan) -> ZoneRow:
+def zone_row(plan: Plan) -> ZoneRow:
     return ZoneRow(zone=plan.zone, changes=plans.text(plan).splitlines(), foreign=list(plan.foreign))
 
 
@@ -211,16 +212,20 @@ def sites_output(
 
 def _site(row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dict[str, Pin]) -> SiteRow:
     site = str(row["site"])
-    pin = pins.get(site)
+    return site_row(site, {name: int(row[name]) for name in COUNTS}, nodes.get(site, []), pins.get(site))
+
+
+def site_row(site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin | None) -> SiteRow:
+    """What was measured goes by the names of PROFILES."""
     return SiteRow(
         site=site,
-        nodes=nodes.get(site, []),
-        access_bytes=int(row["access_bytes"]),
-        working_set_bytes=int(row["working_set"]),
-        requests=int(row["requests"]),
-        targets=int(row["targets"]),
-        one_timers=int(row["one_timers"]),
-        busy_hour_bytes=int(row["busy_hour_bytes"]),
+        nodes=nodes,
+        access_bytes=measured["access_bytes"],
+        working_set_bytes=measured["working_set"],
+        requests=measured["requests"],
+        targets=measured["targets"],
+        one_timers=measured["one_timers"],
+        busy_hour_bytes=measured["busy_hour_bytes"],
         pinned_to=list(pin.nodes) if pin else [],
         min_replicas=pin.min_replicas if pin else 1,
         max_replicas=pin.max_replicas if pin else 0,
@@ -251,24 +256,29 @@ def nodes_output(
     loads = {load.node: load for load in cycle.after.nodes} if cycle else {}
     return NodesOutput(
         items=[
-            NodeRow(
-                node=node.name,
-                state=node.state,
-                addresses=list(node.addresses),
-                ram_bytes=node.ram,
-                capacity_ratio=node.capacity,
-                sites=int(sites.get(node.name, 0)),
-                access_units=loads[node.name].access if node.name in loads else None,
-                working_set_units=loads[node.name].working_set if node.name in loads else None,
-                from_settings=plain.get(node.name) == replace(node, state="active"),
-                since=order.given if order else None,
-                deadline=order.deadline if order else None,
-                reason=order.reason if order else "",
-                author=order.author if order else "",
-            )
+            node_row(node, order, int(sites.get(node.name, 0)), loads.get(node.name), plain.get(node.name))
             for node, order in ((node, of_node.get(node.name)) for node in nodes)
         ],
         notes=[*gone, *notes],
+    )
+
+
+def node_row(node: Node, order: NodeOrder | None, sites: int, load: NodeLoad | None, settled: Node | None) -> NodeRow:
+    """`settled` is how the settings have it."""
+    return NodeRow(
+        node=node.name,
+        state=node.state,
+        addresses=list(node.addresses),
+        ram_bytes=node.ram,
+        capacity_ratio=node.capacity,
+        sites=sites,
+        access_units=load.access if load else None,
+        working_set_units=load.working_set if load else None,
+        from_settings=settled == replace(node, state="active"),
+        since=order.given if order else None,
+        deadline=order.deadline if order else None,
+        reason=order.reason if order else "",
+        author=order.author if order else "",
     )
 
 

@@ -19,6 +19,7 @@ from flex.demand import RESOURCES
 from flex.domain import Node, Pin
 from flex.errors import BadInput
 from flex.problem import DIMENSIONS, MoveLimits, Terms
+from flex_api.api_sections import Api, Auth
 from flex_api.misset import of_register
 from flex_api.night_sections import Safety
 from flex_api.quantities import Section, Share, Size, Span, Whole
@@ -315,10 +316,6 @@ class Report(Section):
     dir: Path = Path("reports")
 
 
-class Api(Section):
-    listen: str = Field("127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")
-
-
 def _twice(names: Sequence[str]) -> str:
     """The first, in order, that is there more than once; empty when each is there once."""
     return min((name for name in names if names.count(name) > 1), default="")
@@ -336,6 +333,7 @@ class Settings(Section):
     dns: Dns = Dns()
     report: Report = Report()
     api: Api = Api()
+    auth: Auth = Auth()
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

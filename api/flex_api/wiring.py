@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from flex.audit import Author
 from flex.domain import Node, Period, Pin
 from flex.errors import BadSetting
 from flex.given import Rules
@@ -80,10 +81,11 @@ def world(
     *,
     say: Callable[[str], None] = silent,
     progress: Progress = silent,
+    author: Author | None = None,
 ) -> World:
     return World(
         settings=settings,
-        store=open_store(settings.database.url),
+        store=open_store(settings.database.url).signed(author or Author()),
         connect=lambda: target(settings),
         solver=solver(settings.solver.engine),
         scratch=SOLVERS["scratch"],

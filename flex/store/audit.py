@@ -22,12 +22,20 @@ class SqlAudit(Part):
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
         return self._found(select(audit).where(audit.c.number > after).order_by(audit.c.number).limit(limit))
 
-    def latest_entries(
-        self, limit: int, below: int | None = None, *, actor: str = "", action: str = "", since: datetime | None = None
+    def found_entries(
+        self,
+        limit: int,
+        behind: int | None = None,
+        *,
+        down: bool = True,
+        actor: str = "",
+        action: str = "",
+        since: datetime | None = None,
     ) -> tuple[Entry, ...]:
-        wanted = select(audit).order_by(audit.c.number.desc()).limit(limit)
-        if below is not None:
-            wanted = wanted.where(audit.c.number < below)
+        number = audit.c.number
+        wanted = select(audit).order_by(number.desc() if down else number).limit(limit)
+        if behind is not None:
+            wanted = wanted.where(number < behind if down else number > behind)
         if actor:
             wanted = wanted.where(audit.c.actor == actor)
         if action:

@@ -26,6 +26,10 @@ class SqlCycles(Part):
                 return "", PLACEMENT.empty()
             return cycle_id, bulk.load(connection, placements, cycle_id, PLACEMENT)
 
+    def in_force(self) -> str:
+        with self._database.reading() as connection:
+            return connection.scalar(select(in_force.c.cycle)) or ""
+
     def placement_of(self, cycle_id: str) -> pd.DataFrame:
         """Once a cycle is settled, the placement it was settled with."""
         with self._database.reading() as connection:

@@ -31,7 +31,7 @@ class MemoryStore(MemoryDesk):
         self._pins: dict[str, Pin] = {}
         self._orders: dict[str, NodeOrder] = {}
         self._nodes: dict[str, Node] = {}
-        self._freeze: Freeze | None = None
+        self._freezes: dict[str, Freeze] = {}
         self._streams: dict[tuple[object, ...], Stream] = {}
         self._segments: dict[str, Segment] = {}
         self._moved: dict[str, str] = {}
@@ -79,10 +79,12 @@ class MemoryStore(MemoryDesk):
         return self._nodes.pop(name, None) is not None
 
     def freeze(self) -> Freeze | None:
-        return self._freeze
+        return self._freezes.get("cluster")
 
     def put_freeze(self, freeze: Freeze | None) -> None:
-        self._freeze = freeze
+        self._freezes.clear()
+        if freeze:
+            self._freezes["cluster"] = freeze
 
     def streams(self, source: str) -> tuple[Stream, ...]:
         found = [stream for stream in self._streams.values() if stream.source == source]
@@ -120,6 +122,19 @@ class MemoryStore(MemoryDesk):
     def ended(self, places: Collection[str]) -> frozenset[str]:
         return frozenset(places) & {segment.ends for segment in self._segments.values()}
 
+    def readings(
+        self, limit: int, behind: tuple[int, str] | None = None, *, down: bool = True, source: str = "", node: str = ""
+    ) -> tuple[Segment, ...]:
+        every = sorted(self._segments.values(), key=lambda one: (one.read_at, one.id), reverse=down)
+        found = [
+            one
+            for one in every
+            if source in ("", one.source)
+            and node in ("", one.node)
+            and (behind is None or ((one.read_at, one.id) < behind if down else (one.read_at, one.id) > behind))
+        ]
+        return tuple(found[:limit])
+
     def moved_counts(self) -> Mapping[str, str]:
         return dict(self._moved)
 
@@ -143,6 +158,14 @@ class MemoryStore(MemoryDesk):
             profiles, spreads = self._profiles[latest]
         return latest, profiles.copy(), spreads.copy()
 
+    def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
+        found = []
+        for period in sorted(self._profiles, key=lambda period: (period.end, period.start)):
+            frame = self._profiles[period][0]
+            for row in frame[frame["site"] == site].to_dict("records"):
+                found.append((period, {str(name): int(value) for name, value in row.items() if name != "site"}))
+        return tuple(found)
+
     def drop_profiles(self, before: datetime) -> int:
         with self._lock:
             newest = max((period.end for period in self._profiles), default=before)
@@ -154,6 +177,9 @@ class MemoryStore(MemoryDesk):
     def placement(self) -> tuple[str, pd.DataFrame]:
         with self._lock:
             return self._in_force, self._placements.get(self._in_force, PLACEMENT.empty()).copy()
+
+    def in_force(self) -> str:
+        return self._in_force
 
     def placement_of(self, cycle_id: str) -> pd.DataFrame:
         if cycle_id not in self._placements:

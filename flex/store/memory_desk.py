@@ -68,13 +68,20 @@ class MemoryDesk:
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
         return tuple(one for one in self._desk.entries.values() if one.number > after)[:limit]
 
-    def latest_entries(
-        self, limit: int, below: int | None = None, *, actor: str = "", action: str = "", since: datetime | None = None
+    def found_entries(
+        self,
+        limit: int,
+        behind: int | None = None,
+        *,
+        down: bool = True,
+        actor: str = "",
+        action: str = "",
+        since: datetime | None = None,
     ) -> tuple[Entry, ...]:
         found = (
             one
-            for one in reversed(self._desk.entries.values())
-            if (below is None or one.number < below)
+            for one in sorted(self._desk.entries.values(), key=lambda one: one.number, reverse=down)
+            if (behind is None or (one.number < behind if down else one.number > behind))
             and actor in ("", one.actor)
             and (not action or f"{one.action}.".startswith(f"{action}."))
             and (since is None or one.time >= since)

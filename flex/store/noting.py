@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from flex.audit import plain
 from flex.ports import Store
 
 # Any, below: what a noted method of a store is given, which is another thing for each of them.
@@ -28,6 +29,14 @@ class Change:
 
 def _cycle(store: Store, cycle: Any, *_: object) -> object:
     return store.headline(cycle.id)
+
+
+def _said(store: Store, cycle: Any) -> object:
+    """What people can change of a plan: its changes of DNS are in its digest."""
+    if store.headline(cycle.id) is None:
+        return None
+    found = store.cycle(cycle.id)
+    return {"state": found.state, "message": found.message, "approvals": [plain(one) for one in found.approvals]}
 
 
 def _token(store: Store, token_id: str, *_: object) -> object:
@@ -56,7 +65,7 @@ CHANGES: dict[str, Change] = {
         tell=lambda period, profiles, _: {"start": period.start, "end": period.end, "sites": len(profiles)},
     ),
     "propose": Change("plan.propose", lambda cycle, _: cycle.id, look=_cycle),
-    "update": Change("plan.update", lambda cycle: cycle.id, look=_cycle),
+    "update": Change("plan.update", lambda cycle: cycle.id, look=_said),
     "settle": Change("plan.settle", lambda cycle, _: cycle.id, look=_cycle),
     "begin": Change("run.begin", lambda run, *_: run.id, tell=lambda run, *_: {"purpose": run.message}),
     "end": Change(

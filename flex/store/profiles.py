@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import pandas as pd
-from sqlalchemy import and_, delete, func, insert, select, true
+from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select, true
 
 from flex.domain import Period
 from flex.store import bulk, schema
 from flex.store.database import Part
 from flex.store.schema import periods
 from flex.tables import PROFILES, SPREADS
+
+COUNTS = tuple(name for name in PROFILES.columns if name != "site")
 
 
 class SqlProfiles(Part):
@@ -40,6 +43,18 @@ class SqlProfiles(Part):
             spread = bulk.load(connection, schema.spreads, row.id, SPREADS)
         return Period(row.start, row.end), found, spread
 
+    def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
+        """Profiles are in order of site, and a site stands nearly where it stood the day before: it is looked for from
+        there, in a few steps of the primary key instead of through every row.
+        """
+        found, near = [], 0
+        with self._database.reading() as connection:
+            for row in connection.execute(select(periods).order_by(periods.c.end, periods.c.start)).all():
+                near, values = _found(connection, row.id, site, near)
+                if values:
+                    found.append((Period(row.start, row.end), values))
+        return tuple(found)
+
     def drop_profiles(self, before: datetime) -> int:
         with self._database.writing() as connection:
             newest = connection.scalar(select(func.max(periods.c.end)))
@@ -50,3 +65,32 @@ class SqlProfiles(Part):
                     connection.execute(delete(table).where(table.c.period == key))
                 connection.execute(delete(periods).where(periods.c.id == key))
             return len(found)
+
+
+def _found(connection: Connection, period: int, site: str, near: int) -> tuple[int, dict[str, int] | None]:
+    """Where the site stands or would stand, and what it asked; sought in steps that double from where it is likely."""
+    low, high, step = 0, _size(connection, period), 1
+    at = min(near, high - 1)
+    while low < high:
+        row = _at(connection, period, at)
+        if row["site"] == site:
+            return at, {name: row[name] for name in COUNTS}
+        if row["site"] < site:
+            low, at = at + 1, at + step
+        else:
+            high, at = at, at - step
+        step *= 2
+        if not low <= at < high:
+            at = (low + high) // 2
+    return low, None
+
+
+def _size(connection: Connection, period: int) -> int:
+    last = select(func.max(schema.profiles.c.position)).where(schema.profiles.c.period == period)
+    found = connection.scalar(last)
+    return 0 if found is None else found + 1
+
+
+def _at(connection: Connection, period: int, position: int) -> RowMapping:
+    wanted = select(schema.profiles).where(schema.profiles.c.period == period, schema.profiles.c.position == position)
+    return connection.execute(wanted).mappings().one()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select, tuple_
 
 from flex.domain import BadLine, Segment, Stream
 from flex.store import refusals
@@ -49,6 +49,21 @@ class SqlSegments(Part):
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         overlap = and_(segments.c.last_day >= first_day, segments.c.first_day <= last_day)
         wanted = select(segments).where(overlap).order_by(segments.c.id)
+        with self._database.reading() as connection:
+            return tuple(_segment(row) for row in connection.execute(wanted).mappings())
+
+    def readings(
+        self, limit: int, behind: tuple[int, str] | None = None, *, down: bool = True, source: str = "", node: str = ""
+    ) -> tuple[Segment, ...]:
+        key = tuple_(segments.c.read_at, segments.c.id)
+        ways = [column.desc() if down else column for column in (segments.c.read_at, segments.c.id)]
+        wanted = select(segments).order_by(*ways).limit(limit)
+        if behind is not None:
+            wanted = wanted.where(key < behind if down else key > behind)
+        if source:
+            wanted = wanted.where(segments.c.source == source)
+        if node:
+            wanted = wanted.where(segments.c.node == node)
         with self._database.reading() as connection:
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
 

@@ -64,8 +64,9 @@ BOOKS = {
 }  # fmt: skip
 READ = {
     "node_orders", "own_nodes", "freeze",
+    "readings", "in_force", "history",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
-    "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "latest_entries", "noted",
+    "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
     "tokens", "token_of", "jobs", "job", "ended", "signed", "together",
 }  # fmt: skip
 
@@ -114,16 +115,17 @@ def test_who_alters_the_database_is_found_out(url: str) -> None:
     store.close()
 
 
-def test_the_latest_entries_can_be_told_apart(store: Store) -> None:
+def test_the_found_entries_can_be_told_apart(store: Store) -> None:
     store.signed(ANNA).note("pin.put", "a", None, 1)
     store.note("pin.drop", "a", 1, None)
     store.note("pinned", "b", 1, None)
-    found = [entry.number for entry in store.latest_entries(10)]
+    found = [entry.number for entry in store.found_entries(10)]
     assert found == [3, 2, 1]
-    assert [entry.number for entry in store.latest_entries(10, action="pin")] == [2, 1]
-    assert [entry.number for entry in store.latest_entries(10, actor="local:anna")] == [1]
-    assert [entry.number for entry in store.latest_entries(1, below=3)] == [2]
-    assert [entry.number for entry in store.latest_entries(9, since=NOW + DAY)] == [3, 2]
+    assert [entry.number for entry in store.found_entries(10, action="pin")] == [2, 1]
+    assert [entry.number for entry in store.found_entries(10, actor="local:anna")] == [1]
+    assert [entry.number for entry in store.found_entries(1, behind=3)] == [2]
+    assert [entry.number for entry in store.found_entries(9, 1, down=False)] == [2, 3]
+    assert [entry.number for entry in store.found_entries(9, since=NOW + DAY)] == [3, 2]
     assert (store.noted(), store.noted("pin.put"), store.noted("pin.put", "pin.drop"), store.noted("none")) == (
         3,
         1,

@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
+from flex.audit import Author
 from flex.domain import Cycle
-from flex.errors import NoData, NotWritten, Unknown, Unreachable
+from flex.errors import NoData, NotWritten, Unreachable
 from flex_api import applying, approving, nightly, present, reporting, text
 from flex_api.cli.common import Context, author, bounded, context, now
 from flex_api.cli.following import count_down, following
@@ -28,11 +29,7 @@ AsOf = Annotated[
 ]
 Forced = Annotated[
     list[str] | None,
-    typer.Option(
-        "--force",
-        metavar="RULE",
-        help="plan though this rule of [profile] or [safety] says no; may be repeated",
-    ),
+    typer.Option("--force", metavar="RULE", help="plan from logs that are bad by this rule; may be repeated"),
 ]
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")]
 
@@ -46,12 +43,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 @contextmanager
-def opened(found: Context, as_of: datetime | None = None) -> Iterator[World]:
+def opened(found: Context, as_of: datetime | None = None, *, reason: str = "") -> Iterator[World]:
     """The settings' world, with a progress bar where a person watches."""
     moment = as_of and bounded("--as-of", as_of)
     clock = (lambda: moment) if moment else now
     with following(found.progress) as told:
-        yield world(found.settings, clock, say=found.say, progress=told)
+        yield world(found.settings, clock, say=found.say, progress=told, author=Author(author(), reason))
 
 
 @plan_app.callback()
@@ -69,7 +66,7 @@ def plan(
     with opened(found, as_of) as here, lease(here, "plan") as held:
         nightly.learn(here, force or ())
         applying.finish(here)
-        cycle = nightly.propose(here, force or (), author=author()).cycle
+        cycle = nightly.propose(here, author=author()).cycle
         held.concerns(cycle)
     show(found, cycle, diff=diff)
     if detailed_exitcode and (cycle.changes or cycle.moves):
@@ -183,7 +180,7 @@ def rollback(
     found = context(ctx)
     with opened(found, as_of) as here, lease(here, "rollback") as held:
         applying.finish(here)
-        cycle = nightly.go_back(here, to or _one_before(here), author=author()).cycle
+        cycle = nightly.go_back(here, to or nightly.one_before(here), author=author()).cycle
         held.concerns(cycle)
         if dry_run:
             # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
@@ -191,19 +188,6 @@ def rollback(
         else:
             cycle = applying.apply(here, cycle.id, force=force or [])
     show(found, cycle, diff=dry_run)
-
-
-def _one_before(here: World) -> str:
-    in_force, _ = here.store.placement()
-    earlier = [cycle.id for cycle in here.store.cycles(1000) if cycle.state == "applied" and cycle.id != in_force]
-    if not earlier:
-        raise Unknown(
-            "the partition before the one in force",
-            "there is none",
-            kept="nothing was changed",
-            advice="`flex plan list` shows every plan",
-        )
-    return earlier[0]
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
 from flex.errors import FlexError
-from flex_api.routes.shared import TheStore
+from flex.ports import Store
+from flex_api.web.desk import TheHouse
 
 router = APIRouter(tags=["health"])
 
@@ -29,23 +30,23 @@ class Ready(BaseModel):
 
 
 @router.get("/livez")
-def livez() -> Alive:
+async def livez() -> Alive:
     """Always the same answer: the process runs. Nothing is asked of anybody."""
     return Alive()
 
 
 @router.get("/readyz", responses={503: {"model": Ready}})
-def readyz(response: Response, store: TheStore) -> Ready:
+def readyz(response: Response, house: TheHouse) -> Ready:
     """Whether the store answers; 503 when it does not."""
-    parts = {"store": _store(store)}
+    parts = {"store": _store(house.store)}
     ready = all(said == OK for said in parts.values())
     response.status_code = 200 if ready else 503
     return Ready(ready=ready, parts=parts)
 
 
-def _store(store: TheStore) -> str:
+def _store(store: Store) -> str:
     try:
-        store.cycles(1)
+        store.noted()
     except FlexError as error:
         return str(error)
     return OK

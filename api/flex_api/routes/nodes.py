@@ -1,19 +1,163 @@
-"""Nodes: what each of them carries under the partition in force."""
+"""Nodes: what each of them carries under the partition in force, and what people change about them."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from dataclasses import replace
+from typing import Annotated, Literal
 
-from flex_api import present, wiring
-from flex_api.routes.problems import ANSWERS
-from flex_api.routes.shared import TheSettings, TheStore
-from flex_api.schemas import NodesOutput
+from fastapi import APIRouter, Query, Response
 
-router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"], responses=ANSWERS)
+from flex.domain import Node
+from flex.errors import BadInput
+from flex.orders import NodeOrder
+from flex_api import nodes as noding
+from flex_api import present
+from flex_api.night_schemas import NodeRow
+from flex_api.rest_schemas import CLEAN, DrainGiven, ListQuery, NodeChange, NodeChanged, NodeGiven, NodesPage
+from flex_api.web.answers import TheCondition, listed, nothing, reply
+from flex_api.web.desk import Admin, Desk, Operator, Viewer
+from flex_api.web.paging import page
+from flex_api.web.views import Carried
+
+router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
+
+Sort = Literal[
+    "node", "-node", "sites", "-sites", "ram_bytes", "-ram_bytes", "capacity_ratio", "-capacity_ratio",
+    "access_units", "-access_units", "working_set_units", "-working_set_units",
+]  # fmt: skip
+FIELDS = ("node", "sites", "ram_bytes", "capacity_ratio", "access_units", "working_set_units")
+DryRun = Annotated[bool, Query(description="check it, change nothing")]
 
 
-@router.get("")
-def nodes(settings: TheSettings, store: TheStore) -> NodesOutput:
-    """Every node of the settings, in the state that somebody put it into."""
-    base, placement = store.placement()
-    return present.nodes_output(wiring.nodes(settings, store), placement, store.cycle(base) if base else None)
+class NodesQuery(ListQuery):
+    sort: Sort = "node"
+    state: Annotated[Literal["active", "draining", "down"] | None, Query()] = None
+
+
+@router.get("", response_model=NodesPage)
+def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
+    """Every node, in the state that somebody put it into, with its load under the partition in force."""
+    rows = [row for row in _rows(desk, desk.views.carried()) if query.state in (None, row.state)]
+    fields = {name: (lambda row, name=name: getattr(row, name)) for name in FIELDS}
+    found = page(
+        rows, fields, lambda row: row.node, sort=query.sort, limit=query.limit, cursor=query.cursor
+    )  # fmt: skip
+    return listed(desk.request, NodesPage(items=list(found.items), next=found.next), found.next)
+
+
+@router.post("", status_code=201, response_model=NodeChanged)
+def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
+    """A further node, which gets sites from the next plan on. It must be able to serve every site."""
+    desk = desk.because(given.reason)
+    node = _checked(given.name, given.addresses, given.ram_bytes, given.capacity_ratio)
+    carried = desk.views.carried()
+    with desk.store.together():
+        notes = noding.add(desk.world(), node, dry_run=dry_run)
+        row = present.node_row(node, None, 0, None, None) if dry_run else _row(desk, carried, node.name)
+    return reply(desk.request, NodeChanged(node=row, notes=notes), 201, Location=f"/api/v1/nodes/{node.name}")
+
+
+@router.get("/{node}", response_model=NodeRow)
+def node(desk: Viewer, node: str) -> Response:
+    """One node; its ETag is what a change of it needs."""
+    return reply(desk.request, _row(desk, desk.views.carried(), node))
+
+
+@router.patch("/{node}", response_model=NodeChanged)
+def change(desk: Admin, node: str, given: NodeChange, condition: TheCondition, dry_run: DryRun = False) -> Response:
+    """Other memory, capacity or addresses, from the next plan on."""
+    desk = desk.because(given.reason)
+    carried = desk.views.carried()
+    with desk.store.together():
+        world = desk.world()
+        old = noding.known(world, node)
+        condition.refuse_unmet(f"the node {node}", _row(desk, carried, node))
+        wanted = _checked(
+            node, given.addresses or old.addresses, given.ram_bytes or old.ram, given.capacity_ratio or old.capacity
+        )
+        notes = noding.put(world, replace(wanted, state=old.state), dry_run=dry_run)
+        return reply(desk.request, NodeChanged(node=_row(desk, carried, node), notes=notes))
+
+
+@router.delete("/{node}", status_code=204)
+def remove(
+    desk: Admin, node: str, condition: TheCondition, reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = ""
+) -> Response:
+    """Forget a node that serves nothing any more."""
+    desk = desk.because(reason)
+    carried = desk.views.carried()
+    with desk.store.together():
+        noding.known(desk.world(), node)
+        condition.refuse_unmet(f"the node {node}", _row(desk, carried, node))
+        noding.remove(desk.world(), NodeOrder(node, "removed", desk.now, None, reason, desk.caller.name))
+    return nothing()
+
+
+@router.put("/{node}/drain", response_model=NodeChanged)
+def drain(desk: Operator, node: str, given: DrainGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
+    """Take its sites off it with the next plans, until the deadline where there is one."""
+    desk = desk.because(given.reason)
+    if given.deadline and given.deadline <= desk.now:
+        raise BadInput(
+            f"draining {node}",
+            "the deadline is in the past",
+            kept="nothing was changed",
+            advice="give a later one, or none",
+        )
+    wanted = NodeOrder(node, "draining", desk.now, given.deadline, given.reason, desk.caller.name)
+    return _ordered(desk, wanted, condition, dry_run=dry_run)
+
+
+@router.delete("/{node}/drain", response_model=NodeChanged)
+def undrain(
+    desk: Operator,
+    node: str,
+    condition: TheCondition,
+    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
+) -> Response:
+    """Give it sites again from the next plan on."""
+    desk = desk.because(reason)
+    wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
+    return _ordered(desk, wanted, condition, dry_run=False)
+
+
+def _ordered(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool) -> Response:
+    carried = desk.views.carried()
+    with desk.store.together():
+        world = desk.world()
+        noding.known(world, wanted.node)
+        condition.refuse_unmet(f"the node {wanted.node}", _row(desk, carried, wanted.node))
+        notes = noding.order(world, wanted, dry_run=dry_run)
+        return reply(desk.request, NodeChanged(node=_row(desk, carried, wanted.node), notes=notes))
+
+
+def _rows(desk: Desk, carried: Carried) -> list[NodeRow]:
+    orders = {order.node: order for order in desk.store.node_orders()}
+    plain = {node.name: node for node in desk.settings.nodes()}
+    return [
+        present.node_row(
+            node,
+            orders.get(node.name),
+            carried.sites.get(node.name, 0),
+            carried.loads.get(node.name),
+            plain.get(node.name),
+        )
+        for node in desk.world().nodes
+    ]
+
+
+def _row(desk: Desk, carried: Carried, name: str) -> NodeRow:
+    noding.known(desk.world(), name)
+    return next(row for row in _rows(desk, carried) if row.node == name)
+
+
+def _checked(name: str, addresses: tuple[str, ...], ram: int, capacity: float) -> Node:
+    try:
+        return noding.checked(name, addresses, ram, capacity)
+    except ValueError as error:
+        raise BadInput(
+            f"the node {name!r}",
+            " ".join(str(error).split()),
+            kept="nothing was changed",
+            advice="give addresses as visitors can reach them, and memory in bytes",
+        ) from error

@@ -1,26 +1,128 @@
-"""Plans, to be read."""
+"""Plans: what would move and why, what DNS would say, and who said yes to it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
-from flex_api import present
-from flex_api.routes.problems import ANSWERS
-from flex_api.routes.shared import TheStore
-from flex_api.schemas import PlanOutput, PlansOutput
+from flex.domain import Cycle
+from flex_api import approving, present
+from flex_api.rest_schemas import CLEAN, DnsDiff, ListQuery, MovesPage, PlansPage
+from flex_api.schemas import PlanOutput
+from flex_api.web.answers import TheCondition, listed, nothing, reply
+from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.paging import page
 
-router = APIRouter(prefix="/api/v1/plans", tags=["plans"], responses=ANSWERS)
+router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
+
+MARKDOWN = "text/markdown"
+Sort = Literal["-created", "created", "-moves", "moves", "-worst_ratio", "worst_ratio", "-sites", "sites"]
 
 
-@router.get("")
-def plans(store: TheStore, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> PlansOutput:
-    """The latest plans, newest first."""
-    return present.plans_output(store.cycles(limit))
+class PlansQuery(ListQuery):
+    sort: Sort = "-created"
+    state: Annotated[Literal["proposed", "applying", "applied", "discarded", "failed"] | None, Query()] = None
+    min_moves: Annotated[int, Query(ge=0, le=2**62)] = 0
 
 
-@router.get("/{plan_id}")
-def plan(plan_id: str, store: TheStore) -> PlanOutput:
-    """One plan whole, by its id or an unambiguous beginning of it."""
-    return present.plan_output(store.cycle(plan_id))
+@router.get("", response_model=PlansPage)
+def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
+    """Every plan, newest first."""
+    rows = [one for one in desk.views.headlines() if query.state in (None, one.state) and one.moves >= query.min_moves]
+    found = page(
+        rows,
+        {
+            "created": lambda one: one.created.isoformat(timespec="microseconds"),
+            "moves": lambda one: one.moves,
+            "worst_ratio": lambda one: one.worst,
+            "sites": lambda one: one.sites,
+        },
+        lambda one: one.id,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    items = [present.plan_row(one) for one in found.items]
+    return listed(desk.request, PlansPage(items=items, next=found.next), found.next)
+
+
+@router.get(
+    "/{plan}", response_model=PlanOutput, responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}}}}}
+)
+def plan(desk: Viewer, plan: str) -> Response:
+    """One plan whole, by its id or an unambiguous beginning of it; as Markdown for a ticket, where that is accepted."""
+    output = present.plan_output(the_plan(desk, plan))
+    if MARKDOWN in desk.request.headers.get("accept", ""):
+        return Response(_markdown(output), media_type=MARKDOWN)
+    return reply(desk.request, output)
+
+
+def the_plan(desk: Desk, plan: str) -> Cycle:
+    """Plans can be large, and what is read of one is often read again. Raises Unknown."""
+    known = desk.store.headline(plan)
+    if known is None:
+        return desk.store.cycle(plan)
+    return desk.views.plan(plan)
+
+
+class MovesQuery(ListQuery):
+    sort: Literal["site", "-site", "-cold_bytes", "cold_bytes"] = "site"
+    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those from or to this node")] = ""
+
+
+@router.get("/{plan}/moves", response_model=MovesPage)
+def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Response:
+    """What moves where, each with its reason."""
+    cycle = the_plan(desk, plan)
+    rows = [move for move in cycle.moves if not query.node or query.node in (move.source, move.target)]
+    found = page(
+        rows,
+        {"site": lambda move: move.site, "cold_bytes": lambda move: move.cold_bytes},
+        lambda move: f"{move.site} {move.source} {move.target}",
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    items = [present.move_row(move) for move in found.items]
+    return listed(desk.request, MovesPage(plan=cycle.id, items=items, next=found.next), found.next)
+
+
+@router.get("/{plan}/dns-diff", response_model=DnsDiff)
+def dns_diff(desk: Viewer, plan: str) -> Response:
+    """What each zone would say otherwise."""
+    cycle = the_plan(desk, plan)
+    return reply(desk.request, DnsDiff(plan=cycle.id, items=[present.zone_row(one) for one in cycle.plans]))
+
+
+@router.delete("/{plan}", status_code=204)
+def discard(
+    desk: Operator,
+    plan: str,
+    condition: TheCondition,
+    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
+) -> Response:
+    """Put a plan aside; it can not be applied any more."""
+    desk = desk.because(reason)
+    with desk.store.together():
+        condition.refuse_unmet(f"the plan {plan}", present.plan_output(desk.store.cycle(plan)))
+        approving.discard(desk.world(), plan, reason)
+    return nothing()
+
+
+def _markdown(plan: PlanOutput) -> str:
+    """For a ticket: what, why, and how much."""
+    cells = [
+        [move.site, move.source or "", move.target or "", str(move.cold_bytes), move.reason] for move in plan.moves
+    ]
+    rows = "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in cells)
+    return (
+        f"# Plan {plan.id}\n\n{plan.state}; {len(plan.moves)} moves of {plan.sites} sites, {plan.cold_bytes} bytes "
+        f"to read anew; worst node {plan.after.worst_node} off by {plan.after.worst_ratio:.1%}. Digest "
+        f"`{plan.digest}`.\n\n"
+        f"| site | from | to | cold bytes | reason |\n| --- | --- | --- | ---: | --- |\n{rows}"
+    )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

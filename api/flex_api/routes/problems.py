@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
-from flex.errors import FlexError, Unknown
+from flex.errors import BadInput, FlexError, Unknown
 from flex_api.report import page
 
 MEDIA_TYPE = "application/problem+json"
@@ -32,10 +32,13 @@ NOTHING = "Nothing was changed."
 KINDS: dict[str, Kind] = {
     "validation": Kind(422, "What was given cannot be used", NOTHING),
     "not-found": Kind(404, "Not known here", NOTHING),
+    "malformed": Kind(400, "What was sent cannot be read", NOTHING),
     "method-not-allowed": Kind(405, "Not a thing to do here", NOTHING),
     "insufficient-data": Kind(503, "Logs are too old, missing or empty", "The partition in force stays."),
     "infeasible": Kind(409, "No placement satisfies every wish", "The partition in force stays."),
     "unsafe-plan": Kind(422, "A rule or a missing approval stopped it", NOTHING),
+    "plan-expired": Kind(409, "The plan is too old to be applied", NOTHING),
+    "cancelled": Kind(409, "Somebody ended it", "What it had done until then is kept."),
     "frozen": Kind(423, "Somebody froze all changes", NOTHING),
     "busy": Kind(409, "Another run holds the lease", NOTHING),
     "unauthenticated": Kind(401, "Nobody knows who asks", NOTHING),
@@ -56,11 +59,35 @@ KINDS: dict[str, Kind] = {
     "unverified": Kind(502, "Applied, but the servers disagree", "The placement is in force."),
     "internal": Kind(500, "A fault in FLEX itself", "DNS goes on answering as before."),
 }
-SLUG_OF_STATUS = {404: "not-found", 405: "method-not-allowed", 422: "validation"}
+SLUG_OF_STATUS = {400: "malformed", 404: "not-found", 405: "method-not-allowed", 413: "too-large", 422: "validation"}
+OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
+DESCRIBED = "see /api/openapi.json for what can be asked"
+REPORT = "look for the request id in the log of `flex serve` and report it"
+MOST_FAULTS = 20
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with what was sent, and where it stands."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pointer: str
+    detail: str
+
+
+class Broken(BaseModel):
+    """A rule that forbids it: what it allows, what was found, how to go over it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rule: str
+    limit: str
+    actual: str
+    override: str
 
 
 class Problem(BaseModel):
-    """RFC 9457, with what stayed as it was and what to do next as extension members."""
+    """RFC 9457, with what stayed as it was and what to do next as extensions; the first broken rule by itself."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -73,20 +100,19 @@ class Problem(BaseModel):
     unchanged: str
     next_step: str
     request_id: str
+    asked: str = ""
+    answer: str = ""
+    rule: str | None = None
+    limit: str | None = None
+    actual: str | None = None
+    override: str | None = None
+    rules: list[Broken] = []
+    errors: list[Fault] = []
 
 
 class ProblemAnswer(JSONResponse):
     media_type = MEDIA_TYPE
 
-
-# Any: FastAPI's own type of what a route may answer.
-ANSWERS: dict[int | str, dict[str, Any]] = {
-    status: {
-        "description": KINDS[slug].title,
-        "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
-    }
-    for status, slug in ((404, "not-found"), (422, "validation"), (503, "store"))
-}
 
 router = APIRouter(include_in_schema=False)
 
@@ -105,36 +131,70 @@ def problem_page(slug: str) -> str:
 
 
 def of_error(request: Request, error: FlexError) -> ProblemAnswer:
-    return _answer(request, error.slug, str(error), error.kept, error.advice)
+    answer = _answer(problem(request.url.path, request.state.request_id, error))
+    if error.slug == "unauthenticated":
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    if error.slug == "rate-limited":
+        answer.headers["Retry-After"] = "1"
+    return answer
+
+
+def problem(path: str, request_id: str, error: FlexError) -> Problem:
+    kind = KINDS.get(error.slug, KINDS["internal"])
+    rules = [
+        Broken(rule=stop.rule, limit=stop.limit, actual=stop.actual, override=OVERRIDE.format(rule=stop.rule))
+        for stop in error.stops
+    ]
+    first = rules[0].model_dump() if rules else {}
+    return Problem(
+        type=f"/problems/{error.slug}",
+        title=kind.title,
+        status=kind.status,
+        detail=str(error),
+        instance=path,
+        code=error.slug,
+        unchanged=error.kept,
+        next_step=error.advice,
+        request_id=request_id,
+        asked=error.asked,
+        answer=error.answer,
+        rules=rules,
+        **first,
+    )
 
 
 def of_bad_request(request: Request, error: RequestValidationError) -> ProblemAnswer:
-    """The first thing that is wrong with what was asked, in words."""
+    """All that is wrong with what was asked, and the first of it in words."""
+    faults = [
+        Fault(pointer="/" + "/".join(str(part) for part in one["loc"]), detail=one["msg"]) for one in error.errors()
+    ]
     first = error.errors()[0]
     where = " ".join(str(part) for part in first["loc"])
-    return _answer(request, "validation", f"{where}: {first['msg']}", NOTHING, "correct it and ask again")
+    refused = BadInput("the request", f"{where}: {first['msg']}", kept=NOTHING, advice="correct it and ask again")
+    told = problem(request.url.path, request.state.request_id, refused)
+    return _answer(told.model_copy(update={"errors": faults[:MOST_FAULTS]}))
 
 
 def of_status(request: Request, error: HTTPException) -> ProblemAnswer:
-    """What the framework refuses by itself: an address or a method that is not there."""
+    """What the framework refuses by itself: an address or a method that is not there, a body it cannot read."""
+    if isinstance(error.__cause__, FlexError):
+        return of_error(request, error.__cause__)
     slug = SLUG_OF_STATUS.get(error.status_code, "internal")
     path = request.url.path
-    detail = f"{request.method} {path}: {KINDS[slug].title.lower()}"
-    answer = _answer(request, slug, detail, NOTHING, "see /api/openapi.json for what can be asked")
+    answer = _answer(_plain(request, slug, f"{request.method} {path}: {KINDS[slug].title.lower()}", NOTHING, DESCRIBED))
     answer.headers.update(error.headers or {})
     return answer
 
 
-def of_fault(request: Request, _error: Exception) -> ProblemAnswer:
+def of_fault(request: Request, _error: BaseException) -> ProblemAnswer:
     """A bug. What it was stands in the log, not in the answer."""
     kind = KINDS["internal"]
-    advice = "look for the request id in the log of `flex serve` and report it"
-    return _answer(request, "internal", kind.title, kind.effect, advice)
+    return _answer(_plain(request, "internal", kind.title, kind.effect, REPORT))
 
 
-def _answer(request: Request, slug: str, detail: str, unchanged: str, next_step: str) -> ProblemAnswer:
-    kind = KINDS.get(slug, KINDS["internal"])
-    problem = Problem(
+def _plain(request: Request, slug: str, detail: str, unchanged: str, next_step: str) -> Problem:
+    kind = KINDS[slug]
+    return Problem(
         type=f"/problems/{slug}",
         title=kind.title,
         status=kind.status,
@@ -145,4 +205,18 @@ def _answer(request: Request, slug: str, detail: str, unchanged: str, next_step:
         next_step=next_step,
         request_id=request.state.request_id,
     )
-    return ProblemAnswer(problem.model_dump(), kind.status)
+
+
+def _answer(told: Problem) -> ProblemAnswer:
+    """Members that say nothing are left out."""
+    return ProblemAnswer(told.model_dump(exclude_defaults=True), told.status)
+
+
+def described(error: BaseException, path: str) -> str:
+    """The same for a job, which ends when nobody is there to be answered."""
+    if isinstance(error, FlexError):
+        return problem(path, "", error).model_dump_json(exclude_defaults=True)
+    kind = KINDS["internal"]
+    return json.dumps(
+        {"type": "/problems/internal", "title": kind.title, "status": 500, "code": "internal", "next_step": REPORT}
+    )

@@ -1,50 +1,124 @@
-"""Sites: what they ask of a node, and which nodes serve them."""
+"""Sites: what they ask of a node, which nodes serve them, how that was before, and why it is so."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-import pandas as pd
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
-from flex_api import present
-from flex_api.routes.problems import ANSWERS
-from flex_api.routes.shared import TheStore
-from flex_api.schemas import SitesOutput
+from flex.domain import Period
+from flex.pins import unknown_site
+from flex_api import explaining, hosted, present
+from flex_api.catalogue import Catalogue, Wanted
+from flex_api.rest_schemas import CLEAN, ListQuery, Moment, ProfilePage, ProfileRow, SitesPage
+from flex_api.schemas import ExplainOutput, SiteRow
+from flex_api.web.answers import listed, reply
+from flex_api.web.desk import Desk, Viewer
+from flex_api.web.paging import Order, decoded, encoded, page
 
-router = APIRouter(prefix="/api/v1/sites", tags=["sites"], responses=ANSWERS)
+router = APIRouter(prefix="/api/v1/sites", tags=["sites"])
+
+Sort = Literal[
+    "-access_bytes", "access_bytes", "-working_set", "working_set", "-requests", "requests", "-targets", "targets",
+    "-one_timers", "one_timers", "-busy_hour_bytes", "busy_hour_bytes", "-replicas", "replicas", "site", "-site",
+]  # fmt: skip
 
 
-@router.get("")
-def sites(
-    request: Request,
-    response: Response,
-    store: TheStore,
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
-    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
-) -> SitesOutput:
-    """The busiest sites first. Where there are more, the `Link` header leads on."""
-    kept = store.profiles()
-    if kept is None:
-        return SitesOutput(period_start=None, period_end=None, items=[])
-    period, profiles, _ = kept
-    _, placement = store.placement()
-    names = _busiest_first(profiles, placement)
-    wanted = names[offset : offset + limit]
-    if offset + limit < len(names):
-        following = request.url.include_query_params(limit=limit, offset=offset + limit)
-        response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
-    return present.sites_output(
-        profiles[profiles["site"].isin(wanted)],
-        placement[placement["site"].isin(wanted)],
-        store.pins(),
-        (period.start, period.end),
+class SitesQuery(ListQuery):
+    sort: Sort = "-access_bytes"
+    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")] = ""
+    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those on this node")] = ""
+    replicated: Annotated[bool | None, Query(description="on more than one node")] = None
+    pinned: Annotated[bool | None, Query(description="somebody wished something of it")] = None
+    min_access_bytes: Annotated[int, Query(ge=0, le=2**62)] = 0
+
+
+@router.get("", response_model=SitesPage)
+def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
+    """Every site of the profiles and of the partition in force, busiest first."""
+    found = desk.views.catalogue()
+    after = None
+    if query.cursor:
+        value, name = decoded(query.cursor, Order.parse(query.sort), (int, str))
+        after = value, name
+    rows, more = found.page(_wanted(desk, query), query.sort, query.limit, after)
+    following = None
+    if more:
+        last = rows[-1]
+        following = encoded(Order.parse(query.sort), [found.value(last, query.sort), str(found.sites[last])])
+    items = [_row(desk, found, row) for row in rows]
+    start, end = (found.period.start, found.period.end) if found.period else (None, None)
+    return listed(desk.request, SitesPage(period_start=start, period_end=end, items=items, next=following), following)
+
+
+def _wanted(desk: Desk, query: SitesQuery) -> Wanted:
+    pinned = frozenset(desk.views.pins()) if query.pinned is not None else frozenset()
+    return Wanted(
+        name=query.name,
+        node=query.node,
+        replicated=query.replicated,
+        at_least=query.min_access_bytes,
+        among=pinned if query.pinned else None,
+        not_among=pinned if query.pinned is False else frozenset(),
     )
 
 
-def _busiest_first(profiles: pd.DataFrame, placement: pd.DataFrame) -> list[str]:
-    """Every site by its name, so that only the rows of one page are made for an answer."""
-    silent = placement["site"][~placement["site"].isin(profiles["site"])].drop_duplicates()
-    known = pd.concat([profiles[["site", "access_bytes"]], silent.to_frame().assign(access_bytes=0)])
-    ordered: list[str] = known.sort_values(["access_bytes", "site"], ascending=[False, True])["site"].tolist()
-    return ordered
+def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
+    site = str(found.sites[row])
+    return present.site_row(site, found.measured(row), found.nodes_of(row), desk.views.pins().get(site))
+
+
+@router.get("/{site}", response_model=SiteRow)
+def site(desk: Viewer, site: str) -> Response:
+    """One site: what it asks, and where it is."""
+    found = desk.views.catalogue()
+    return reply(desk.request, _row(desk, found, known(found, site)))
+
+
+def known(found: Catalogue, site: str) -> int:
+    """Where the site stands. Raises Unknown, naming those that are nearly called so."""
+    row = found.row_of(hosted.site_name(site))
+    if row is None:
+        near = bisect_left(found.sites, site)
+        raise unknown_site(site, [str(one) for one in found.sites[max(near - 50, 0) : near + 50]])
+    return row
+
+
+class ProfileQuery(ListQuery):
+    sort: Literal["start", "-start"] = "start"
+    after: Annotated[Moment | None, Query(description="only periods that end after this moment")] = None
+    before: Annotated[Moment | None, Query(description="only periods that begin before this moment")] = None
+
+
+@router.get("/{site}/profile", response_model=ProfilePage)
+def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) -> Response:
+    """What it asked in each period that profiles were made of; a period is one or more whole days."""
+    name = hosted.site_name(site)
+    known(desk.views.catalogue(), site)
+    rows = [
+        _period(one, values)
+        for one, values in desk.store.history(name)
+        if (query.after is None or one.end > query.after) and (query.before is None or one.start < query.before)
+    ]
+    found = page(
+        rows,
+        {"start": lambda row: row.start.isoformat()},
+        lambda row: row.end.isoformat(),
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    return listed(desk.request, ProfilePage(site=name, items=list(found.items), next=found.next), found.next)
+
+
+def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
+    others = {name: value for name, value in measured.items() if name != "working_set"}
+    return ProfileRow(start=period.start, end=period.end, working_set_bytes=measured["working_set"], **others)
+
+
+@router.get("/{site}/explanation", response_model=ExplainOutput)
+def explanation(desk: Viewer, site: str) -> Response:
+    """Why it moves or stays, in numbers, and where else it could be."""
+    return reply(desk.request, explaining.explained(desk.world(), hosted.site_name(site)))

@@ -1,0 +1,141 @@
+"""The verbs of the record: who may come in, who changed what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from flex import audit as chain
+from flex.audit import Author, Entry
+from flex.errors import StoreError
+from flex.ports import Store
+from flex_api import access, desk_text
+from flex_api.access import Caller
+from flex_api.cli.common import author, context, moment, now
+from flex_api.cli.night import opened
+from flex_api.desk_schemas import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput, audit_row, token_row
+
+token_app = typer.Typer(help="Tokens for the API and the pages.", no_args_is_help=True, rich_markup_mode=None)
+audit_app = typer.Typer(
+    help="Who changed what, when and why: a log that is only added to, each entry with the hash of the one before.",
+    rich_markup_mode=None,
+)
+Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(token_app, name="token")
+    app.add_typer(audit_app, name="audit", invoke_without_command=True)
+
+
+@token_app.command("create")
+def token_create(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="who or what will use it")],
+    role: Annotated[str, typer.Option(help="viewer, operator, approver or admin")] = "viewer",
+    expires: Annotated[str, typer.Option(metavar="TIME", help="such as 2027-12-01; else in a year")] = "",
+    reason: Reason = "",
+) -> None:
+    """Make a token and print it, this once. FLEX keeps only its hash."""
+    found = context(ctx)
+    with opened(found, reason=reason) as here:
+        ends = moment("--expires", expires)
+        token, secret = access.create(here.store, _me(), name, access.role_of(role), now(), ends)
+    output = TokenOutput(token=token_row(token), secret=secret)
+    found.show(output, lambda console: console.print(secret, markup=False))
+
+
+@token_app.command("list")
+def token_list(ctx: typer.Context) -> None:
+    """Every token, also those that open nothing any more; never their secrets."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = TokensOutput(items=[token_row(token) for token in here.store.tokens() if not token.parent])
+    found.show(output, lambda console: desk_text.tokens(console, output))
+
+
+@token_app.command("revoke")
+def token_revoke(
+    ctx: typer.Context,
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="as `flex token list` shows it")],
+    reason: Reason = "",
+) -> None:
+    """End a token, and the sessions that were opened with it."""
+    found = context(ctx)
+    with opened(found, reason=reason) as here:
+        token = access.revoke(here.store, _me(), token_id, now())
+    output = TokenOutput(token=token_row(token))
+    found.show(
+        output, lambda console: console.print(f"{token.name} ({token.id}) opens nothing any more.", markup=False)
+    )
+
+
+@audit_app.callback()
+def audit(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    actor: Annotated[str, typer.Option(help="only what this one changed")] = "",
+    action: Annotated[str, typer.Option(help="only this, such as pin or plan.settle")] = "",
+    since: Annotated[str, typer.Option(metavar="TIME")] = "",
+) -> None:
+    """The latest changes, newest first."""
+    if ctx.invoked_subcommand:
+        return
+    found = context(ctx)
+    with opened(found) as here:
+        entries = here.store.found_entries(limit, actor=actor, action=action, since=moment("--since", since))
+        output = AuditOutput(items=list(map(audit_row, entries)))
+    found.show(output, lambda console: desk_text.audit(console, output))
+
+
+@audit_app.command("verify")
+def audit_verify(
+    ctx: typer.Context,
+    last: Annotated[
+        str, typer.Option(metavar="HASH", help="as it was printed before: entries missing at the end show, too")
+    ] = "",
+) -> None:
+    """Check that no entry was altered, taken out or put in between. Prints the last hash, for the next time."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = _verified(here.store, last)
+    found.show(
+        output, lambda console: console.print(f"{output.entries} entries hold. Last: {output.last}", markup=False)
+    )
+
+
+def _verified(store: Store, last: str) -> AuditVerifyOutput:
+    """Raises StoreError where the chain is broken."""
+    newest: Entry | None = None
+    seen = not last
+    for found in _pieces(store):
+        if broken := chain.broken(found, newest):
+            raise _altered(broken)
+        newest = found[-1]
+        seen = seen or any(entry.hash == last for entry in found)
+    if not seen:
+        raise _altered(f"no entry has the hash {last}: it, and what came after, was taken out or replaced")
+    return AuditVerifyOutput(entries=newest.number if newest else 0, last=newest.hash if newest else chain.NOTHING)
+
+
+def _pieces(store: Store) -> Iterator[tuple[Entry, ...]]:
+    after = 0
+    while found := store.entries(after):
+        yield found
+        after = found[-1].number
+
+
+def _altered(answer: str) -> StoreError:
+    return StoreError(
+        "checking the audit log",
+        answer,
+        kept="nothing was changed",
+        advice="somebody changed the database past FLEX: compare it with a backup",
+    )
+
+
+def _me() -> Caller:
+    """Who may open the database may do everything."""
+    return Caller(Author(author()).name, "admin")

@@ -1,0 +1,143 @@
+"""What FLEX knows of itself, in the text format that Prometheus reads.
+
+In goes what the store says; out come lines. A run that fails leaves the time of the last success as it was: that is the
+figure to alert on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import flex
+from flex.domain import Cycle, Node, Pin, Run
+from flex.headline import Headline
+from flex.store import migrate
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the figures are made of."""
+
+    now: datetime
+    runs: Sequence[Run]
+    headlines: Sequence[Headline]
+    in_force: Cycle | None
+    nodes: Sequence[Node]
+    pins: Sequence[Pin]
+    sites: int
+    replicated: int
+    frozen: bool
+    # The next plan's waiting for a person is a state of the cluster's mode, not of the plan.
+    review: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    name: str
+    kind: str
+    help: str
+    values: Sequence[tuple[Labels, float]]
+
+
+def text(known: Known) -> str:
+    return "".join(_lines(series) for series in _series(known) if series.values)
+
+
+def _series(known: Known) -> Iterator[Series]:
+    build = {"version": flex.__version__, "schema": migrate.head()}
+    yield Series("flex_build_info", "gauge", "Always 1; what runs here.", [(build, 1)])
+    yield from _of_runs(known.runs)
+    yield from _of_plans(known)
+    yield from _of_cluster(known)
+
+
+def _of_runs(runs: Sequence[Run]) -> Iterator[Series]:
+    nightly = [run for run in runs if run.message.partition(":")[0] == "nightly"] or list(runs)
+    good = [run for run in nightly if run.exit_code in (0, 22)]
+    yield _one(
+        "flex_run_last_start_timestamp_seconds", "When the last night began.", [run.started for run in nightly[:1]]
+    )
+    yield _one("flex_run_last_success_timestamp_seconds", "When one last ended well.", [run.ended for run in good[:1]])
+    codes = [run.exit_code for run in nightly[:1] if run.exit_code is not None]
+    yield _one("flex_run_last_exit_code", "With what the last night ended.", codes)
+    yield Series(
+        "flex_run_duration_seconds",
+        "gauge",
+        "How long each stage of the last night took.",
+        [
+            ({"stage": stage.name}, (stage.ended - stage.started).total_seconds())
+            for run in nightly[:1]
+            for stage in run.stages
+            if stage.ended
+        ],
+    )
+
+
+def _of_plans(known: Known) -> Iterator[Series]:
+    latest = list(known.headlines[:1])
+    waiting = [one for one in latest if one.state == "proposed" and one.moves and known.review]
+    yield _one("flex_plan_moves", "Of the latest plan.", [one.moves for one in latest])
+    yield _one(
+        "flex_plan_age_seconds", "Of the latest plan.", [(known.now - one.created).total_seconds() for one in latest]
+    )
+    yield _one("flex_approval_pending", "Whether the latest plan waits for a yes.", [int(bool(waiting))])
+    imbalance = [({"kind": "current"}, known.in_force.after.worst)] if known.in_force else []
+    imbalance += [({"kind": "planned"}, one.worst) for one in latest]
+    yield Series("flex_imbalance_ratio", "gauge", "How far the worst node is from its fair share.", imbalance)
+
+
+def _of_cluster(known: Known) -> Iterator[Series]:
+    states = [node.state for node in known.nodes]
+    yield Series(
+        "flex_nodes",
+        "gauge",
+        "Nodes by state.",
+        [({"state": state}, states.count(state)) for state in ("active", "draining", "down")],
+    )
+    held = [pin for pin in known.pins if pin.holds(known.now)]
+    counts = {"all": known.sites, "replicated": known.replicated, "pinned": len(held)}
+    yield Series(
+        "flex_sites", "gauge", "Sites by state.", [({"state": name}, number) for name, number in counts.items()]
+    )
+    yield _one("flex_pins", "Wishes in force.", [len(held)])
+    ends = [({"site": pin.site}, pin.until.timestamp()) for pin in held if pin.until]
+    yield Series("flex_pin_expiry_timestamp_seconds", "gauge", "When a wish ends by itself.", ends)
+    yield _one("flex_frozen", "Whether changes are frozen.", [int(known.frozen)])
+    loads = known.in_force.after.nodes if known.in_force else ()
+    yield Series(
+        "flex_node_load_ratio",
+        "gauge",
+        "Predicted load beside a fair share, which is 1.",
+        [
+            ({"node": load.node, "resource": name}, value / load.fair)
+            for load in loads
+            for name, value in (("access_rate", load.access), ("working_set", load.working_set))
+            if load.fair
+        ],
+    )
+
+
+def _one(name: str, about: str, values: Iterable[datetime | float | None]) -> Series:
+    plain = [value.timestamp() if isinstance(value, datetime) else value for value in values if value is not None]
+    return Series(name, "gauge", about, [({}, value) for value in plain])
+
+
+def _lines(series: Series) -> str:
+    rows = "".join(f"{series.name}{_labels(labels)} {value:.10g}\n" for labels, value in series.values)
+    return f"# HELP {series.name} {series.help}\n# TYPE {series.name} {series.kind}\n{rows}"
+
+
+def _labels(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

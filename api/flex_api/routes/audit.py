@@ -1,0 +1,35 @@
+"""Who changed what. Entries are added and never changed; each carries the hash of the one before it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from flex_api.desk_schemas import audit_row
+from flex_api.rest_schemas import CLEAN, AuditPage, ListQuery, Moment
+from flex_api.web.answers import listed
+from flex_api.web.desk import Viewer
+from flex_api.web.paging import Order, decoded, encoded
+
+router = APIRouter(prefix="/api/v1/audit", tags=["audit"])
+
+
+class AuditQuery(ListQuery):
+    sort: Literal["-number", "number"] = "-number"
+    actor: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
+    action: Annotated[str, Query(max_length=100, pattern=CLEAN, description="`pin` stands for `pin.put` too")] = ""
+    since: Annotated[Moment | None, Query()] = None
+
+
+@router.get("", response_model=AuditPage)
+def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
+    """Every change, the latest first. `flex audit verify` checks the chain."""
+    order = Order.parse(query.sort)
+    at = decoded(query.cursor, order, (int, str))[0] if query.cursor else None
+    found = desk.store.found_entries(
+        query.limit + 1, at, down=order.down, actor=query.actor, action=query.action, since=query.since
+    )
+    rows = found[: query.limit]
+    following = encoded(order, [rows[-1].number, ""]) if len(found) > query.limit else None
+    return listed(desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following)

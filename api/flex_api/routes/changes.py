@@ -1,0 +1,113 @@
+"""What changes the partition: plans made, approved and applied, and the way back. What takes long is a job."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+
+from flex.consent import Approval
+from flex.errors import Overtaken, Unconditional
+from flex_api import applying, approving, nightly, present
+from flex_api.leases import lease
+from flex_api.rest_schemas import ApplyGiven, ApprovalGiven, JobShown, PlanGiven, RollbackGiven
+from flex_api.routes.jobs import shown
+from flex_api.schemas import PlanOutput
+from flex_api.web.answers import reply
+from flex_api.web.desk import Approver, Desk, Operator
+from flex_api.wiring import World
+from flex_api.working import Follow, Work
+
+router = APIRouter(prefix="/api/v1", tags=["plans"])
+
+
+@router.post("/plans", status_code=202, response_model=JobShown)
+def make(desk: Operator, given: PlanGiven) -> Response:
+    """Make a plan from the logs read so far. DNS is read, never written. The job's result is the plan."""
+    author = desk.caller.name
+
+    def work(world: World, follow: Follow) -> str:
+        with lease(world, "plan") as held:
+            follow.say("reading profiles")
+            nightly.learn(world, given.force)
+            follow.say("finishing what was begun")
+            applying.finish(world)
+            follow.say("looking for a better partition")
+            cycle = nightly.propose(world, author=author).cycle
+            held.concerns(cycle)
+        return f"/api/v1/plans/{cycle.id}"
+
+    return _started(desk.because(given.reason), "plan", work)
+
+
+@router.post("/plans/{plan}/approval", status_code=201, response_model=PlanOutput)
+def approval(desk: Approver, plan: str, given: ApprovalGiven) -> Response:
+    """A yes or a no to a plan as it is."""
+    desk = desk.because(given.reason)
+    said = Approval(given.decision, desk.caller.name, desk.now, given.reason)
+    decide = approving.approve if given.decision == "approve" else approving.reject
+    with desk.store.together():
+        cycle = decide(desk.world(), plan, said)
+    return reply(desk.request, present.plan_output(cycle), 201, Location=f"/api/v1/plans/{cycle.id}")
+
+
+@router.post("/plans/{plan}/apply", status_code=202, response_model=JobShown)
+def apply(
+    desk: Approver,
+    plan: str,
+    given: ApplyGiven,
+    if_match: Annotated[str | None, Header(description="the plan's digest, in quotes")] = None,
+) -> Response:
+    """Push a plan to the name servers and check what they answer. It is applied as it was shown, or refused."""
+    desk = desk.because(given.reason)
+    cycle = desk.store.cycle(plan)
+    _refuse_unmet(cycle.id, cycle.digest, if_match)
+    applying.allowed(desk.world(), cycle.id, force=given.force)
+
+    def work(world: World, follow: Follow) -> str:
+        with lease(world, "apply") as held:
+            held.concerns(cycle)
+            applying.finish(world)
+            follow.past_return()
+            applying.apply(world, cycle.id, force=given.force, checksum=cycle.digest)
+        return f"/api/v1/plans/{cycle.id}"
+
+    return _started(desk, "apply", work)
+
+
+@router.post("/rollbacks", status_code=202, response_model=JobShown)
+def rollback(desk: Operator, given: RollbackGiven) -> Response:
+    """Make a plan back to an earlier partition. It is an ordinary plan, to be approved and applied like any other."""
+    author = desk.caller.name
+    to = desk.store.cycle(given.to).id if given.to else nightly.one_before(desk.world())
+
+    def work(world: World, _: Follow) -> str:
+        with lease(world, "rollback") as held:
+            applying.finish(world)
+            cycle = nightly.go_back(world, to, author=author).cycle
+            held.concerns(cycle)
+        return f"/api/v1/plans/{cycle.id}"
+
+    return _started(desk.because(given.reason), "rollback", work)
+
+
+def _started(desk: Desk, kind: str, work: Work) -> Response:
+    job = desk.house.workers.start(desk.world(), kind, desk.caller.name, work)
+    return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
+
+
+def _refuse_unmet(plan: str, digest: str, given: str | None) -> None:
+    if not given:
+        raise Unconditional(
+            f"applying {plan}",
+            "the request does not say which plan it was that somebody looked at",
+            kept="nothing was changed",
+            advice="send `If-Match` with the plan's `digest` in quotes",
+        )
+    if f'"{digest}"' not in [one.strip() for one in given.split(",")]:
+        raise Overtaken(
+            f"applying {plan}",
+            f"its digest is {digest[:12]}, not what `If-Match` says",
+            kept="nothing was changed",
+            advice="look at the plan again, then decide again",
+        )

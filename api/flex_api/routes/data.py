@@ -1,0 +1,96 @@
+"""What was read of the logs, and the runs that read it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from flex.domain import Segment
+from flex_api import nightly, present, words
+from flex_api.rest_schemas import CLEAN, IngestGiven, IngestRow, IngestsPage, JobShown, ListQuery, RunsPage
+from flex_api.routes.jobs import shown
+from flex_api.web.answers import listed, reply
+from flex_api.web.desk import Operator, Viewer
+from flex_api.web.paging import Order, decoded, encoded, page
+from flex_api.wiring import World
+from flex_api.working import Follow
+
+router = APIRouter(prefix="/api/v1", tags=["data"])
+
+
+class IngestsQuery(ListQuery):
+    sort: Literal["-read_at", "read_at"] = "-read_at"
+    source: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
+    node: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
+
+
+@router.get("/ingests", response_model=IngestsPage)
+def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
+    """What each reading of a log counted, and what it could not."""
+    order = Order.parse(query.sort)
+    after = None
+    if query.cursor:
+        moment, name = decoded(query.cursor, order, (int, str))
+        after = moment, name
+    found = desk.store.readings(
+        query.limit + 1, after, down=order.down, source=query.source, node=query.node
+    )  # fmt: skip
+    rows = found[: query.limit]
+    following = encoded(order, [rows[-1].read_at, rows[-1].id]) if len(found) > query.limit else None
+    return listed(desk.request, IngestsPage(items=list(map(_row, rows)), next=following), following)
+
+
+def _row(read: Segment) -> IngestRow:
+    return IngestRow(
+        id=read.id,
+        source=read.source,
+        node=read.node,
+        path=read.path,
+        format=read.format,
+        first_byte=read.first_byte,
+        last_byte=read.last_byte,
+        first_time=present.moment(read.first_time),
+        last_time=present.moment(read.last_time),
+        read_at=present.moment(read.read_at),
+        lines=dict(read.lines),
+        reasons=dict(read.reasons),
+    )
+
+
+@router.post("/ingests", status_code=202, response_model=JobShown)
+def ingest(desk: Operator, given: IngestGiven) -> Response:
+    """Read what is new in the logs; each line counts once."""
+    desk = desk.because(given.reason)
+
+    def work(world: World, _: Follow) -> str:
+        files = nightly.ingest(world)
+        lines = sum(number for file in files for _, number in file.lines)
+        world.store.note("ingest", "", None, {"files": len(files), "lines": lines})
+        world.say(f"{words.count(len(files), 'file')}, {words.count(lines, 'new line')}")
+        return "/api/v1/ingests"
+
+    job = desk.house.workers.start(desk.world(), "ingest", desk.caller.name, work)
+    return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
+
+
+class RunsQuery(ListQuery):
+    sort: Literal["-started", "started"] = "-started"
+    failed: Annotated[bool | None, Query(description="ended with another exit code than 0")] = None
+
+
+@router.get("/runs", response_model=RunsPage)
+def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
+    """The latest thousand runs: every step that changed something, with its stages and its exit code."""
+    every = desk.views.runs()
+    rows = [run for run in every if query.failed is None or (run.exit_code not in (0, None)) == query.failed]
+    found = page(
+        rows,
+        {"started": lambda run: run.started.isoformat(timespec="microseconds")},
+        lambda run: run.id,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    items = [present.run_row(run) for run in found.items]
+    return listed(desk.request, RunsPage(items=items, next=found.next), found.next)

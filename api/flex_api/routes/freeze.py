@@ -1,0 +1,54 @@
+"""A stop to everything that changes DNS, with an end."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from flex.orders import Freeze
+from flex_api import freezing
+from flex_api.rest_schemas import CLEAN, FreezeGiven, FreezeShown
+from flex_api.web.answers import TheCondition, nothing, reply
+from flex_api.web.desk import Desk, Operator, Viewer
+
+router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
+
+
+@router.get("", response_model=FreezeShown)
+def freeze(desk: Viewer) -> Response:
+    """Whether changes are frozen, by whom and until when."""
+    return reply(desk.request, _shown(freezing.frozen(desk.world())))
+
+
+@router.put("", response_model=FreezeShown)
+def put(desk: Operator, given: FreezeGiven, condition: TheCondition) -> Response:
+    """Stop all changes in DNS; nights go on to read logs and to make plans."""
+    desk = desk.because(given.reason)
+    wanted = Freeze(desk.now, given.until, given.reason, desk.caller.name)
+    with desk.store.together():
+        _refuse_unmet(desk, condition)
+        freezing.freeze(desk.world(), wanted)
+    return reply(desk.request, _shown(wanted))
+
+
+@router.delete("", status_code=204)
+def thaw(
+    desk: Operator, condition: TheCondition, reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = ""
+) -> Response:
+    """End it."""
+    desk = desk.because(reason)
+    with desk.store.together():
+        _refuse_unmet(desk, condition)
+        freezing.thaw(desk.world())
+    return nothing()
+
+
+def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
+    condition.refuse_unmet("the freeze", _shown(freezing.frozen(desk.world())))
+
+
+def _shown(found: Freeze | None) -> FreezeShown:
+    if found is None:
+        return FreezeShown(frozen=False)
+    return FreezeShown(frozen=True, since=found.since, until=found.until, reason=found.reason, author=found.author)

@@ -1,0 +1,103 @@
+"""Jobs: work that takes longer than an answer, followed while it is done and ended at a safe point."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from flex.jobs import Job, JobState
+from flex_api import working
+from flex_api.rest_schemas import CLEAN, JobShown, JobsPage, ListQuery
+from flex_api.web.answers import listed, reply
+from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.paging import page
+
+router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
+
+EVENTS = "text/event-stream"
+# How often a followed job is looked at, and how many looks without news make a sign of life.
+LOOK, QUIET = 0.25, 60
+
+
+class JobsQuery(ListQuery):
+    sort: Literal["-created", "created", "kind", "-kind", "state", "-state"] = "-created"
+    state: Annotated[JobState | None, Query()] = None
+    kind: Annotated[str, Query(max_length=50, pattern=CLEAN)] = ""
+
+
+@router.get("", response_model=JobsPage)
+def jobs(desk: Viewer, query: Annotated[JobsQuery, Query()]) -> Response:
+    """The latest thousand, newest first."""
+    every = map(working.as_it_is, desk.store.jobs(1000))
+    rows = [job for job in every if query.state in (None, job.state) and query.kind in ("", job.kind)]
+    found = page(
+        rows,
+        {"created": lambda job: job.created.isoformat(), "kind": lambda job: job.kind, "state": lambda job: job.state},
+        lambda job: job.id,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    return listed(desk.request, JobsPage(items=list(map(shown, found.items)), next=found.next), found.next)
+
+
+@router.get("/{job}", response_model=JobShown)
+def job(desk: Viewer, job: str) -> Response:
+    """How far it is, and what came of it."""
+    return reply(desk.request, shown(working.found(desk.store, job)))
+
+
+@router.delete("/{job}", status_code=202, response_model=JobShown)
+def cancel(desk: Operator, job: str) -> Response:
+    """End it at the next safe point. Once DNS is being changed it goes on to its end."""
+    return reply(desk.request, shown(working.cancel(desk.store, job, desk.caller.name)), 202)
+
+
+@router.get(
+    "/{job}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+)
+def events(desk: Viewer, job: str) -> StreamingResponse:
+    """Its progress as server-sent events: `progress` with the job each time it changes, `end` with the last."""
+    working.found(desk.store, job)
+    return StreamingResponse(_told(desk, job), media_type=EVENTS)
+
+
+async def _told(desk: Desk, job_id: str) -> AsyncIterator[str]:
+    last, quiet = "", 0
+    while True:
+        job = await run_in_threadpool(working.found, desk.store, job_id)
+        said = shown(job).model_dump_json()
+        if said != last:
+            last, quiet = said, 0
+            yield f"event: {'progress' if job.live else 'end'}\ndata: {said}\n\n"
+        if not job.live:
+            return
+        quiet += 1
+        if quiet % QUIET == 0:
+            yield ": still at it\n\n"
+        await asyncio.sleep(LOOK)
+
+
+def shown(job: Job) -> JobShown:
+    return JobShown(
+        id=job.id,
+        kind=job.kind,
+        state=job.state,
+        stage=job.stage,
+        done=job.done,
+        size=job.size,
+        author=job.author,
+        created=job.created,
+        ended=job.ended,
+        result=job.result,
+        problem=json.loads(job.problem) if job.problem else None,
+        cancelled_by=job.cancelled_by,
+    )

@@ -1,0 +1,123 @@
+"""Partitions: which node had which site, and since when."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+from fastapi import APIRouter, Query, Response
+
+from flex.errors import NoData
+from flex.pins import unknown_site
+from flex_api import hosted, present
+from flex_api.rest_schemas import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown
+from flex_api.schemas import PlanOutput
+from flex_api.web.answers import listed, reply
+from flex_api.web.desk import Desk, Viewer
+from flex_api.web.paging import Order, decoded, encoded, page
+
+router = APIRouter(prefix="/api/v1", tags=["partitions"])
+
+UNROUTED = "FLEX routes by DNS alone: each replica gets the share of visitors that resolvers send it."
+
+
+class PartitionsQuery(ListQuery):
+    sort: Literal["-settled", "settled", "-moves", "moves", "-worst_ratio", "worst_ratio"] = "-settled"
+    max_worst_ratio: Annotated[float | None, Query(ge=0, le=1e6)] = None
+
+
+@router.get("/partitions", response_model=PlansPage)
+def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Response:
+    """Every partition that came into force, the latest first."""
+    most = query.max_worst_ratio
+    rows = [
+        one
+        for one in desk.views.headlines()
+        if one.settled and one.state == "applied" and (most is None or one.worst <= most)
+    ]
+    found = page(
+        rows,
+        {
+            "settled": lambda one: one.settled and one.settled.isoformat(timespec="microseconds"),
+            "moves": lambda one: one.moves,
+            "worst_ratio": lambda one: one.worst,
+        },
+        lambda one: one.id,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    items = [present.plan_row(one) for one in found.items]
+    return listed(desk.request, PlansPage(items=items, next=found.next), found.next)
+
+
+@router.get("/partitions/current", response_model=PlanOutput)
+def current(desk: Viewer) -> Response:
+    """The partition in force, with the load that was predicted for it."""
+    _, cycle = desk.views.base()
+    if cycle is None:
+        raise NoData(
+            "the partition in force",
+            "no plan was applied yet",
+            kept="nothing was changed",
+            advice="POST /api/v1/plans makes one",
+        )
+    return reply(desk.request, present.plan_output(cycle))
+
+
+@router.get("/partitions/{partition}", response_model=PlanOutput)
+def partition(desk: Viewer, partition: str) -> Response:
+    """One partition, by the id of its plan."""
+    return reply(desk.request, present.plan_output(desk.store.cycle(partition)))
+
+
+class PlacementQuery(ListQuery):
+    sort: Literal["site", "-site"] = "site"
+    node: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
+
+
+@router.get("/partitions/{partition}/placement", response_model=PlacementPage)
+def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Query()]) -> Response:
+    """Which node has which site, a row for each replica."""
+    cycle = desk.store.headline(partition) or desk.store.cycle(partition)
+    frame = desk.views.placement(cycle.id)
+    if query.node:
+        frame = frame[frame["node"] == query.node]
+    order = Order.parse(query.sort)
+    first = 0
+    if query.cursor:
+        site, node = decoded(query.cursor, order, (str, str))
+        behind = _behind(frame, site, node)
+        first = len(frame) - behind + 1 if order.down else behind
+    if order.down:
+        frame = frame[::-1]
+    rows = [
+        PlacementRow(site=site, node=node) for site, node in frame[first : first + query.limit].itertuples(index=False)
+    ]
+    more = len(frame) > first + query.limit
+    following = encoded(order, [rows[-1].site, rows[-1].node]) if more else None
+    return listed(desk.request, PlacementPage(partition=cycle.id, items=rows, next=following), following)
+
+
+def _behind(frame: pd.DataFrame, site: str, node: str) -> int:
+    """How many rows come before the next one: the frame is in order of site and node."""
+    sites = frame["site"].to_numpy(dtype=object)
+    low, high = int(np.searchsorted(sites, site, side="left")), int(np.searchsorted(sites, site, side="right"))
+    return low + int(np.searchsorted(frame["node"].to_numpy(dtype=object)[low:high], node, side="right"))
+
+
+@router.get("/routing/{site}", response_model=RoutingShown, tags=["routing"])
+def routing(desk: Viewer, site: str) -> Response:
+    """Where visitors of a site are sent. No front end is told anything yet: DNS is all there is."""
+    return reply(desk.request, _routing(desk, site))
+
+
+def _routing(desk: Desk, site: str) -> RoutingShown:
+    found = desk.views.catalogue()
+    name = hosted.site_name(site)
+    row = found.row_of(name)
+    if row is None:
+        raise unknown_site(site, [str(one) for one in found.sites[:50]])
+    targets = found.nodes_of(row)
+    return RoutingShown(site=name, replicated=len(targets) > 1, targets=targets, routed=False, note=UNROUTED)

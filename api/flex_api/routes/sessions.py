@@ -1,0 +1,83 @@
+"""Sessions of browsers: a token is shown once, and a cookie stands for it until it ends.
+
+The cookie is a token of its own, kept as a hash like all of them; no script can read it and no other site can send it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from flex.access import digest_of
+from flex.audit import Author
+from flex.errors import FlexError
+from flex_api import access
+from flex_api.access import SESSION, Caller
+from flex_api.report import page
+from flex_api.web.desk import House, TheHouse
+from flex_api.web.gate import COOKIE, Asked, cookie, forged
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/login", response_class=HTMLResponse)
+async def form() -> str:
+    return _form()
+
+
+def _form(*, wrong: bool = False) -> str:
+    return page("login.html", wrong=wrong, hours=int(SESSION.total_seconds() // 3600))
+
+
+@router.post("/login")
+async def login(request: Request, house: TheHouse) -> Response:
+    """A form of our own page, or of nobody's: a foreign page must not sign anybody in."""
+    _refuse_foreign(request)
+    given = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0].strip()
+    try:
+        secret = await run_in_threadpool(_open, house, given, request.state.request_id)
+    except FlexError:
+        return HTMLResponse(_form(wrong=True), 401)
+    answer = RedirectResponse("/", 303)
+    secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    answer.set_cookie(
+        COOKIE, secret, max_age=int(SESSION.total_seconds()), httponly=True, samesite="strict", secure=secure
+    )
+    return answer
+
+
+@router.post("/logout")
+async def logout(request: Request, house: TheHouse) -> Response:
+    _refuse_foreign(request)
+    await run_in_threadpool(_close, house, cookie(request.headers.get("cookie", "")), request.state.request_id)
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+def _open(house: House, secret: str, request_id: str) -> str:
+    """Raises Unauthenticated for a token that opens nothing."""
+    now = datetime.now(UTC)
+    caller = house.gate.caller(Asked("GET", "", {"authorization": f"Bearer {secret}"}), now)
+    assert caller is not None, "a token was given"
+    store = house.store.signed(Author(caller.name, "", request_id))
+    name = caller.name.removeprefix("token:")
+    _, session = access.create(store, caller, name, caller.role, now, now + SESSION, parent=caller.token)
+    return session
+
+
+def _close(house: House, secret: str, request_id: str) -> None:
+    token = house.store.token_of(digest_of(secret))
+    if token and token.parent:
+        author = Author(Caller(f"token:{token.name}", token.role).name, "", request_id)
+        house.store.signed(author).revoke_token(token.id, datetime.now(UTC))
+        house.gate.forget()
+
+
+def _refuse_foreign(request: Request) -> None:
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise forged("it came from another site's page")

@@ -1,0 +1,81 @@
+"""Tokens: shown once, listed without their secrets, revoked for good."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from flex.access import Role
+from flex.errors import BadInput
+from flex_api import access
+from flex_api.desk_schemas import TokenRow, token_row
+from flex_api.rest_schemas import CLEAN, ListQuery, TokenGiven, TokenMade, TokensPage
+from flex_api.web.answers import listed, nothing, reply
+from flex_api.web.desk import Admin
+from flex_api.web.once import SHOWN_ONCE
+from flex_api.web.paging import page
+
+router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
+
+
+class TokensQuery(ListQuery):
+    sort: Literal["name", "-name", "-created", "created", "-last_used", "last_used", "role", "-role"] = "name"
+    role: Annotated[Role | None, Query()] = None
+    revoked: Annotated[bool | None, Query()] = None
+
+
+@router.get("", response_model=TokensPage)
+def tokens(desk: Admin, query: Annotated[TokensQuery, Query()]) -> Response:
+    """Every token that was made, also those that open nothing any more."""
+    rows = [
+        token
+        for token in desk.store.tokens()
+        if not token.parent and query.role in (None, token.role) and query.revoked in (None, token.revoked is not None)
+    ]
+    found = page(
+        rows,
+        {
+            "name": lambda token: token.name,
+            "role": lambda token: token.role,
+            "created": lambda token: token.created.isoformat(),
+            "last_used": lambda token: token.last_used and token.last_used.isoformat(),
+        },
+        lambda token: token.id,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    return listed(desk.request, TokensPage(items=list(map(token_row, found.items)), next=found.next), found.next)
+
+
+@router.post("", status_code=201, response_model=TokenMade)
+def create(desk: Admin, given: TokenGiven) -> Response:
+    """A new token. Its secret is in this answer and nowhere else; no role above one's own can be given."""
+    desk = desk.because(given.reason)
+    if given.expires and given.expires <= desk.now:
+        raise BadInput(
+            f"a token for {given.name}",
+            "its end is in the past",
+            kept="nothing was changed",
+            advice="give a later one, or none for a year",
+        )
+    token, secret = access.create(desk.store, desk.caller, given.name, given.role, desk.now, given.expires)
+    made = TokenMade(**token_row(token).model_dump(), secret=secret)
+    headers = {"Location": f"/api/v1/tokens/{token.id}", SHOWN_ONCE: "yes", "Cache_Control": "no-store"}
+    return reply(desk.request, made, 201, **headers)
+
+
+@router.get("/{token}", response_model=TokenRow)
+def token(desk: Admin, token: str) -> Response:
+    """One token, without its secret."""
+    return reply(desk.request, token_row(access.found(desk.store, token)))
+
+
+@router.delete("/{token}", status_code=204)
+def revoke(desk: Admin, token: str, reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "") -> Response:
+    """It opens nothing any more, nor do sessions that were opened with it."""
+    desk = desk.because(reason)
+    access.revoke(desk.store, desk.caller, token, desk.now)
+    desk.house.gate.forget()
+    return nothing()

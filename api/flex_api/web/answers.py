@@ -1,0 +1,97 @@
+"""What is answered: one thing or a page of a list, each with its ETag; and what a change must say it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from fastapi import Depends, Header, Request, Response
+from pydantic import BaseModel
+
+from flex.errors import Overtaken, Unconditional
+
+JSON = "application/json"
+
+
+def etag_of(body: bytes) -> str:
+    """Equal bodies have equal tags, whoever asks and whichever process answers."""
+    return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+
+
+def etag(model: BaseModel) -> str:
+    return etag_of(_bytes(model))
+
+
+def _bytes(model: BaseModel) -> bytes:
+    return model.model_dump_json().encode()
+
+
+def reply(request: Request, model: BaseModel, status: int = 200, **headers: str) -> Response:
+    """The model as JSON with its ETag, or nothing where the caller has it already."""
+    body = _bytes(model)
+    tag = etag_of(body)
+    told = {"ETag": tag, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
+        return Response(status_code=304, headers=told)
+    return Response(body, status, told, JSON)
+
+
+def listed(request: Request, model: BaseModel, following: str | None) -> Response:
+    """A page, with the address of the next one in its Link header."""
+    if not following:
+        return reply(request, model)
+    after = request.url.include_query_params(cursor=following)
+    return reply(request, model, Link=f'<{after.path}?{after.query}>; rel="next"')
+
+
+def nothing() -> Response:
+    return Response(status_code=204)
+
+
+def matches(given: str, tag: str) -> bool:
+    """Whether a list of tags, or a star, names this one."""
+    tags = {one.strip().removeprefix("W/") for one in given.split(",")}
+    return "*" in tags or tag in tags
+
+
+class Condition(BaseModel):
+    """What a change says it was made from."""
+
+    if_match: str = ""
+    if_none_match: str = ""
+
+    def refuse_unmet(self, thing: str, current: BaseModel | None) -> None:
+        """Asked in the transaction of the change. Raises Unconditional or Overtaken; what is there is left alone."""
+        if not self.if_match and not self.if_none_match:
+            raise _unconditional(thing)
+        if self.if_none_match and (self.if_none_match.strip() != "*" or current is not None):
+            raise _overtaken(thing, "it is there already")
+        if self.if_match and current is None:
+            raise _overtaken(thing, "it is not there any more")
+        if self.if_match and current is not None and not matches(self.if_match, etag(current)):
+            raise _overtaken(thing, "somebody changed it since")
+
+
+def _condition(
+    if_match: Annotated[
+        str | None, Header(description="the ETag of what the change was made from; `*` for whatever is there")
+    ] = None,
+    if_none_match: Annotated[str | None, Header(description="`*` where nothing must be there yet")] = None,
+) -> Condition:
+    return Condition(if_match=if_match or "", if_none_match=if_none_match or "")
+
+
+TheCondition = Annotated[Condition, Depends(_condition)]
+
+
+def _unconditional(thing: str) -> Unconditional:
+    return Unconditional(
+        f"changing {thing}",
+        "the request does not say what it was made from",
+        kept="nothing was changed",
+        advice="send `If-Match` with the ETag that reading it gave, or `If-None-Match: *` for a new one",
+    )
+
+
+def _overtaken(thing: str, answer: str) -> Overtaken:
+    return Overtaken(f"changing {thing}", answer, kept="nothing was changed", advice="read it again, then decide again")

@@ -1,0 +1,121 @@
+"""What every request goes through before a route sees it: its id, its caller, its limits.
+
+Pure ASGI: the framework's own kind of middleware would cost as much as a route does. Nothing is decided here; who may
+come in is decided in gate.py, how much in limits.py.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from flex.errors import FlexError
+from flex_api.web.gate import Asked, Gate, present
+from flex_api.web.limits import Rate, too_large, too_many
+
+REQUEST_ID = "X-Request-Id"
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # What a plan says changes every night, and a page from yesterday must not look like today's.
+    "Cache-Control": "no-store",
+}
+# The API's answers may be kept, and are asked for again each time: that is what their ETags are for.
+KEPT = "private, no-cache"
+# What has to be answered whoever asks.
+OPEN = re.compile(r"/livez|/readyz|/problems/.*|/api/docs|/api/openapi\.json|/login|/logout")
+
+Problem = Callable[[Request, FlexError], Response]
+
+
+@dataclass(slots=True)
+class Asking:
+    """The outermost layer. `problem` turns an error into an answer."""
+
+    app: ASGIApp
+    gate: Gate
+    rate: Rate
+    max_body: int
+    problem: Problem
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        request.state.request_id = request_id = _request_id(request.headers)
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seal(MutableHeaders(scope=message), request_id, scope["path"])
+            await send(message)
+
+        try:
+            await self._let_in(request)
+        except FlexError as error:
+            await self.problem(request, error)(scope, receive, sealed)
+            return
+        await self.app(scope, _limited(receive, self.max_body), sealed)
+
+    async def _let_in(self, request: Request) -> None:
+        """Who asks is on the request from here on. Raises what keeps them out."""
+        length = request.headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self.max_body:
+            raise too_large(self.max_body)
+        request.state.caller = None
+        peer = request.client.host if request.client else ""
+        if OPEN.fullmatch(request.scope["path"]) is None:
+            # The name of somebody unknown is his address: guessing tokens is slow.
+            asked = Asked(request.method, peer, request.headers)
+            try:
+                request.state.caller = await run_in_threadpool(self.gate.caller, asked, present())
+            except FlexError:
+                self._count(f"from {peer}")
+                raise
+        caller = request.state.caller
+        self._count(caller.token or caller.name if caller else f"from {peer}")
+
+    def _count(self, caller: str) -> None:
+        if seconds := self.rate.take(caller):
+            raise too_many(seconds, self.rate.each)
+
+
+def seal(headers: MutableHeaders, request_id: str, path: str) -> None:
+    kept = headers.get("ETag") is not None and path.startswith("/api/") and "Cache-Control" not in headers
+    for name, value in HEADERS.items():
+        if name not in headers:
+            headers[name] = KEPT if kept and name == "Cache-Control" else value
+    headers[REQUEST_ID] = request_id
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """Counts what comes: a body without a length is no way around the limit."""
+    seen = 0
+
+    async def limited() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise too_large(most)
+        return message
+
+    return limited
+
+
+def _request_id(headers: Headers) -> str:
+    """The caller's own where it is fit for a log line, else a new one."""
+    given = headers.get(REQUEST_ID, "")
+    return given if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", given) else uuid.uuid4().hex

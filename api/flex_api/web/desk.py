@@ -1,0 +1,110 @@
+"""What a route is given: who asks, the store in their name, and the world that the verbs of the command line work in.
+
+A route says in its own signature which role it takes: `desk: Operator` lets in operators and whoever may do more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from flex.access import Role
+from flex.audit import Author
+from flex.ports import DnsTarget, Store
+from flex_api import wiring
+from flex_api.access import Caller, refuse_below
+from flex_api.settings import Settings
+from flex_api.web.gate import Gate, unauthenticated
+from flex_api.web.views import Views
+from flex_api.wiring import World
+from flex_api.working import Workers
+from flex_solver import SOLVERS
+
+Connect = Callable[[], DnsTarget]
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What the application was made with; one for all requests."""
+
+    settings: Settings
+    store: Store
+    connect: Connect
+    gate: Gate
+    views: Views
+    workers: Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    request: Request
+    caller: Caller
+    house: House
+    store: Store
+
+    @property
+    def settings(self) -> Settings:
+        return self.house.settings
+
+    @property
+    def views(self) -> Views:
+        return self.house.views
+
+    @property
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def because(self, reason: str) -> Desk:
+        """The same, with a reason for the record."""
+        author = Author(self.caller.name, reason, self.request.state.request_id)
+        return replace(self, store=self.house.store.signed(author))
+
+    def world(self) -> World:
+        return world(self.house, self.store)
+
+
+def world(house: House, store: Store) -> World:
+    return World(
+        settings=house.settings,
+        store=store,
+        connect=house.connect,
+        solver=wiring.solver(house.settings.solver.engine),
+        scratch=SOLVERS["scratch"],
+        clock=lambda: datetime.now(UTC),
+        time_of_day=lambda: datetime.now(UTC),
+        say=wiring.silent,
+        progress=wiring.silent,
+    )
+
+
+# Not coroutines for what they wait for, which is nothing: the framework would give each plain function a thread.
+def _desk(role: Role) -> Callable[[Request], Awaitable[Desk]]:
+    async def desk(request: Request) -> Desk:
+        caller: Caller | None = request.state.caller
+        if caller is None:
+            raise unauthenticated("no token came with the request")
+        refuse_below(caller, role, f"{request.method} {request.url.path}")
+        house: House = request.app.state.house
+        author = Author(caller.name, "", request.state.request_id)
+        return Desk(request, caller, house, house.store.signed(author))
+
+    desk.role = role  # type: ignore[attr-defined]  # for the tests, which hold every route to it
+    return desk
+
+
+Viewer = Annotated[Desk, Depends(_desk("viewer"))]
+Operator = Annotated[Desk, Depends(_desk("operator"))]
+Approver = Annotated[Desk, Depends(_desk("approver"))]
+Admin = Annotated[Desk, Depends(_desk("admin"))]
+
+
+async def _house(request: Request) -> House:
+    house: House = request.app.state.house
+    return house
+
+
+TheHouse = Annotated[House, Depends(_house)]

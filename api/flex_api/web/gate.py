@@ -1,0 +1,136 @@
+"""Who asks: a bearer token, a browser's session, or a proxy that vouches for its user.
+
+In goes a request; out comes a Caller, or Unauthenticated. What the store said of a token is believed for a second, so
+that a revoked token is out everywhere a second later; in the process that revoked it, at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.cookies import CookieError, SimpleCookie
+
+from flex.access import Token, digest_of
+from flex.errors import Denied, Unauthenticated
+from flex.ports import Store
+from flex_api.access import Caller
+from flex_api.api_sections import Auth
+
+COOKIE = "flex_session"
+CSRF = "X-CSRF-Token"
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+# How long the store's word on a token is good, how many are remembered, and how often a use is written down.
+TRUST, MOST, USED = 1.0, 10_000, timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of a request says who asks."""
+
+    method: str
+    peer: str
+    headers: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Gate:
+    auth: Auth
+    store: Store
+    ticks: Callable[[], float] = time.monotonic
+    known: dict[str, tuple[float, Token | None]] = field(default_factory=dict)
+
+    def caller(self, asked: Asked, now: datetime) -> Caller | None:
+        """None for who says nothing of himself. Raises Unauthenticated for what is said and not so."""
+        scheme, _, secret = asked.headers.get("authorization", "").partition(" ")
+        if scheme:
+            return self._of_token(secret.strip() if scheme.lower() == "bearer" else "", now)
+        session = cookie(asked.headers.get("cookie", ""))
+        if session:
+            return self._of_session(asked, session, now)
+        return self._of_proxy(asked) or self._anybody()
+
+    def forget(self) -> None:
+        self.known.clear()
+
+    def _of_token(self, secret: str, now: datetime) -> Caller:
+        token = self._token(secret, now)
+        if token is None or token.parent:
+            raise unauthenticated("the token is not known, or it has expired or was revoked")
+        return Caller(f"token:{token.name}", token.role, token.id)
+
+    def _of_session(self, asked: Asked, secret: str, now: datetime) -> Caller | None:
+        token = self._token(secret, now)
+        if token is None or not token.parent:
+            return self._anybody() if asked.method in SAFE else None
+        if asked.method not in SAFE and not hmac.compare_digest(asked.headers.get(CSRF.lower(), ""), csrf_of(secret)):
+            raise forged(f"a session's change must carry the {CSRF} of its page")
+        return Caller(f"token:{token.name}", token.role, token.id)
+
+    def _of_proxy(self, asked: Asked) -> Caller | None:
+        name = asked.headers.get(self.auth.proxy_header.lower(), "") if self.auth.proxy_header else ""
+        if not name or not self._vouches(asked.peer):
+            return None
+        # A browser is signed in wherever its user follows a link, so a change must come from our own pages.
+        if asked.method not in SAFE and asked.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            raise forged("the change was asked for by another site's page")
+        return Caller(f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role))
+
+    def _vouches(self, peer: str) -> bool:
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return False
+        return any(address in ipaddress.ip_network(trusted) for trusted in self.auth.trusted_proxies)
+
+    def _anybody(self) -> Caller | None:
+        return Caller("anybody", self.auth.anonymous) if self.auth.anonymous else None
+
+    def _token(self, secret: str, now: datetime) -> Token | None:
+        digest, moment = digest_of(secret), self.ticks()
+        asked, token = self.known.get(digest, (float("-inf"), None))
+        if moment - asked > TRUST:
+            token = self.store.token_of(digest)
+            if len(self.known) >= MOST:
+                self.forget()
+            self.known[digest] = (moment, token)
+            if token and token.holds(now) and (token.last_used is None or now - token.last_used > USED):
+                self.store.use_token(token.id, now)
+        return token if token and token.holds(now) else None
+
+
+def cookie(header: str) -> str:
+    try:
+        morsel = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return morsel.value if morsel else ""
+
+
+def csrf_of(secret: str) -> str:
+    """What a page of this session carries and no other site can know."""
+    return hmac.new(secret.encode(), b"csrf", hashlib.sha256).hexdigest()
+
+
+def unauthenticated(answer: str) -> Unauthenticated:
+    return Unauthenticated(
+        "finding out who asks",
+        answer,
+        kept="nothing was read or changed",
+        advice="send `Authorization: Bearer TOKEN`; `flex token create` on the server makes one",
+    )
+
+
+def forged(answer: str) -> Denied:
+    return Denied(
+        "a change from a browser", answer, kept="nothing was changed", advice="go back to the page and reload it"
+    )
+
+
+def present() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,127 @@
+"""Idempotency-Key: a request that comes twice with one key is done once, and answered twice alike.
+
+The key belongs to its caller for a day. Another request under it is refused; while the first is still being done, the
+second is told so. What failed on our side is forgotten, so that it can be tried again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from flex.errors import BadInput, Busy, FlexError, Reused
+from flex.jobs import Once
+from flex.ports import Store
+from flex_api.web.gate import present
+
+HEADER = "idempotency-key"
+KEPT_FOR = timedelta(days=1)
+# Said of what is shown once only, such as a token's secret: it is never kept.
+SHOWN_ONCE = "x-flex-shown-once"
+LONGEST = 255
+
+
+@dataclass(slots=True)
+class OnceOnly:
+    app: ASGIApp
+    store: Store
+    problem: Callable[[Request, FlexError], Response]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive) if scope["type"] == "http" else None
+        if request is None or scope["method"] != "POST" or not (key := request.headers.get(HEADER)):
+            await self.app(scope, receive, send)
+            return
+        try:
+            body = await request.body()
+            asked = _asked(request, key, body)
+            kept = await run_in_threadpool(self._begin, asked)
+        except FlexError as error:
+            await self.problem(request, error)(scope, receive, send)
+            return
+        if kept is not None:
+            await Response(kept.body, kept.status, json.loads(kept.headers))(scope, receive, send)
+            return
+        await self._do(asked, scope, _again(body, receive), send)
+
+    def _begin(self, asked: Once) -> Once | None:
+        self.store.drop_answers(asked.created - KEPT_FOR)
+        kept = self.store.answer(asked)
+        if kept is None:
+            return None
+        if kept.fingerprint != asked.fingerprint:
+            raise _refused(Reused, "another request came with it before", "take a new key for a new request")
+        if not kept.status:
+            raise _refused(Busy, "the request that came with it first is still being done", "ask again in a moment")
+        if not kept.body and SHOWN_ONCE in kept.headers:
+            raise _refused(Reused, "its answer was shown once, and is kept nowhere", "make another with a new key")
+        return kept
+
+    async def _do(self, asked: Once, scope: Scope, receive: Receive, send: Send) -> None:
+        seen: list[Message] = []
+
+        async def noticed(message: Message) -> None:
+            seen.append(message)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noticed)
+        finally:
+            done = _answered(asked, seen)
+            if done is None:
+                await run_in_threadpool(self.store.drop_answer, asked.key)
+            else:
+                await run_in_threadpool(self.store.keep_answer, done)
+
+
+def _asked(request: Request, key: str, body: bytes) -> Once:
+    if len(key) > LONGEST:
+        raise _refused(BadInput, f"it is longer than {LONGEST} characters", "take a UUID")
+    caller = request.state.caller
+    owner = (caller.token or caller.name) if caller else ""
+    what = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body
+    return Once(_hash(f"{owner}\n{key}".encode()), _hash(what), present())
+
+
+def _answered(asked: Once, messages: list[Message]) -> Once | None:
+    """What is kept of an answer; None where it was a fault of ours, or never came."""
+    if not messages or messages[0]["status"] >= 500 or messages[-1].get("more_body", False):
+        return None
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in messages[0]["headers"]}
+    secret = SHOWN_ONCE in headers
+    kept = {SHOWN_ONCE: "yes"} if secret else {name: headers[name] for name in KEPT if name in headers}
+    body = b"" if secret else b"".join(message.get("body", b"") for message in messages[1:])
+    return replace(asked, status=messages[0]["status"], headers=json.dumps(kept), body=body)
+
+
+KEPT = ("content-type", "etag", "location", "link")
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What was read already, once more."""
+    told = False
+
+    async def again() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+def _hash(value: bytes) -> str:
+    return hashlib.sha256(value).hexdigest()
+
+
+def _refused(kind: type[FlexError], answer: str, advice: str) -> FlexError:
+    return kind("a request with an Idempotency-Key", answer, kept="nothing was done again", advice=advice)

@@ -1,0 +1,115 @@
+"""Lists a page at a time: by keys and not by numbers of rows, so that none is shown twice or skipped when it changes.
+
+In go the rows and what was asked, out come the rows of the page and the cursor of the next. A cursor is the sort key of
+the last row shown; it says nothing that the row did not.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from flex.errors import BadInput
+
+Row = TypeVar("Row")
+# Any, below: what a list is sorted by, numbers or text.
+Key = tuple[bool, Any, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    items: tuple[Row, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A field's name, and whether the largest comes first."""
+
+    field: str
+    down: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Order:
+        return cls(text.removeprefix("-"), text.startswith("-"))
+
+    def __str__(self) -> str:
+        return f"-{self.field}" if self.down else self.field
+
+
+def page(
+    rows: Sequence[Row],
+    fields: Mapping[str, Callable[[Row], object]],
+    identity: Callable[[Row], str],
+    *,
+    sort: str,
+    limit: int,
+    cursor: str | None,
+) -> Page[Row]:
+    """Those behind the cursor. What has no value for the field comes last, whichever way it is sorted."""
+    order = Order.parse(sort)
+    value = fields[order.field]
+
+    def key(row: Row) -> Key:
+        found = value(row)
+        return found is None, "" if found is None else _plain(found), identity(row)
+
+    keyed = sorted(((key(row), row) for row in rows), key=lambda pair: pair[0][2])
+    # Equal ones go by name, whichever way it is sorted: sorting in reverse, too, keeps the order in which they stood.
+    valued = sorted((pair for pair in keyed if not pair[0][0]), key=lambda pair: pair[0][1], reverse=order.down)
+    keyed = valued + [pair for pair in keyed if pair[0][0]]
+    first = _first(keyed, decoded(cursor, order), down=order.down) if cursor else 0
+    shown = keyed[first : first + limit]
+    more = len(keyed) > first + limit
+    return Page(tuple(row for _, row in shown), encoded(order, list(shown[-1][0])) if more else None)
+
+
+def _first(keyed: Sequence[tuple[Key, Row]], last: Sequence[Any], *, down: bool) -> int:
+    """Where the next page begins."""
+    try:
+        return next((at for at, (one, _) in enumerate(keyed) if _behind(one, last, down=down)), len(keyed))
+    except TypeError:
+        raise _foreign("it is not one that a list gave") from None
+
+
+def _behind(one: Key, last: Sequence[Any], *, down: bool) -> bool:
+    """Whether a row comes behind the last one shown, in the order in which they are shown."""
+    missing, value, name = one
+    if missing != last[0]:
+        return missing
+    if missing or value == last[1]:
+        return name > str(last[2])
+    return bool(value < last[1] if down else value > last[1])
+
+
+def _plain(value: object) -> object:
+    """As it survives in a cursor."""
+    return value if isinstance(value, int | float | str) else str(value)
+
+
+def encoded(order: Order, key: Sequence[object]) -> str:
+    text = json.dumps([str(order), *key], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decoded(cursor: str, order: Order, types: Sequence[type] = (bool, object, str)) -> list[Any]:
+    """Raises BadInput for what is none of ours, or belongs to a list in another order."""
+    try:
+        made_for, *key = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+    except (ValueError, TypeError, RecursionError):
+        raise _foreign("it is not one that a list gave") from None
+    fits = len(key) == len(types) and all(isinstance(one, kind) for one, kind in zip(key, types, strict=True))
+    if not fits or isinstance(key[1] if len(key) > 1 else "", list | dict):
+        raise _foreign("it is not one that a list gave")
+    if made_for != str(order):
+        raise _foreign(f"it belongs to the list sorted by {made_for}")
+    return list(key)
+
+
+def _foreign(answer: str) -> BadInput:
+    return BadInput(
+        "the cursor", answer, kept="nothing was changed", advice="take `next` of the page before, with the same sort"
+    )

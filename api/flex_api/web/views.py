@@ -1,0 +1,113 @@
+"""What many requests read alike: made once for each state of the store, whoever changed it and from which process.
+
+Every change that shows is in the audit log, so the number of the last entry of its kind says whether a view holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+import numpy as np
+import pandas as pd
+
+from flex.domain import Cycle, NodeLoad, Pin, Run
+from flex.headline import Headline
+from flex.ports import Store
+from flex_api.catalogue import Catalogue, catalogue
+
+View = TypeVar("View")
+
+PINS = ("pin.put", "pin.drop")
+IN_FORCE = ("plan.settle",)
+PLANS = ("plan.propose", "plan.update", "plan.settle")
+RUNS = ("run.begin", "run.end")
+SITES = ("profiles.put", "plan.settle")
+
+# How many plans, and how many placements, one process remembers.
+FEW = 4
+
+
+@dataclass(slots=True)
+class Keeping:
+    """A view, the last entry of its kinds that it knows of, and of all when it was last looked at."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    version: int = -1
+    seen: int = -1
+    value: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """How many sites each node has, and what load."""
+
+    sites: dict[str, int]
+    loads: dict[str, NodeLoad]
+
+
+@dataclass(slots=True)
+class Views:
+    store: Store
+    held: dict[str, Keeping] = field(default_factory=dict)
+
+    def of(self, name: str, actions: tuple[str, ...], make: Callable[[], View]) -> View:
+        """As the store has it now. One request makes it, the others wait for that."""
+        held = self.held.setdefault(name, Keeping())
+        now = self.store.noted()
+        if held.seen == now and held.version >= 0:
+            return cast(View, held.value)
+        with held.lock:
+            # Asked before it is made: what changes meanwhile is seen the next time.
+            version = self.store.noted(*actions)
+            if version != held.version:
+                held.value, held.version = make(), version
+            held.seen = now
+            return cast(View, held.value)
+
+    def pins(self) -> dict[str, Pin]:
+        return self.of("pins", PINS, lambda: {pin.site: pin for pin in self.store.pins()})
+
+    def headlines(self) -> tuple[Headline, ...]:
+        return self.of("headlines", PLANS, self.store.headlines)
+
+    def catalogue(self) -> Catalogue:
+        return self.of("catalogue", SITES, lambda: catalogue(self.store.profiles(), self.store.placement()[1]))
+
+    def carried(self) -> Carried:
+        return self.of("carried", IN_FORCE, self._carried)
+
+    def _carried(self) -> Carried:
+        found = self.catalogue()
+        names, counts = np.unique(found.nodes.astype(str), return_counts=True)
+        _, cycle = self.base()
+        loads = {load.node: load for load in cycle.after.nodes} if cycle else {}
+        return Carried(dict(zip(names.tolist(), counts.tolist(), strict=True)), loads)
+
+    def base(self) -> tuple[str, Cycle | None]:
+        """The partition in force."""
+        return self.of("base", IN_FORCE, self._base)
+
+    def _base(self) -> tuple[str, Cycle | None]:
+        base = self.store.in_force()
+        return base, self.store.cycle(base) if base else None
+
+    def runs(self) -> tuple[Run, ...]:
+        return self.of("runs", RUNS, lambda: self.store.runs(1000))
+
+    def plan(self, cycle_id: str) -> Cycle:
+        """One of the few that were read last."""
+        return self._few(f"plan {cycle_id}", PLANS, lambda: self.store.cycle(cycle_id))
+
+    def placement(self, cycle_id: str) -> pd.DataFrame:
+        return self._few(f"placement {cycle_id}", PLANS, lambda: self.store.placement_of(cycle_id))
+
+    def _few(self, name: str, actions: tuple[str, ...], make: Callable[[], View]) -> View:
+        if name not in self.held:
+            kind = name.partition(" ")[0]
+            old = [one for one in list(self.held) if one.partition(" ")[0] == kind]
+            for one in old[: len(old) - FEW + 1]:
+                self.held.pop(one, None)
+        return self.of(name, actions, make)

@@ -1,0 +1,161 @@
+"""Work that an answer does not wait for: done in a thread of this process, followed and ended from any other.
+
+In goes what to do; out comes a job in the store. Where the work looks whether it should end is a safe point: between
+its stages and between files, never while DNS is being changed. Logs and plans are kept as if the process had been
+killed, which they are made for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from flex.errors import Busy, Cancelled, Unknown
+from flex.jobs import Job
+from flex.ports import Store
+from flex.store import holder
+from flex.store.holder import is_gone
+from flex_api.wiring import World
+from flex_logs_ingest.read import Step
+
+# How often at most the progress of a job is written down.
+PACE = 0.5
+INTERRUPTED = "the process that did it ended; what it left is finished by the next run"
+
+
+@dataclass(slots=True)
+class Follow:
+    """One job while it is done: writes its progress down, and stops it at a safe point when it should end."""
+
+    store: Store
+    job_id: str
+    told: datetime = field(default_factory=lambda: datetime.min.replace(tzinfo=UTC))
+
+    def say(self, line: str) -> None:
+        self._change(stage=line)
+
+    def progress(self, step: Step) -> None:
+        moment = datetime.now(UTC)
+        if (moment - self.told).total_seconds() >= PACE:
+            self.told = moment
+            self._change(stage=f"{step.source} {step.path}"[:500], done=step.source_done, size=step.source_size)
+
+    def past_return(self) -> None:
+        """From here on it can not be ended any more."""
+        self._change(past_return=True)
+
+    def _change(self, **values: object) -> None:
+        with self.store.together():
+            job = found(self.store, self.job_id)
+            if job.cancelled_by:
+                raise Cancelled(
+                    f"the job {job.id}",
+                    f"{job.cancelled_by} ended it",
+                    kept="what it had done until then is kept, and DNS is as it was",
+                    advice="start it again when it is wanted",
+                )
+            self.store.put_job(replace(job, **values))  # type: ignore[arg-type]  # names and values of a job
+
+
+# What is done: it is given the world of the job and its follower, and gives back the address of what came of it.
+Work = Callable[[World, Follow], str]
+
+
+@dataclass(slots=True)
+class Workers:
+    """Starts jobs, one of each kind at a time."""
+
+    describe: Callable[[BaseException, Job], str]
+    threads: dict[str, threading.Thread] = field(default_factory=dict)
+
+    def start(self, world: World, kind: str, author: str, work: Work) -> Job:
+        """Raises Busy while another job is being done that changes the same things."""
+        store = world.store
+        now = datetime.now(UTC)
+        job = Job(f"{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}", kind, author, holder(), now, stage="begun")
+        with store.together():
+            _refuse_busy(store, kind)
+            store.put_job(job)
+            store.note("job.start", job.id, None, {"kind": kind})
+        follow = Follow(store, job.id)
+        inside = replace(world, say=follow.say, progress=follow.progress)
+        thread = threading.Thread(target=self._do, args=(inside, follow, work), name=f"job-{job.id}", daemon=True)
+        self.threads[job.id] = thread
+        thread.start()
+        return job
+
+    def wait(self, job_id: str) -> None:
+        """Until a job of this process has ended."""
+        if thread := self.threads.get(job_id):
+            thread.join()
+
+    def _do(self, world: World, follow: Follow, work: Work) -> None:
+        try:
+            follow.say("begun")
+            result = work(world, follow)
+            self._end(follow, state="done", result=result, stage="done")
+        except Cancelled as error:
+            self._end(follow, state="cancelled", stage=str(error))
+        except BaseException as error:  # noqa: BLE001  whatever it was, the job says so
+            problem = self.describe(error, found(follow.store, follow.job_id))
+            self._end(follow, state="failed", problem=problem, stage="failed")
+        finally:
+            self.threads.pop(follow.job_id, None)
+
+    def _end(self, follow: Follow, **values: object) -> None:
+        store = follow.store
+        with store.together():
+            job = found(store, follow.job_id)
+            store.put_job(replace(job, ended=datetime.now(UTC), **values))  # type: ignore[arg-type]  # as above
+            store.note("job.end", job.id, None, {"kind": job.kind, "state": values["state"]})
+
+
+def cancel(store: Store, job_id: str, author: str) -> Job:
+    """Ask for its end. Raises Busy where it has ended already, or nothing can end it any more."""
+    with store.together():
+        job = found(store, job_id)
+        if not job.live or job.past_return:
+            answer = f"it is {job.state}" if not job.live else "it changes DNS already, and goes on to its end"
+            raise Busy(
+                f"ending the job {job.id}",
+                answer,
+                kept="the job goes on as it was" if job.live else "nothing was changed",
+                advice="to undo what it did: make a rollback",
+            )
+        job = replace(job, cancelled_by=author)
+        store.put_job(job)
+        store.note("job.cancel", job.id, None, {"kind": job.kind})
+    return job
+
+
+def found(store: Store, job_id: str) -> Job:
+    """As it is: what a process that is gone was doing is not being done any more."""
+    job = store.job(job_id)
+    if job is None:
+        raise Unknown(
+            f"the job {job_id!r}",
+            "there is none of that id",
+            kept="nothing was changed",
+            advice="GET /api/v1/jobs shows them all",
+        )
+    return as_it_is(job)
+
+
+def as_it_is(job: Job) -> Job:
+    if job.live and is_gone(job.holder):
+        return replace(job, state="failed", stage=INTERRUPTED, ended=job.created)
+    return job
+
+
+def _refuse_busy(store: Store, kind: str) -> None:
+    for other in map(as_it_is, store.jobs(100)):
+        if other.live and (other.kind == kind or "ingest" not in (kind, other.kind)):
+            raise Busy(
+                f"starting a job to {kind}",
+                f"the job {other.id} to {other.kind} is being done",
+                kept="nothing was begun",
+                advice=f"follow it at /api/v1/jobs/{other.id}/events, or end it with DELETE",
+            )

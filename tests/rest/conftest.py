@@ -1,0 +1,145 @@
+"""The application over a store that holds one night, asked with tokens of every role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from flex.access import ROLES, Role
+from flex.consent import Breach
+from flex.domain import Balance, Cycle, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream
+from flex.jobs import Job
+from flex.ports import DnsTarget, Store
+from flex.store import MemoryStore, holder
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex_api import access
+from flex_api import settings as config
+from flex_api.access import Caller
+from flex_api.app import create_app
+from flex_dns.memory import MemoryTarget
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+PERIOD = Period.days_before(NOW, 1)
+SITES = tuple(f"s{number:03}.example.org" for number in range(40))
+NODES = ("n1", "n2", "n3")
+ROOT = Caller("root", "admin")
+
+
+def settings(**sections: object) -> config.Settings:
+    node = [
+        {"name": name, "addresses": [f"192.0.2.{number}"], "ram": "1 GiB"}
+        for number, name in enumerate(NODES, start=11)
+    ]
+    given = {"schema": 1, "cluster": {"name": "shared-eu1"}, "node": node, "api": {"requests_per_second": 0}}
+    return config.parse({**given, **sections}, Path("flex.toml"))
+
+
+def cycle(number: int, state: str = "applied", base: str = "", **more: Any) -> Cycle:
+    """The plan of one night; a later number is a later night. Any: fields of a cycle."""
+    balance = Balance(
+        tuple(NodeLoad(name, 98.0 + at, 101.0, 10) for at, name in enumerate(NODES)), 0.02, "n3", "access rate"
+    )
+    made = NOW - timedelta(days=9 - number)
+    return Cycle(
+        id=f"{made:%Y%m%dT%H%M%S}-{number:012x}",
+        created=NOW - timedelta(minutes=10 - number) if state == "proposed" else made,
+        period=PERIOD,
+        base=base,
+        digest=f"{number:064x}",
+        quality=Proven("exact", 1, proven=True),
+        moves=tuple(
+            Move(site, "n1", "n2", 4_500 + at, "n1 over access rate by 31 %") for at, site in enumerate(SITES[:5])
+        ),
+        scratch_moves=20,
+        sites=len(SITES),
+        before=balance,
+        after=balance,
+        forecasts=(),
+        plans=(Plan("example.org.", (), owned=3),),
+        state=state,  # type: ignore[arg-type]  # one of its words
+        settled=made if state == "applied" else None,
+        **more,
+    )
+
+
+def fill(store: Store) -> Store:
+    """Two nights, a third plan that waits, wishes, readings, a run and a job."""
+    counts = {name: [100 + at * 7 % 50 for at in range(len(SITES))] for name in PROFILES.columns if name != "site"}
+    for night in (2, 1):
+        store.put_profiles(
+            Period.days_before(NOW - timedelta(days=night - 1), 1),
+            PROFILES.from_columns({"site": list(SITES), **counts}),
+            SPREADS.empty(),
+        )
+    placement = PLACEMENT.from_columns({"site": list(SITES), "node": [NODES[at % 3] for at in range(len(SITES))]})
+    first, second = cycle(1), cycle(2)
+    for one in (first, second):
+        store.propose(one, placement)
+        store.settle(one, placement)
+    waiting = cycle(3, "proposed", second.id, breaches=(Breach("safety.max_moved_sites", 2, 5),), author="root")
+    store.propose(waiting, placement)
+    for at, site in enumerate(SITES[:6]):
+        store.put_pin(Pin(site, (NODES[at % 3],), author="anna" if at % 2 else "bert"))
+    day = PERIOD.first_day
+    for number in range(5):
+        lines = (("counted", 990), ("malformed", 10))
+        segment = Segment(
+            f"g{number}",
+            "n1:log",
+            "n1",
+            "access.log",
+            "combined",
+            0,
+            10,
+            day,
+            day,
+            0,
+            9,
+            lines,
+            read_at=1_760_000_000 + number,
+        )
+        store.record(segment, Stream("n1:log", f"h{number}", 1, 10, "t", "access.log"), None)
+    for number in range(3):
+        run = Run(f"r{number}", holder(), NOW, message="nightly")
+        store.begin(run, timedelta(hours=1), NOW)
+        store.stage(run.id, Stage("plan", NOW, NOW))
+        store.end(Run(f"r{number}", holder(), NOW, NOW, 0, message="nightly"))
+        store.put_job(Job(f"j{number}", "plan", "anna", holder(), NOW + timedelta(seconds=number), "done", ended=NOW))
+    return store
+
+
+@dataclass(slots=True)
+class Door:
+    """A running application, and a client for each role."""
+
+    store: Store
+    settings: config.Settings = field(default_factory=settings)
+    target: DnsTarget = field(default_factory=lambda: MemoryTarget((), "shared-eu1"))
+    secrets: dict[str, str] = field(default_factory=dict)
+    app: Any = None
+
+    def __post_init__(self) -> None:
+        self.app = create_app(self.settings, self.store, lambda: self.target)
+        for role in ROLES:
+            self.secrets[role] = access.create(self.store, ROOT, role, role, NOW)[1]
+
+    def open(self, role: Role | None = None, *, peer: str = "198.51.100.7", **headers: str) -> TestClient:
+        """Any headers; the token of the role, where there is one."""
+        shown = {"Authorization": f"Bearer {self.secrets[role]}"} if role else {}
+        return TestClient(self.app, headers={**shown, **headers}, raise_server_exceptions=False, client=(peer, 5000))
+
+
+@pytest.fixture(scope="session")
+def doors() -> Callable[[], Door]:
+    return lambda: Door(fill(MemoryStore()))
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door(fill(MemoryStore()))

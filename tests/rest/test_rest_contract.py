@@ -1,0 +1,194 @@
+"""What every route of the API promises, whichever it is: a new one is held to it by being there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from flex.access import ROLES, Role
+from flex.store import MemoryStore
+from flex_api.app import ROUTES
+
+if TYPE_CHECKING:
+    from tests.rest.conftest import Door
+
+
+@pytest.fixture(scope="module")
+def door(doors: Callable[[], Door]) -> Door:
+    """One for all: what is asked here changes nothing."""
+    return doors()
+
+
+PLACES = {"site": "s001.example.org", "node": "n1", "job": "j1", "token": "unknown"}
+
+
+def routes() -> list[APIRoute]:
+    every = [route for resource in ROUTES for route in resource.router.routes]
+    return [route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/v1")]
+
+
+def method(route: APIRoute) -> str:
+    return min(route.methods or ())
+
+
+def named(route: APIRoute) -> str:
+    return f"{method(route)} {route.path}"
+
+
+def needed(route: APIRoute) -> Role:
+    return next(role for one in route.dependant.dependencies if (role := getattr(one.call, "role", None)))
+
+
+def lists() -> list[APIRoute]:
+    return [
+        route
+        for route in routes()
+        if hasattr(route.response_model, "model_fields") and "next" in route.response_model.model_fields
+    ]
+
+
+def writing() -> list[APIRoute]:
+    return [route for route in routes() if method(route) not in ("GET", "HEAD")]
+
+
+def path(door: Door, route: APIRoute) -> str:
+    plans = [one.id for one in door.store.headlines()]
+    return route.path.format(**PLACES, plan=plans[0], partition=plans[1])
+
+
+@pytest.mark.parametrize("route", routes(), ids=named)
+def test_nobody_comes_in_without_a_token(door: Door, route: APIRoute) -> None:
+    for shown in ("", "Bearer flex_" + "0" * 64, "Basic YTpi"):
+        headers = {"Authorization": shown} if shown else {}
+        answer = door.open().request(method(route), path(door, route), json={}, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("route", routes(), ids=named)
+def test_who_may_less_than_a_route_needs_is_refused_and_changes_nothing(door: Door, route: APIRoute) -> None:
+    noted = door.store.noted()
+    for role in ROLES[: ROLES.index(needed(route))]:
+        answer = door.open(role).request(method(route), path(door, route), json={})
+        assert answer.status_code == 403, answer.text
+        assert needed(route) in answer.json()["detail"]
+    assert door.store.noted() == noted
+
+
+@pytest.mark.parametrize("route", writing(), ids=named)
+def test_what_changes_something_takes_more_than_a_viewer(route: APIRoute) -> None:
+    assert needed(route) != "viewer"
+
+
+def orders(route: APIRoute) -> list[str]:
+    model: Any = route.dependant.query_params[0].field_info.annotation
+    return list(model.model_fields["sort"].annotation.__args__)
+
+
+def read(door: Door, address: str, query: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    """Every page, two rows at a time, by the links that lead on."""
+    client, found = door.open("admin"), []
+    answer = client.get(address, params={"limit": "2", **query})
+    while True:
+        assert answer.status_code == 200, answer.text
+        found += answer.json()["items"]
+        assert ("next" in answer.links) == (answer.json()["next"] is not None)
+        if "next" not in answer.links:
+            return found
+        answer = client.get(answer.links["next"]["url"])
+
+
+@pytest.mark.parametrize("route", lists(), ids=named)
+def test_a_list_shows_each_row_once_whatever_it_is_sorted_by(door: Door, route: APIRoute) -> None:
+    whole = door.open("admin").get(path(door, route), params={"limit": 1000}).json()["items"]
+    assert len(whole) > 1, "a list of one row shows nothing"
+    keys = sorted(map(str, whole))
+    for sort in orders(route):
+        assert sorted(map(str, read(door, path(door, route), {"sort": sort}))) == keys, sort
+
+
+@pytest.mark.parametrize("route", lists(), ids=named)
+def test_a_list_goes_by_what_it_is_sorted_by(door: Door, route: APIRoute) -> None:
+    for sort in orders(route):
+        name = sort.removeprefix("-")
+        rows = door.open("admin").get(path(door, route), params={"limit": 1000, "sort": sort}).json()["items"]
+        if rows and name in rows[0]:
+            values = [row[name] for row in rows if row[name] is not None]
+            assert values == sorted(values, reverse=sort.startswith("-")), sort
+
+
+@pytest.mark.parametrize("route", lists(), ids=named)
+def test_a_list_has_filters_and_refuses_what_it_does_not_know(door: Door, route: APIRoute) -> None:
+    model: Any = route.dependant.query_params[0].field_info.annotation
+    assert set(model.model_fields) - {"limit", "cursor", "sort"}, "nothing to filter by"
+    for bad in ({"no_such_filter": 1}, {"limit": 0}, {"limit": 1001}, {"sort": "nothing"}, {"cursor": "bm90IG91cnM"}):
+        answer = door.open("admin").get(path(door, route), params=bad)
+        assert (answer.status_code, answer.json()["code"]) == (422, "validation"), bad
+
+
+@pytest.mark.parametrize("route", lists(), ids=named)
+def test_a_cursor_of_another_order_is_refused(door: Door, route: APIRoute) -> None:
+    one, other = orders(route)[:2]
+    first = door.open("admin").get(path(door, route), params={"limit": 1, "sort": one}).json()
+    answer = door.open("admin").get(path(door, route), params={"sort": other, "cursor": first["next"]})
+    assert answer.status_code == 422
+    assert one in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("route", lists(), ids=named)
+def test_a_list_of_nothing_is_an_empty_page(route: APIRoute, door: Door) -> None:
+    empty = type(door)(MemoryStore())
+    if "{" in route.path or route.path in ("/api/v1/nodes", "/api/v1/tokens", "/api/v1/audit"):
+        return
+    answer = empty.open("viewer").get(route.path)
+    assert (answer.status_code, answer.json()["items"], answer.json()["next"]) == (200, [], None)
+
+
+READ_AT_ONCE = [route for route in routes() if method(route) == "GET" and route.response_model is not None]
+
+
+@pytest.mark.parametrize("route", READ_AT_ONCE, ids=named)
+def test_what_was_read_before_is_not_sent_again(door: Door, route: APIRoute) -> None:
+    client = door.open("admin")
+    address = path(door, route)
+    first = client.get(address)
+    if first.headers["content-type"].startswith("text/html"):
+        return
+    if first.status_code != 200:
+        assert first.headers["content-type"] == "application/problem+json"
+        return
+    again = client.get(address, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+
+
+@pytest.mark.parametrize("route", [one for one in writing() if "{" in one.path], ids=named)
+def test_what_is_not_there_cannot_be_changed(door: Door, route: APIRoute) -> None:
+    missing = route.path.format(site="s.none.example.org", node="nowhere", job="never", token="none", plan="never")
+    body = {"decision": "approve"} if "approval" in route.path else {}
+    answer = door.open("admin").request(method(route), missing, json=body, headers={"If-Match": "*"})
+    assert answer.status_code in (404, 422), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_every_operation_is_described_with_what_it_may_answer(door: Door) -> None:
+    document = door.open().get("/api/openapi.json").json()
+    for address, operations in document["paths"].items():
+        for way, told in operations.items():
+            if address.startswith("/api/v1"):
+                assert told["security"] == [{"token": []}]
+                assert {"401", "403", "422", "429", "503"} <= set(told["responses"]), (way, address)
+            assert told.get("description"), (way, address)
+    assert "HTTPValidationError" not in str(document)
+
+
+def test_the_page_about_the_api_loads_nothing_and_names_every_operation(door: Door) -> None:
+    answer = door.open().get("/api/docs")
+    assert answer.status_code == 200
+    assert "<script" not in answer.text
+    assert "src=" not in answer.text
+    for route in routes():
+        assert f"{method(route)} {route.path}" in answer.text
