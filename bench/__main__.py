@@ -9,12 +9,14 @@ import os
 import sys
 
 from bench import loops, sim
+from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import speed
 from bench.solver import days, moves, reassignment
 
 BENCHES: dict[str, Measure] = {
+    "api": api.measure,
     "dns": dns.measure,
     "ingest": speed.measure,
     "loops": loops.measure,

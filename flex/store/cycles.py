@@ -43,7 +43,7 @@ class SqlCycles(Part):
         with self._database.writing() as connection:
             state = _state(connection, cycle.id)
             if state is None:
-                connection.execute(insert(cycles), _row(cycle))
+                connection.execute(insert(cycles), row_of(cycle))
             elif state == "proposed":
                 _update(connection, cycle)
             else:
@@ -97,10 +97,10 @@ def _state(connection: Connection, cycle_id: str) -> str | None:
 
 
 def _update(connection: Connection, cycle: Cycle) -> None:
-    changed = connection.execute(update(cycles).where(cycles.c.id == cycle.id).values(_row(cycle)))
+    changed = connection.execute(update(cycles).where(cycles.c.id == cycle.id).values(row_of(cycle)))
     if not changed.rowcount:
         raise refusals.unknown_cycle(cycle.id)
 
 
-def _row(cycle: Cycle) -> dict[str, object]:
+def row_of(cycle: Cycle) -> dict[str, object]:
     return {**asdict(headline(cycle)), "body": cycle_to_text(cycle)}

@@ -1,0 +1,67 @@
+"""A night's control part: everything but reading logs and waiting for name servers, in a process of its own.
+
+`python -m bench.api.control FOLDER SCALE` prints what took how long, and the most memory that it had, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
+
+from bench.api import given
+from flex import plan, records
+from flex.domain import Period
+from flex.tables import SPREADS
+from flex_api import applying, nightly, recent, reporting, wiring
+from flex_api.leases import lease
+from flex_dns.memory import MemoryTarget
+
+T = TypeVar("T")
+
+
+def night(folder: Path, size: given.Size) -> dict[str, float]:
+    """Seconds of each stage, their sum, and MiB."""
+    settings = given.installation(folder, size)
+    target = MemoryTarget([given.ZONE], settings.owner)
+    world = replace(wiring.world(settings, lambda: size.now), connect=lambda: target)
+    _published(world, target)
+    profiles = given.profiles_of(size, size.nights)
+    seconds: dict[str, float] = {}
+
+    def timed(name: str, work: Callable[[], T]) -> T:
+        started = perf_counter()
+        result = work()
+        seconds[f"{name}_seconds"] = perf_counter() - started
+        return result
+
+    period = Period.days_before(size.now, 1)
+    with lease(world, "bench") as held:
+        timed("profile", lambda: world.store.put_profiles(period, profiles, SPREADS.empty()))
+        timed("gates", lambda: recent.guard(world, period))
+        made = timed("plan", lambda: nightly.propose(world))
+        held.concerns(made.cycle)
+        applied = timed("apply", lambda: applying.carry_out(world, made.cycle))
+    timed("report", lambda: reporting.write(world, applied))
+    timed("tidy", lambda: world.store.drop_profiles(given.FIRST + timedelta(days=2)))
+    peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024  # type: ignore[index]  # the kernel always says it
+    return {"control_part_s": sum(seconds.values()), "peak_mib": peak, **seconds, "moves": len(made.cycle.moves)}
+
+
+def _published(world: wiring.World, target: MemoryTarget) -> None:
+    """The partition in force as the name server has it after all those nights."""
+    _, placement = world.store.placement()
+    wanted = records.records(placement, world.nodes, world.settings.dns.ttl)
+    state = target.read(given.ZONE, [])
+    first = plan.diff(given.ZONE, wanted, state, owner=world.settings.owner, ttl=300, left_alone={})
+    target.apply(first)
+
+
+if __name__ == "__main__":
+    print(json.dumps(night(Path(sys.argv[1]), given.Size().scaled(float(sys.argv[2])))))

@@ -1,0 +1,202 @@
+"""An installation of any size with a history: sites, nodes, nights of profiles, plans and partitions, in a database.
+
+In go a folder and sizes; out come settings and a filled SQLite database, the same for the same sizes. There are no
+logs: what was learned from them is made up. Nights after the first are made by the database itself, as nobody could
+wait for a hundred nights of a hundred thousand sites to be planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import Connection, insert, text
+
+from flex.consent import Stop
+from flex.domain import Balance, Cycle, Move, NodeLoad, Period, Proven, Run, Stage
+from flex.store import SqlStore, migrate, open_store, schema
+from flex.store.cycles import row_of
+from flex.store.database import Database
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex_api import settings as config
+from flex_api.settings import Settings
+
+FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+ZONE = "hosting.example."
+OFFICE, HOUR = 12 * 2**30, timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    sites: int = 100_000
+    nodes: int = 256
+    nights: int = 90
+
+    def scaled(self, scale: float) -> Size:
+        every = (self.sites, self.nodes, self.nights)
+        return Size(*(max(round(number * scale), least) for number, least in zip(every, (200, 4, 5), strict=True)))
+
+    @property
+    def now(self) -> datetime:
+        """In the night after the last one that is there."""
+        return FIRST + timedelta(days=self.nights + 1, hours=2)
+
+
+def installation(folder: Path, size: Size) -> Settings:
+    """Settings of the cluster, whose database is made when it is not there yet."""
+    path = folder / "flex.toml"
+    if not path.exists():
+        path.write_text(_settings(size), encoding="utf-8")
+        found = config.load(path)
+        migrate.upgrade(found.database.url)
+        with open_store(found.database.url) as store:
+            _fill(store, found.database.url, size)
+    return config.load(path)
+
+
+def site_name(number: int) -> str:
+    return f"site-{number:06}.{ZONE.rstrip('.')}"
+
+
+def node_name(number: int) -> str:
+    return f"n{number:03}"
+
+
+def profiles_of(size: Size, night: int) -> pd.DataFrame:
+    """Few sites are asked for most, working sets go with it by half; each night a little else, a few surge."""
+    cluster, tonight = np.random.default_rng(1), np.random.default_rng(night + 2)
+    rate = (np.arange(size.sites) + 20.0) ** -0.8
+    held = np.sqrt(rate) * cluster.lognormal(0, 0.8, size.sites)
+    drift = tonight.lognormal(0, 0.1, size.sites)
+    requests = np.rint(rate / rate.sum() * 2e9 * drift).astype(np.int64) + 1
+    columns = {
+        "access_bytes": requests * 15_000,
+        "working_set": np.rint(held / held.sum() * size.nodes * OFFICE * 2).astype(np.int64),
+        "requests": requests,
+        "targets": requests // 50 + 1,
+        "one_timers": requests // 200,
+        "busy_hour_bytes": requests * 1_500,
+    }
+    return PROFILES.from_columns({"site": [site_name(number) for number in range(size.sites)], **columns})
+
+
+def _settings(size: Size) -> str:
+    nodes = "".join(
+        f'[[node]]\nname = "{node_name(n)}"\naddresses = ["198.18.{n // 250}.{n % 250 + 1}"]\nram = "12 GiB"\n'
+        for n in range(size.nodes)
+    )
+    dns = f'[dns]\nkey_file = "none.key"\nzones = ["{ZONE}"]\n'
+    return f'schema = 1\n{nodes}[cluster]\nname = "bench"\nmode = "auto"\n{dns}'
+
+
+def _fill(store: SqlStore, url: str, size: Size) -> None:
+    placement = _balanced(size)
+    for night in range(size.nights):
+        if not night:
+            store.put_profiles(_period(0), profiles_of(size, 0), SPREADS.empty())
+            cycle = _cycle(size, 0, "")
+            store.propose(cycle, placement)
+            store.settle(replace(cycle, state="applied", settled=cycle.created), placement)
+    database = Database(url)
+    with database.writing() as connection:
+        for night in range(1, size.nights):
+            _night(connection, size, night)
+        last = _cycle(size, size.nights - 1, "").id
+        connection.execute(text("UPDATE in_force SET cycle = :last"), {"last": last})
+        connection.execute(insert(schema.runs), [_run_row(size, night) for night in range(size.nights)])
+        connection.execute(insert(schema.stages), [row for n in range(size.nights) for row in _stage_rows(size, n)])
+    database.close()
+
+
+def _night(connection: Connection, size: Size, night: int) -> None:
+    """Copies of the first, a little changed: rows by the million are made where they are kept."""
+    period = _period(night)
+    made = insert(schema.periods).values(start=period.start, end=period.end).returning(schema.periods.c.id)
+    given = {"night": connection.execute(made).scalar_one(), "shift": 90 + night % 20}
+    connection.execute(
+        text(
+            "INSERT INTO profiles (period, position, site, access_bytes, working_set, requests, targets, one_timers,"
+            " busy_hour_bytes) SELECT :night, position, site, access_bytes * (:shift + abs(random()) % 10) / 100,"
+            " working_set, requests, targets, one_timers, busy_hour_bytes FROM profiles"
+            " WHERE period = (SELECT min(id) FROM periods)"
+        ),
+        given,
+    )
+    cycle = _cycle(size, night, _cycle(size, night - 1, "").id)
+    applied = replace(cycle, state="applied", settled=cycle.created)
+    connection.execute(insert(schema.cycles), row_of(applied))
+    connection.execute(
+        text(
+            "INSERT INTO placements (cycle, position, site, node) SELECT :cycle, position, site, node FROM placements"
+            " WHERE cycle = :first"
+        ),
+        {"cycle": cycle.id, "first": _cycle(size, 0, "").id},
+    )
+
+
+def _period(night: int) -> Period:
+    return Period(FIRST + timedelta(days=night), FIRST + timedelta(days=night + 1))
+
+
+def _cycle(size: Size, night: int, base: str) -> Cycle:
+    created = FIRST + timedelta(days=night + 1, hours=2)
+    nodes = tuple(NodeLoad(node_name(n), 100.0, 100.0, size.sites // size.nodes) for n in range(size.nodes))
+    balance = Balance(nodes, 0.03, node_name(0), "access rate")
+    moved = [(night * 7 + number) % size.sites for number in range(min(20, size.sites))] if night else []
+    digest = f"{night:064x}"
+    return Cycle(
+        id=f"{created:%Y%m%dT%H%M%S}-{digest[-12:]}",
+        created=created,
+        period=_period(night),
+        base=base,
+        digest=digest,
+        quality=Proven("auto", 18, proven=False),
+        moves=tuple(
+            Move(site_name(s), node_name(0), node_name(1), 2**20, "n000 over access rate by 6 %") for s in moved
+        ),
+        scratch_moves=size.sites // 2,
+        sites=size.sites,
+        before=replace(balance, worst=0.06) if night else None,
+        after=balance,
+        forecasts=(),
+        plans=(),
+        stops=(Stop("safety.site_cooldown", "in force", "20 sites", "sites that moved lately stay"),),
+    )
+
+
+def _run_row(size: Size, night: int) -> dict[str, object]:
+    run = _run(size, night)
+    names = ("id", "holder", "started", "ended", "exit_code", "cycle", "message")
+    return {name: getattr(run, name) for name in names}
+
+
+def _stage_rows(size: Size, night: int) -> Iterator[dict[str, object]]:
+    run = _run(size, night)
+    for position, stage in enumerate(run.stages):
+        row = {"name": stage.name, "started": stage.started, "ended": stage.ended, "outcome": stage.outcome}
+        yield {"run": run.id, "position": position, **row}
+
+
+def _run(size: Size, night: int) -> Run:
+    cycle = _cycle(size, night, "")
+    stages = [
+        Stage(name, cycle.created, cycle.created + HOUR, "done") for name in ("ingest", "profile", "plan", "apply")
+    ]
+    return Run(
+        f"run-{night:04}", "bench:1:1", cycle.created, cycle.created + HOUR, 0, cycle.id, "nightly", tuple(stages)
+    )
+
+
+def _balanced(size: Size) -> pd.DataFrame:
+    """To and fro over the nodes, the largest first: near enough to balance for nights to have little to do."""
+    profiles = profiles_of(size, 0)
+    share = sum(profiles[name] / profiles[name].sum() for name in ("access_bytes", "working_set"))
+    ordered = np.argsort(-share.to_numpy(), kind="stable")
+    turn, place = np.divmod(np.arange(size.sites), size.nodes)
+    node = np.where(turn % 2, size.nodes - 1 - place, place)
+    names = np.array([node_name(n) for n in range(size.nodes)], dtype=object)
+    return PLACEMENT.from_columns({"site": profiles["site"].to_numpy()[ordered], "node": names[node]})

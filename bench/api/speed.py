@@ -1,0 +1,37 @@
+"""The controller over a large store: a night's control part, and how much memory it takes.
+
+`SCALE=0.01` only shows that it runs; `API_FOLDER` keeps the store, which takes minutes to fill, for the next time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.api import given
+from bench.figures import Figures
+
+SCALE = float(os.environ.get("SCALE", "1"))
+
+
+def measure() -> Figures:
+    size = given.Size().scaled(SCALE)
+    with tempfile.TemporaryDirectory(prefix="flex-bench-") as name:
+        folder = Path(os.environ.get("API_FOLDER", name))
+        folder.mkdir(parents=True, exist_ok=True)
+        given.installation(folder, size)
+        figures: Figures = {"sites": size.sites, "nodes": size.nodes, "nights": size.nights}
+        figures["load_average"] = os.getloadavg()[0]
+        return figures | control(folder)
+
+
+def control(folder: Path) -> Figures:
+    """In a process of its own: memory that somebody else has used before would be counted, too."""
+    command = [sys.executable, "-m", "bench.api.control", str(folder), str(SCALE)]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    found: Figures = json.loads(said.splitlines()[-1])
+    return found
