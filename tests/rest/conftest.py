@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -129,15 +129,18 @@ class Door:
         for role in ROLES:
             self.secrets[role] = access.create(self.store, ROOT, role, role, NOW)[1]
 
-    def open(self, role: Role | None = None, *, peer: str = "198.51.100.7", **headers: str) -> TestClient:
+    def open(
+        self, role: Role | None = None, headers: Mapping[str, str] | None = None, peer: str = "198.51.100.7"
+    ) -> TestClient:
         """Any headers; the token of the role, where there is one."""
         shown = {"Authorization": f"Bearer {self.secrets[role]}"} if role else {}
-        return TestClient(self.app, headers={**shown, **headers}, raise_server_exceptions=False, client=(peer, 5000))
+        return TestClient(self.app, headers={**shown, **(headers or {})}, raise_server_exceptions=False, client=(peer, 5000))
 
 
 @pytest.fixture(scope="session")
-def doors() -> Callable[[], Door]:
-    return lambda: Door(fill(MemoryStore()))
+def doors() -> Callable[..., Door]:
+    """Another one, with these sections in its settings."""
+    return lambda **sections: Door(fill(MemoryStore()), settings(**sections))
 
 
 @pytest.fixture
