@@ -43,9 +43,10 @@ def propose(
     found = seen(facts, rules, target)
     facts = within(found, started(found, facts, rules))
     asked = build(facts, rules)
-    rows, quality = decide(asked, solver, rules.budget, trigger=rules.trigger, margin=rules.margin)
+    done = decide(asked, solver, rules.budget, trigger=rules.trigger, margin=rules.margin, guard=facts.guard)
     fresh = scratch(asked, rules.budget).rows
-    return draft(asked, rows, quality, fresh, facts, rules, found, now)
+    made = draft(asked, done.rows, done.quality, fresh, facts, rules, found, now)
+    return replace(made, cycle=replace(made.cycle, stops=done.stops, later=done.later))
 
 
 def build(facts: Facts, rules: Rules) -> Problem:
@@ -106,7 +107,7 @@ def draft(
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     placement = problem.placement_of(asked, rows)
-    plans, moves = _plans(placement, facts, rules, found), _moves(asked, rows)
+    plans, changed = _plans(placement, facts, rules, found), moves(asked, rows)
     forecasts, drifted = _forecasts(asked, placement, fresh, facts), _drifted(facts, rules, found)
     digest = plan.digest(plans, placement)
     cycle = Cycle(
@@ -116,7 +117,7 @@ def draft(
         base=facts.base,
         digest=digest,
         quality=quality,
-        moves=moves,
+        moves=changed,
         scratch_moves=len(score.moved(asked, fresh)),
         sites=len(asked.sites),
         before=score.balance_in_force(asked) if facts.placed else None,
@@ -124,12 +125,12 @@ def draft(
         forecasts=forecasts,
         plans=plans,
         breaches=plan.breaches(
-            moves,
+            changed,
             len(asked.sites),
             rules.limits,
-            new=_new(moves, facts),
+            new=_new(changed, facts),
             drifted=len(drifted),
-            rewritten=plan.rewritten(plans, {records.name_of(move.site) for move in moves}),
+            rewritten=plan.rewritten(plans, {records.name_of(move.site) for move in changed}),
         ),
         notes=(
             *filter(None, [quality.note]),
@@ -262,7 +263,7 @@ def _plans(placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach) ->
     return tuple(plans)
 
 
-def _moves(asked: Problem, rows: Ints) -> tuple[Move, ...]:
+def moves(asked: Problem, rows: Ints) -> tuple[Move, ...]:
     return tuple(
         Move(
             site=asked.sites[why.site],

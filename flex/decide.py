@@ -1,43 +1,122 @@
-"""Whether anything is moved at all, and if so, for how narrow a balance.
+"""Whether anything is moved at all, and if so, how much of it tonight.
 
-In go a Problem and a solver; out come the rows to have next. A new site, a new pin or a node taken out of service is
-repaired within the imbalance that starts no plan of its own; only beyond that is the whole cluster balanced anew.
+In go a Problem, a solver and the rules of movement; out come the rows to have next, and what kept others from them. A
+new site, a new pin or a node taken out of service is repaired within the imbalance that starts no plan of its own; only
+beyond that is the whole cluster balanced anew. What is over the limits of one night is left to the next.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from flex import score
+import numpy as np
+
+from flex import score, waves
+from flex.consent import Limits, Stop
 from flex.domain import Proven
 from flex.errors import Infeasible
 from flex.ports import Solver
 from flex.problem import Budget, Ints, Problem, Solution
 
+TRIGGER = "safety.trigger_imbalance"
+HOLD = "safety.hold_runs"
+MARGIN = "safety.min_improvement"
+COOLDOWN = "safety.site_cooldown"
 
-def decide(asked: Problem, solver: Solver, budget: Budget, *, trigger: float, margin: float) -> tuple[Ints, Proven]:
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a night may do. The worst node was over the trigger in `over` nights running, tonight among them.
+
+    `resting` sites moved lately, with the reason why they stay where they are; `due` nodes must be empty tonight,
+    whatever the limits say, which are those of one night (None: of a plan that somebody looks at).
+    """
+
+    hold: int = 1
+    over: int = 1
+    resting: Mapping[str, str] = field(default_factory=dict)
+    due: frozenset[str] = frozenset()
+    limits: Limits | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """`later` counts the moves that are left to the next nights."""
+
+    rows: Ints
+    quality: Proven
+    stops: tuple[Stop, ...] = ()
+    later: int = 0
+
+
+def decide(
+    asked: Problem, solver: Solver, budget: Budget, *, trigger: float, margin: float, guard: Guard = Guard()
+) -> Decision:
     """The rows to have next, which may be those in force, and how good they are. Raises Infeasible."""
-    now_broken = [broken for broken in score.violations(asked, asked.old) if broken.is_wish]
+    broken = any(violation.is_wish for violation in score.violations(asked, asked.old))
     worst = score.balance_in_force(asked).worst
-    if worst <= trigger:
-        if not now_broken:
-            note = f"the worst node is {worst:.1%} off, within the trigger of {trigger:.1%}: nothing moves"
-            return asked.old, Proven("none needed", bound=0, proven=True, note=note)
+    if stop := _stays(worst, trigger, guard):
+        if not broken:
+            return Decision(asked.old, Proven("none needed", bound=0, proven=True, note=str(stop)), (stop,))
         # A new site or a new pin is no reason to rebalance: what the trigger tolerates is tolerated all the same.
         repaired = _solved(replace(asked, tolerance=max(trigger, asked.tolerance)), solver, budget)
-        if score.balance(asked, repaired.rows).worst <= trigger:
-            return repaired.rows, _quality(repaired)
-    solution = _solved(asked, solver, budget)
-    reached = score.balance(asked, solution.rows).worst
-    if not now_broken and worst - reached < margin:
-        note = (
-            f"the best plan found betters the worst node by {worst - reached:.1%}, less than the margin of {margin:.1%}"
-        )
-        return asked.old, Proven(solution.solver, bound=0, proven=False, note=note)
+        if score.balance(asked, repaired.rows).worst <= max(trigger, worst):
+            return _tonight(asked, repaired.rows, _quality(repaired), guard)
+    held = resting(asked, guard.resting)
+    found = _solved(held, solver, budget)
+    reached = score.balance(asked, found.rows).worst
+    stops = _rest(guard) if held is not asked else ()
+    if not broken and worst - reached < margin:
+        said = "the best plan found betters the worst node by less"
+        stop = Stop(MARGIN, f"{margin:.1%}", f"{worst - reached:.1%}", said)
+        quality = Proven(found.solver, bound=0, proven=False, note=str(stop))
+        return Decision(asked.old, quality, (*stops, stop))
     # The bound is one on balanced placements: of a best effort it says nothing.
-    return solution.rows, _quality(
-        solution if reached <= asked.tolerance + score.ROUNDING else replace(solution, bound=0)
-    )
+    within = reached <= asked.tolerance + score.ROUNDING
+    return _tonight(asked, found.rows, _quality(found if within else replace(found, bound=0)), guard, stops)
+
+
+def resting(asked: Problem, sites: Mapping[str, str]) -> Problem:
+    """The problem in which these sites stay where they are, as far as nobody wishes otherwise."""
+    if not sites:
+        return asked
+    wished = {*asked.pinned, *asked.barred, *(site for group in (*asked.apart, *asked.together) for site in group)}
+    count = np.bincount(asked.old[:, 0], minlength=len(asked.sites))
+    closed = set(asked.old[~asked.open[asked.old[:, 1]], 0].tolist())
+    stay = {
+        site: frozenset(asked.old[asked.old[:, 0] == site, 1].tolist())
+        for site, name in enumerate(asked.sites)
+        if name in sites and site not in wished and site not in closed and count[site] == asked.replicas[site]
+    }
+    return replace(asked, pinned={**asked.pinned, **stay}) if stay else asked
+
+
+def _stays(worst: float, trigger: float, guard: Guard) -> Stop | None:
+    """Why nothing is balanced anew."""
+    if worst <= trigger:
+        said = "nothing moves while the worst node is within the trigger"
+        return Stop(TRIGGER, f"{trigger:.1%}", f"{worst:.1%}", said)
+    if guard.over < guard.hold:
+        return Stop(HOLD, f"{guard.hold} runs", f"{guard.over}", "the imbalance has not lasted for long enough")
+    return None
+
+
+def _rest(guard: Guard) -> tuple[Stop, ...]:
+    named = "; ".join(f"{site} ({why})" for site, why in sorted(guard.resting.items())[:5])
+    return (Stop(COOLDOWN, "in force", f"{len(guard.resting)} sites", f"sites that moved lately stay: {named}"),)
+
+
+def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard, stops: tuple[Stop, ...] = ()) -> Decision:
+    if guard.limits is None:
+        return Decision(rows, quality, stops)
+    due = frozenset(n for n, name in enumerate(asked.nodes) if name in guard.due)
+    first, later = waves.first(asked, rows, guard.limits, due)
+    if not later:
+        return Decision(rows, quality, stops)
+    note = f"{quality.note}; " if quality.note else ""
+    note += f"the limits of a night leave {later:,} more moves to the next ones"
+    return Decision(first, replace(quality, bound=0, proven=False, note=note), stops, later)
 
 
 def _solved(asked: Problem, solver: Solver, budget: Budget) -> Solution:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from flex import reach, remarks, wishes
 from flex.consent import Limits
+from flex.decide import Guard
 from flex.domain import Node, Period, Pin
 from flex.errors import BadInput
 from flex.ports import DnsTarget
@@ -26,6 +27,7 @@ class Facts:
     """What a proposal is made from. `base` is the cycle in force and `placement` where it put every site.
 
     `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was left out, and why.
+    `guard` is what may move tonight.
     """
 
     period: Period
@@ -38,6 +40,7 @@ class Facts:
     placement: pd.DataFrame
     fixed: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = ()
+    guard: Guard = field(default_factory=Guard)
 
     @property
     def sites(self) -> list[str]:

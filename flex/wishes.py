@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from flex import groups
 from flex.domain import Node, Pin
 
 
@@ -35,9 +36,12 @@ def possible(pins: Sequence[Pin], sites: Set[str], nodes: Sequence[Node]) -> Wis
             kept[pin.site], lost[pin.site] = _alone(pin, states, sites)
         else:
             lost[pin.site] = ["no site that can be placed"]
-    for site, pin in kept.items():
-        kept[site], more = _with_others(pin, kept, states)
-        lost[site] += more
+    for site, why in groups.refused(kept, states).items():
+        lost[site] += [told for _, told in why]
+        gone, pin = {wish for wish, _ in why}, kept[site]
+        kept[site] = replace(
+            pin, together=() if "together" in gone else pin.together, apart=() if "apart" in gone else pin.apart
+        )
     held = {site: pin for site, pin in kept.items() if asks(pin)}
     suspended = [_suspended(pin.site, lost[pin.site], held.get(pin.site)) for pin in pins if lost[pin.site]]
     return Wishes(tuple(held.values()), tuple(suspended))
@@ -77,25 +81,3 @@ def _alone(pin: Pin, states: Mapping[str, str], sites: Set[str]) -> tuple[Pin, l
 
 def _with(wish: str, site: str) -> str:
     return f"{wish} {'with' if wish == 'together' else 'from'} {site}"
-
-
-def _with_others(pin: Pin, pins: Mapping[str, Pin], states: Mapping[str, str]) -> tuple[Pin, list[str]]:
-    """What is left of its being together and apart, beside what is wished for the other sites."""
-    lost = []
-    group = [pins[site] for site in (pin.site, *pin.together) if site in pins]
-    on, barred = ({node for one in group for node in getattr(one, wish)} for wish in ("nodes", "not_on"))
-    most = min((one.max_replicas for one in group if one.max_replicas), default=len(states))
-    if pin.together and (on & barred or len(on) > most):
-        lost.append(f"together with {', '.join(pin.together)}, whose wishes for nodes are others")
-        pin = replace(pin, together=())
-    active = sum(state == "active" for state in states.values())
-    if pin.apart and _needed((pin.site, *pin.apart), pins) > active:
-        lost.append(f"{len(pin.apart) + 1} sites apart on {active} active nodes")
-        pin = replace(pin, apart=())
-    return pin, lost
-
-
-def _needed(sites: Sequence[str], pins: Mapping[str, Pin]) -> int:
-    """How many nodes sites need that share none."""
-    wished = [pins.get(site) for site in sites]
-    return sum(max(one.min_replicas, len(one.nodes), 1) if one else 1 for one in wished)

@@ -19,7 +19,7 @@ from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run, Stage
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
-from flex_api import applying, freezing, hosted, words
+from flex_api import applying, freezing, hosted, recent, words
 from flex_api.leases import beat, lease
 from flex_api.trust import refuse_bad
 from flex_api.wiring import World, merging, sources
@@ -61,7 +61,7 @@ def run(world: World, force: Collection[str] = ()) -> Night:
         period = step("profile", lambda: learn(world, force), str)
         step("tidy", lambda: tidy(world, period), str)
         applying.finish(world)
-        made = step("plan", lambda: propose(world), lambda made: made.cycle.id)
+        made = step("plan", lambda: propose(world, force), lambda made: made.cycle.id)
         held.concerns(made.cycle)
         code, waiting = _waits(world, made.cycle)
         if waiting:
@@ -186,11 +186,12 @@ def tidy(world: World, period: Period) -> str:
     )
 
 
-def propose(world: World, *, author: str = "") -> Proposal:
+def propose(world: World, force: Collection[str] = (), *, author: str = "") -> Proposal:
     """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes."""
+    known = facts(world)
     made = cycles.propose(
-        facts(world),
-        world.rules,
+        replace(known, guard=recent.guard(world, known.period, force)),
+        recent.forced(world.rules, force),
         solver=world.solver,
         scratch=world.scratch,
         target=world.target,

@@ -60,9 +60,9 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         moves=[move_row(move) for move in cycle.moves],
         moves_from_scratch=cycle.scratch_moves,
         cold_bytes=cycle.cold_bytes,
-        before=_balance(cycle.before) if cycle.before else None,
-        after=_balance(cycle.after),
-        forecasts=[_forecast(forecast) for forecast in cycle.forecasts],
+        before=balance_output(cycle.before) if cycle.before else None,
+        after=balance_output(cycle.after),
+        forecasts=[forecast_row(forecast) for forecast in cycle.forecasts],
         zones=[zone_row(plan) for plan in cycle.plans],
         breaches=[_breach(breach) for breach in cycle.breaches],
         shortfalls=[_shortfall(shortfall) for shortfall in cycle.quality.shortfalls],
@@ -118,7 +118,7 @@ def move_row(move: Move) -> MoveRow:
     )
 
 
-def _balance(balance: Balance) -> BalanceOutput:
+def balance_output(balance: Balance) -> BalanceOutput:
     return BalanceOutput(
         worst_ratio=balance.worst,
         worst_node=balance.worst_node,
@@ -137,7 +137,7 @@ def _balance(balance: Balance) -> BalanceOutput:
     )
 
 
-def _forecast(forecast: Forecast) -> ForecastRow:
+def forecast_row(forecast: Forecast) -> ForecastRow:
     return ForecastRow(
         policy=forecast.policy,
         miss_ratio=forecast.miss_ratio,

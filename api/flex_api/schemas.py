@@ -28,21 +28,27 @@ from flex_api.log_schemas import (
 )
 from flex_api.night_schemas import ApprovalRow, FreezeOutput, NodeRow, NodesOutput, PinOutput
 from flex_api.output import ErrorOutput, Output, Part, StopRow
+from flex_api.plan_schemas import BalanceOutput, ForecastRow, LoadRow, MoveRow
 from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
 
 __all__ = [
     "ApprovalRow",
     "ArrivalRow",
     "BadLineRow",
+    "BalanceOutput",
     "DataOutput",
     "ErrorOutput",
     "FindingRow",
+    "ForecastRow",
     "FreezeOutput",
     "ImportOutput",
     "IngestOutput",
     "InvalidRow",
+    "LoadRow",
     "LogRow",
     "MissingRow",
+    "MoveRow",
     "NodeRow",
     "NodesOutput",
     "Output",
@@ -145,38 +151,6 @@ class FilesOutput(Output):
     period_end: datetime
     items: list[FileRow]
     locality: list[LocalityRow]
-
-
-class LoadRow(Part):
-    node: str
-    access_units: float
-    working_set_units: float
-    fair_units: float = 100.0
-    sites: int
-    others_units: dict[str, float] = Field({}, description="of the dimensions that the settings name besides")
-
-
-class BalanceOutput(Part):
-    worst_ratio: float
-    worst_node: str
-    worst_resource: str
-    nodes: list[LoadRow]
-
-
-class MoveRow(Part):
-    site: str
-    source: str | None
-    target: str | None
-    cold_bytes: int
-    reason: str
-
-
-class ForecastRow(Part):
-    policy: str
-    miss_ratio: float
-    sampling_ratio: float
-    disk_bytes: int
-    operations_per_second: float
 
 
 class ZoneRow(Part):
@@ -367,6 +341,9 @@ OUTPUTS: dict[str, type[Output]] = {
     "data": DataOutput,
     "plan": PlanOutput,
     "plan list": PlansOutput,
+    "plan frontier": FrontierOutput,
+    "plan diff": DiffOutput,
+    "whatif": WhatIfOutput,
     "apply": PlanOutput,
     "rollback": PlanOutput,
     "verify": VerifyOutput,

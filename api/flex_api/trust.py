@@ -10,12 +10,13 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from flex import quality
+from flex.consent import Stop
 from flex.domain import Period
 from flex.errors import BadInput, NoData
 from flex.holes import holes
 from flex.ports import Store
 from flex.quality import Finding, Judged, Limits
-from flex_api import present
+from flex_api import present, recent
 from flex_api.schemas import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings import Settings
 from flex_api.wiring import nodes, sources
@@ -58,10 +59,10 @@ def _limits(settings: Settings) -> Limits:
 
 def refuse_bad(settings: Settings, store: Store, period: Period, now: datetime, force: Collection[str]) -> None:
     """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a rule there is not."""
-    if strange := sorted(set(force) - set(quality.RULES)):
+    if strange := sorted(set(force) - {*quality.RULES, *recent.RULES}):
         raise BadInput(
             f"--force {strange[0]}",
-            f"the rules for logs are {', '.join(quality.RULES)}",
+            f"the rules for logs are {', '.join(quality.RULES)}, those for plans {', '.join(recent.RULES)}",
             kept="nothing was planned",
             advice="name one of them, or leave it out",
         )
@@ -85,6 +86,7 @@ def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
         kept="the partition in force stays",
         advice="`flex data` shows what every source is like; see that the logs arrive and what format they are in; "
         f"to plan all the same: `flex plan {forced}`",
+        stops=[Stop(finding.rule, finding.limit, finding.actual, f"{node}: {finding.said}") for node, finding in found],
     )
 
 

@@ -69,7 +69,7 @@ def live(start: Problem, act: Act, change: Change) -> Month:
 
 
 def _above(trigger: float) -> Act:
-    return lambda today: decide(today, SOLVERS["auto"], BUDGET, trigger=trigger, margin=0.0)[0]
+    return lambda today: decide(today, SOLVERS["auto"], BUDGET, trigger=trigger, margin=0.0).rows
 
 
 def _from_scratch(today: Problem) -> Ints:

@@ -166,3 +166,18 @@ def test_a_site_that_weighs_more_counts_as_larger(installation: Installation) ->
     assert installation.flex("sites", "pin", site, "--weight", "2").code == 0
     heavy = installation.flex("-o", "json", "explain", site).json
     assert heavy["asks_units"]["access rate"] * heavy["replicas"] > 1.5 * plain
+
+
+def test_what_is_over_the_limits_of_a_night_is_left_to_the_next_ones(installation: Installation) -> None:
+    installation.night()
+    set_in(installation, "safety", "max_moved_sites = 3")
+    assert installation.flex("nodes", "drain", "n2").code == 0
+    first = plan(installation).json
+    assert (len({move["site"] for move in first["moves"]}), first["breaches"]) == (3, [])
+    assert first["moves_later"] > 0
+    whole = installation.flex(
+        "-o", "json", "plan", "--as-of", installation.as_of(), "--force", "safety.max_moved_sites",
+        "--force", "safety.max_moved_sites_ratio",
+    )  # fmt: skip
+    assert (whole.json["moves_later"], whole.json["breaches"] != []) == (0, True)
+    assert installation.flex("plan", "--force", "safety.nothing", "--as-of", installation.as_of()).code == 3

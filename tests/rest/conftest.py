@@ -134,7 +134,9 @@ class Door:
     ) -> TestClient:
         """Any headers; the token of the role, where there is one."""
         shown = {"Authorization": f"Bearer {self.secrets[role]}"} if role else {}
-        return TestClient(self.app, headers={**shown, **(headers or {})}, raise_server_exceptions=False, client=(peer, 5000))
+        return TestClient(
+            self.app, headers={**shown, **(headers or {})}, raise_server_exceptions=False, client=(peer, 5000)
+        )
 
 
 @pytest.fixture(scope="session")

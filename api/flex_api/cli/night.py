@@ -29,7 +29,11 @@ AsOf = Annotated[
 ]
 Forced = Annotated[
     list[str] | None,
-    typer.Option("--force", metavar="RULE", help="plan from logs that are bad by this rule; may be repeated"),
+    typer.Option(
+        "--force",
+        metavar="RULE",
+        help="plan though this rule of [profile] or [safety] says no; may be repeated",
+    ),
 ]
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")]
 
@@ -66,7 +70,7 @@ def plan(
     with opened(found, as_of) as here, lease(here, "plan") as held:
         nightly.learn(here, force or ())
         applying.finish(here)
-        cycle = nightly.propose(here, author=author()).cycle
+        cycle = nightly.propose(here, force or (), author=author()).cycle
         held.concerns(cycle)
     show(found, cycle, diff=diff)
     if detailed_exitcode and (cycle.changes or cycle.moves):

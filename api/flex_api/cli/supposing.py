@@ -1,0 +1,141 @@
+"""The verbs that ask and change nothing: what-if, the frontier, two partitions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from flex.errors import BadInput
+from flex.suppose import Supposition
+from flex_api import hosted, supposing, text, words
+from flex_api.cli.common import context
+from flex_api.cli.night import opened, plan_app
+from flex_api.supposed_schemas import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
+
+BAR = 40
+MOST = 20
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(whatif)
+    plan_app.command("frontier")(plan_frontier)
+    plan_app.command("diff")(plan_diff)
+
+
+def whatif(
+    ctx: typer.Context,
+    more: Annotated[int, typer.Option(min=0, max=1000, help="so many nodes more, each like the others")] = 0,
+    without: Annotated[str, typer.Option(help="without these nodes: n1,n2")] = "",
+    ram: Annotated[float, typer.Option(help="memory of every node, times this")] = 1.0,
+    growth: Annotated[float, typer.Option(help="all sites larger by this share, such as 0.2")] = 0.0,
+    times: Annotated[
+        list[str] | None, typer.Option(metavar="SITE=K", help="a site with K times its visitors; may be repeated")
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option(help="another aim, such as 0.05")] = None,
+    max_moves: Annotated[int | None, typer.Option(min=0, help="at most so many moves")] = None,
+    frontier: Annotated[bool, typer.Option("--frontier", help="and what more moves would buy then")] = False,
+) -> None:
+    """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
+    found = context(ctx)
+    lost = tuple(name.strip() for name in without.split(",") if name.strip())
+    wanted = Supposition(more, lost, ram, growth, _times(times or ()), tolerance, max_moves)
+    with opened(found) as here:
+        output = supposing.what_if(here, wanted, with_frontier=frontier)
+    found.show(output, lambda console: _show(console, output))
+
+
+def plan_frontier(ctx: typer.Context) -> None:
+    """What more moves would buy: the least imbalance for each number of them, from none to a new partition."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = supposing.frontier_of(here)
+    found.show(output, lambda console: _show_frontier(console, output))
+
+
+def plan_diff(
+    ctx: typer.Context,
+    one: Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")],
+    other: Annotated[str, typer.Argument(metavar="PLAN", help="the partition in force when left out")] = "current",
+) -> None:
+    """What differs between the partitions of two plans, site by site."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = supposing.difference(here, one, other)
+    found.show(output, lambda console: _show_diff(console, output))
+
+
+def _times(given: Sequence[str]) -> dict[str, float]:
+    found = {}
+    for each in given:
+        site, _, number = each.rpartition("=")
+        try:
+            found[hosted.site_name(site)] = float(number)
+        except ValueError as error:
+            raise BadInput(
+                f"--times {each}",
+                "this is no site with a number",
+                kept="nothing was changed",
+                advice="write --times shop.example=3",
+            ) from error
+    return found
+
+
+def _show(console: Console, output: WhatIfOutput) -> None:
+    console.print(_headline(output), markup=False)
+    for note in output.notes:
+        console.print(f"  note: {note}", markup=False)
+    if output.moves:
+        console.print()
+        console.print(text.moves(output.moves))
+    console.print()
+    console.print(text.loads(output.before, output.after))
+    console.print()
+    console.print(text.forecasts(output.forecasts))
+    if output.frontier:
+        console.print()
+        console.print(_points(output.frontier))
+
+
+def _headline(output: WhatIfOutput) -> str:
+    moved = len({move.site for move in output.moves})
+    served = output.forecasts[0].operations_per_second
+    room = f"; {output.requests_per_second:.1f} requests a second of the {served:,.0f} that could be served"
+    return (
+        f"{words.count(moved, 'site')} would move, {words.size(output.cold_bytes)} cold; worst node "
+        f"{words.share(output.after.worst_ratio)} off (without moves {words.share(output.before.worst_ratio)})"
+        f"{room if served else ''}."
+    )
+
+
+def _show_frontier(console: Console, output: FrontierOutput) -> None:
+    console.print(_points(output.items))
+    if output.plan:
+        worst = words.share(output.plan_worst_ratio or 0.0)
+        moves = words.count(output.plan_moves or 0, "move")
+        console.print(f"Plan {output.plan}: {moves}, worst node {worst} off.", markup=False)
+    aim, trigger = words.share(output.tolerance_ratio), words.share(output.trigger_ratio)
+    console.print(f"The aim is {aim}; nothing moves within {trigger}.", markup=False)
+
+
+def _points(points: Sequence[PointRow]) -> Table:
+    table = text.grid("moves>", "worst node off>", "")
+    most = max((point.worst_ratio for point in points), default=0.0) or 1.0
+    shown = points if len(points) <= MOST else [*points[:: -(-len(points) // MOST)], points[-1]]
+    for point in shown:
+        table.add_row(f"{point.moves:,}", words.share(point.worst_ratio), "#" * round(BAR * point.worst_ratio / most))
+    return table
+
+
+def _show_diff(console: Console, output: DiffOutput) -> None:
+    worst = f"worst node {words.share(output.one_worst_ratio)} off and {words.share(output.other_worst_ratio)}"
+    differ = f"{len(output.items):,} of {words.count(output.sites, 'site')} differ"
+    console.print(f"{output.one} and {output.other}: {differ}; {worst}.", markup=False)
+    table = text.grid("site", output.one, output.other)
+    for row in output.items:
+        table.add_row(row.site, ", ".join(row.one) or "-", ", ".join(row.other) or "-")
+    if output.items:
+        console.print(table)

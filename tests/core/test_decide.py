@@ -1,0 +1,57 @@
+"""Why nothing moves, or less than could: each rule that says so is named with its limit and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flex import score
+from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Decision, Guard, decide
+from flex.domain import Pin
+from flex.problem import Budget, Problem
+from flex_solver import SOLVERS
+
+LOADS = {"a": (50, 50), "b": (30, 30), "c": (10, 10), "d": (10, 10)}
+UNEVEN = {"a": "n1", "b": "n1", "c": "n2", "d": "n2"}
+
+Make = Callable[..., Problem]
+
+
+NO_GUARD = Guard()
+
+
+def decided(asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01) -> Decision:
+    return decide(asked, SOLVERS["exact"], Budget(), trigger=trigger, margin=margin, guard=guard)
+
+
+def rules(found: Decision) -> list[str]:
+    return [stop.rule for stop in found.stops]
+
+
+def test_within_the_trigger_nothing_moves(problem: Make) -> None:
+    found = decided(problem(LOADS, UNEVEN), trigger=0.7)
+    assert (rules(found), found.stops[0].limit, found.stops[0].actual) == ([TRIGGER], "70.0%", "60.0%")
+    assert found.rows.tolist() == problem(LOADS, UNEVEN).old.tolist()
+
+
+def test_an_imbalance_must_have_lasted(problem: Make) -> None:
+    asked = problem(LOADS, UNEVEN)
+    assert rules(decided(asked, Guard(hold=3, over=2))) == [HOLD]
+    assert rules(decided(asked, Guard(hold=3, over=3))) == []
+
+
+def test_a_gain_below_the_margin_moves_nothing(problem: Make) -> None:
+    assert rules(decided(problem(LOADS, UNEVEN), margin=0.9)) == [MARGIN]
+
+
+def test_a_site_that_moved_lately_stays_and_is_named(problem: Make) -> None:
+    asked = problem(LOADS, UNEVEN)
+    found = decided(asked, Guard(resting={"b": "moved 1 d ago"}))
+    assert rules(found)[0] == COOLDOWN
+    assert "b (moved 1 d ago)" in found.stops[0].said
+    assert asked.sites.index("b") not in score.moved(asked, found.rows)[:, 0]
+
+
+def test_a_wish_moves_also_what_moved_lately(problem: Make) -> None:
+    asked = problem(LOADS, UNEVEN, pins=[Pin("b", ("n2",))])
+    found = decided(asked, Guard(hold=9, resting={"b": "moved 1 d ago"}))
+    assert [asked.sites.index("b"), 1] in found.rows.tolist()

@@ -1,0 +1,117 @@
+"""What is over the limits of a night is left to the next ones: the most valuable first, and never to anybody's harm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from flex import score, waves
+from flex.consent import Limits
+from flex.domain import Node, Pin
+from flex.problem import Ints, Problem, build, in_order
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+
+NONE = Limits(moved_sites=1000, moved_share=1.0, cold_bytes=2**60, inflow=1000)
+
+
+def problem(loads: dict[str, int], old: dict[str, str], nodes: tuple[Node, ...], pins: tuple[Pin, ...] = ()) -> Problem:
+    names = sorted(loads)
+    columns = {name: names if name == "site" else [loads[site] for site in names] for name in PROFILES.columns}
+    placement = PLACEMENT.from_columns({"site": list(old), "node": list(old.values())})
+    return build(
+        PROFILES.from_columns(columns), SPREADS.empty(), nodes, pins, placement, tolerance=0.05, replicate_above=1.0
+    )
+
+
+def machines(count: int) -> tuple[Node, ...]:
+    return tuple(Node(f"n{number}", (), 1) for number in range(count))
+
+
+def rows(asked: Problem, where: dict[str, str]) -> Ints:
+    found = [(asked.sites.index(site), asked.nodes.index(node)) for site, node in where.items()]
+    return in_order(np.array(found, dtype=np.int64))
+
+
+LOADS = {"a": 50, "b": 30, "c": 20, "d": 10, "e": 10}
+OLD = {"a": "n0", "b": "n0", "c": "n0", "d": "n1", "e": "n1"}
+WANTED = {"a": "n1", "b": "n0", "c": "n0", "d": "n1", "e": "n1"}
+
+
+def test_a_plan_within_the_limits_is_left_as_it_is() -> None:
+    asked = problem(LOADS, OLD, machines(2))
+    tonight, later = waves.first(asked, rows(asked, WANTED), NONE)
+    assert (tonight.tolist(), later) == (rows(asked, WANTED).tolist(), 0)
+
+
+def test_the_most_valuable_move_is_made_first_and_the_rest_is_counted() -> None:
+    asked = problem(LOADS, OLD, machines(2))
+    wanted = rows(asked, {**OLD, "b": "n1", "c": "n1"})
+    tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
+    assert later == 1
+    assert score.moved(asked, tonight).tolist() == [[asked.sites.index("b"), 1]]
+
+
+def test_a_wish_goes_before_balance() -> None:
+    asked = problem(LOADS, OLD, machines(2), (Pin("e", ("n0",)),))
+    wanted = rows(asked, {**OLD, "b": "n1", "e": "n0"})
+    tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
+    assert later == 1
+    assert score.moved(asked, tonight).tolist() == [[asked.sites.index("e"), 0]]
+
+
+def test_what_must_leave_a_node_tonight_goes_whatever_the_limits_say() -> None:
+    nodes = (*machines(2), Node("n2", (), 1, state="draining"))
+    old = {**OLD, "d": "n2", "e": "n2"}
+    asked = problem(LOADS, old, nodes)
+    wanted = rows(asked, {**old, "d": "n1", "e": "n1"})
+    none = replace(NONE, moved_sites=0)
+    assert waves.first(asked, wanted, none)[1] == 2
+    tonight, later = waves.first(asked, wanted, none, due={2})
+    assert (tonight.tolist(), later) == (wanted.tolist(), 0)
+
+
+def test_sites_that_stay_together_switch_together() -> None:
+    asked = problem(LOADS, OLD, machines(2), (Pin("b", together=("c",)),))
+    wanted = rows(asked, {**OLD, "b": "n1", "c": "n1"})
+    tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
+    assert (len(score.moved(asked, tonight)), later) == (0, 2)
+    assert waves.first(asked, wanted, replace(NONE, moved_sites=2))[1] == 0
+
+
+def test_sites_apart_never_meet_on_the_way() -> None:
+    old = {"a": "n0", "b": "n1", "c": "n2", "d": "n2", "e": "n1"}
+    asked = problem(LOADS, old, machines(3), (Pin("a", apart=("b",)),))
+    wanted = rows(asked, {**old, "a": "n1", "b": "n0"})
+    tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
+    assert (len(score.moved(asked, tonight)), later) == (0, 2)
+
+
+sizes = st.lists(st.integers(1, 100), min_size=3, max_size=9)
+
+
+@given(sizes=sizes, seed=st.integers(0, 2**16), most=st.integers(0, 5), inflow=st.integers(0, 3))
+@settings(deadline=None)
+def test_each_night_is_within_the_limits_no_worse_and_leads_to_the_plan(
+    sizes: list[int], seed: int, most: int, inflow: int
+) -> None:
+    dice = np.random.default_rng(seed)
+    names = [f"s{number}" for number in range(len(sizes))]
+    old, new = ({name: f"n{dice.integers(3)}" for name in names} for _ in range(2))
+    asked = problem(dict(zip(names, sizes, strict=True)), old, machines(3))
+    wanted = rows(asked, new)
+    # A site that is too large for one node has to be split, whatever that does to balance.
+    assume((asked.replicas == 1).all())
+    limits = replace(NONE, moved_sites=most, inflow=inflow)
+    tonight, later = waves.first(asked, wanted, limits)
+    made = score.moved(asked, tonight)
+    whole = score.moved(asked, wanted)
+    assert len(made) + later == len(whole)
+    assert {tuple(row) for row in made.tolist()} <= {tuple(row) for row in whole.tolist()}
+    assert np.bincount(tonight[:, 0], minlength=len(names)).tolist() == [1] * len(names)
+    if later:
+        assert len(made) <= most
+        assert np.bincount(made[:, 1], minlength=3).max() <= inflow
+        assert score.balance(asked, tonight).worst <= score.balance(asked, asked.old).worst + 1e-9
