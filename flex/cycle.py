@@ -6,7 +6,7 @@ carry_out() does exactly what a proposal says, or refuses; never something like 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,6 +25,10 @@ from flex.tables import PLACEMENT
 
 # Zones that are checked at a time.
 SIDE_BY_SIDE = 8
+
+
+def unheard(_: str) -> None:
+    """Where nobody follows the stages."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,11 +156,12 @@ def carry_out(
     store: Cycles,
     now: datetime,
     patience: float = 0.0,
+    enters: Callable[[str], None] = unheard,
 ) -> Cycle:
     """Make the proposal true in DNS, check what the name servers answer, and put the placement in force.
 
-    Servers that follow the primary have `patience` seconds to agree. Safe to repeat: a run that was killed in the
-    middle is finished by calling this again.
+    Servers that follow the primary have `patience` seconds to agree; `enters` hears of each stage as it begins. Safe to
+    repeat: a run that was killed in the middle is finished by calling this again.
     Raises Held when another placement came into force since the proposal was made, a DnsError when nothing was
     changed, PartlyApplied when some of it was, Unverified when the servers do not agree with what was applied.
     """
@@ -165,10 +170,13 @@ def carry_out(
         raise _outdated(cycle, in_force)
     begun = cycle.state == "applying"
     cycle = replace(cycle, state="applying", message="")
+    enters("apply")
     store.update(cycle)
     _apply(cycle, target, store, begun=begun)
+    enters("verify")
     verdicts = check(cycle, placement, nodes, ttl, target, patience=patience)
     cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts)
+    enters("settle")
     _settle(cycle, placement, store)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise _unverified(wrong)

@@ -181,6 +181,18 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What became of an earlier prediction: `nodes` are each node's loads as predicted and as they then were.
+
+    `error` is the median distance of the two, as a ratio of the fair share.
+    """
+
+    cycle: str
+    nodes: tuple[tuple[str, float, float], ...]
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
 class NodeForecast:
     """What a miniature replay says about one node under a placement."""
 
@@ -302,6 +314,7 @@ class Cycle:
     approvals: tuple[Approval, ...] = ()
     stops: tuple[Stop, ...] = ()
     later: int = 0
+    measured: Measured | None = None
 
     @property
     def cold_bytes(self) -> int:

@@ -5,7 +5,7 @@ Who calls this holds the lease (leases.py). What must hold before a plan is carr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
@@ -182,7 +182,7 @@ def verify(world: World) -> tuple[str, tuple[Verdict, ...]]:
     return base, verdicts
 
 
-def carry_out(world: World, cycle: Cycle) -> Cycle:
+def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles.unheard) -> Cycle:
     return cycles.carry_out(
         cycle,
         world.store.placement_of(cycle.id),
@@ -192,6 +192,7 @@ def carry_out(world: World, cycle: Cycle) -> Cycle:
         store=world.store,
         now=world.clock(),
         patience=world.settings.dns.settle.total_seconds(),
+        enters=enters,
     )
 
 

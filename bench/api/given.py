@@ -194,7 +194,8 @@ def _run(size: Size, night: int) -> Run:
 def _balanced(size: Size) -> pd.DataFrame:
     """To and fro over the nodes, the largest first: near enough to balance for nights to have little to do."""
     profiles = profiles_of(size, 0)
-    share = sum(profiles[name] / profiles[name].sum() for name in ("access_bytes", "working_set"))
+    rate, held = (profiles[name] / profiles[name].sum() for name in ("access_bytes", "working_set"))
+    share = rate + held
     ordered = np.argsort(-share.to_numpy(), kind="stable")
     turn, place = np.divmod(np.arange(size.sites), size.nodes)
     node = np.where(turn % 2, size.nodes - 1 - place, place)
