@@ -36,6 +36,7 @@ from flex_api.routes import (
     reports,
     sessions,
     sites,
+    supposed,
     tokens,
 )
 from flex_api.settings import Settings
@@ -49,8 +50,8 @@ from flex_api.web.views import Views
 from flex_api.working import Workers
 
 ROUTES = (
-    pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, metrics, health,
-    docs, problems, sessions, overview,
+    pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, metrics,
+    health, docs, problems, sessions, overview,
 )  # fmt: skip
 ABOUT = "What FLEX planned, why, what became of it, and everything a person may ask of it. docs/api.md has examples."
 

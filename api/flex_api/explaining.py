@@ -22,7 +22,7 @@ MOST = 5
 
 def explained(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
-    facts = nightly.facts(world)
+    facts = nightly.facts(world, replayed=False)
     kept = wishes.possible(facts.pins, set(facts.sites), facts.nodes)
     problem = cycles.build(replace(facts, pins=kept.pins), world.rules)
     if site not in problem.sites:

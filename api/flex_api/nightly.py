@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 
 from flex import cycle as cycles
@@ -19,6 +20,8 @@ from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run, Stage
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
+from flex.problem import Ints
+from flex.replay import Sample
 from flex_api import applying, freezing, hosted, recent, words
 from flex_api.leases import beat, lease
 from flex_api.trust import refuse_bad
@@ -34,6 +37,9 @@ LARGE = 0.3
 
 # What profiles need of the file table.
 SIZES = ("site", "requests", "size")
+
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+NO_SAMPLE = Sample((), _NONE, _NONE, _NONE, _NONE, 1.0)
 
 T = TypeVar("T")
 
@@ -229,7 +235,8 @@ def one_before(world: World) -> str:
     return earlier[0]
 
 
-def facts(world: World) -> Facts:
+def facts(world: World, *, replayed: bool = True) -> Facts:
+    """What a plan is made from. To look whether a wish can be kept nothing is replayed, and no log is needed."""
     # A profile of days that are still to come was made under a clock that ran ahead, or as of another day.
     found = world.store.profiles(until=world.clock())
     if found is None:
@@ -248,7 +255,9 @@ def facts(world: World) -> Facts:
         period=period,
         profiles=profiles[~profiles["site"].isin(left_out)].reset_index(drop=True),
         spreads=spreads,
-        sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit),
+        sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit)
+        if replayed
+        else NO_SAMPLE,
         nodes=world.nodes,
         pins=pins,
         base=base,

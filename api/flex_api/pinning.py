@@ -50,7 +50,7 @@ def unpin(world: World, site: str, *, dry_run: bool = False) -> Pin:
 
 def refuse_impossible(world: World, wanted: Pin) -> None:
     """Building the next problem with this pin in it says what is wrong with it; so do the wishes that it would stop."""
-    facts = nightly.facts(world)
+    facts = nightly.facts(world, replayed=False)
     if wanted.excluded:
         _refuse_unknown(facts, wanted.site)
         return

@@ -59,7 +59,7 @@ def _possible(facts: Facts) -> Facts:
 
 def difference(world: World, one: str, other: str) -> DiffOutput:
     """What differs between the partitions of two plans; "current" is the one in force. Raises Unknown."""
-    ids = [world.store.placement()[0] if name == "current" else name for name in (one, other)]
+    ids = [world.store.in_force() if name == "current" else name for name in (one, other)]
     first, second = (world.store.cycle(each) for each in ids)
     nodes = [_nodes(world, cycle.id) for cycle in (first, second)]
     sites = sorted(site for site in {*nodes[0], *nodes[1]} if nodes[0].get(site) != nodes[1].get(site))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from flex.consent import Breach
 from flex.domain import Balance, Cycle, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream
 from flex.jobs import Job
 from flex.ports import DnsTarget, Store
-from flex.store import MemoryStore, holder
+from flex.store import MemoryStore, holder, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_api import access
 from flex_api import settings as config
@@ -68,7 +69,7 @@ def cycle(number: int, state: str = "applied", base: str = "", **more: Any) -> C
     )
 
 
-def fill(store: Store) -> Store:
+def fill(store: Store, *, read: int = 5) -> Store:
     """Two nights, a third plan that waits, wishes, readings, a run and a job."""
     counts = {name: [100 + at * 7 % 50 for at in range(len(SITES))] for name in PROFILES.columns if name != "site"}
     for night in (2, 1):
@@ -87,7 +88,7 @@ def fill(store: Store) -> Store:
     for at, site in enumerate(SITES[:6]):
         store.put_pin(Pin(site, (NODES[at % 3],), author="anna" if at % 2 else "bert"))
     day = PERIOD.first_day
-    for number in range(5):
+    for number in range(read):
         lines = (("counted", 990), ("malformed", 10))
         segment = Segment(
             f"g{number}",
@@ -148,3 +149,10 @@ def doors() -> Callable[..., Door]:
 @pytest.fixture
 def door() -> Door:
     return Door(fill(MemoryStore()))
+
+
+@pytest.fixture
+def filled() -> Iterator[Callable[[str], Door]]:
+    """The same over a database, without readings of logs that are nowhere."""
+    with ExitStack() as later:
+        yield lambda url: Door(fill(later.enter_context(open_store(url)), read=0))

@@ -69,11 +69,12 @@ def put_pin(
     desk = desk.because(given.reason)
     name = hosted.site_name(site)
     wanted = Pin(site=name, author=desk.caller.name, **dict(given))
+    condition.refuse_unmet(f"the pin on {name}", _current(desk, name))
     # Whether it can be kept takes a while to find out, and nobody should have to wait for that to write.
     pinning.pin(desk.world(), wanted, dry_run=True)
     with desk.store.together():
-        before = desk.store.pin(name)
-        condition.refuse_unmet(f"the pin on {name}", _shown(desk, before) if before else None)
+        before = _current(desk, name)
+        condition.refuse_unmet(f"the pin on {name}", before)
         if not dry_run:
             desk.store.put_pin(wanted)
     return reply(desk.request, _shown(desk, wanted), 200 if before or dry_run else 201)
@@ -94,6 +95,11 @@ def delete_pin(
         condition.refuse_unmet(f"the pin on {name}", _shown(desk, before))
         desk.store.drop_pin(name)
     return nothing()
+
+
+def _current(desk: Desk, site: str) -> PinShown | None:
+    pin = desk.store.pin(site)
+    return _shown(desk, pin) if pin else None
 
 
 def _pinned(desk: Desk, site: str) -> Pin:

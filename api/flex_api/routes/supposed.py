@@ -1,0 +1,76 @@
+"""What would be: other nodes, other visitors, more moves; and two partitions side by side. Nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from flex.errors import Expired
+from flex.suppose import Supposition
+from flex_api import hosted, supposing
+from flex_api.rest_schemas import CLEAN, Given, Name, Names
+from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
+from flex_api.web.answers import reply
+from flex_api.web.desk import Operator, Viewer
+
+router = APIRouter(prefix="/api/v1", tags=["what-if"])
+
+
+class Supposed(Given):
+    """What is left out stays as it is."""
+
+    more_nodes: Annotated[int, Field(ge=0, le=1000, description="so many nodes more, each like the others")] = 0
+    without_nodes: Names = ()
+    ram_factor: Annotated[float, Field(gt=0, le=1000, description="memory of every node, times this")] = 1.0
+    growth_ratio: Annotated[float, Field(ge=-0.99, le=1000, description="all sites larger by this share")] = 0.0
+    site_factors: Annotated[
+        Mapping[Name, Annotated[float, Field(gt=0, le=1e6)]], Field(max_length=1000, description="of single sites")
+    ] = Field({})
+    tolerance_ratio: Annotated[float, Field(gt=0, lt=1)] | None = None
+    max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    frontier: Annotated[bool, Field(description="and what more moves would buy then")] = False
+
+
+@router.post("/whatif", response_model=WhatIfOutput)
+def what_if(desk: Operator, given: Supposed) -> Response:
+    """What FLEX would do if nodes, memory or visitors were others. Asks no name server."""
+    wanted = Supposition(
+        given.more_nodes,
+        given.without_nodes,
+        given.ram_factor,
+        given.growth_ratio,
+        {hosted.site_name(site): factor for site, factor in given.site_factors.items()},
+        given.tolerance_ratio,
+        given.max_moves,
+    )
+    return reply(desk.request, supposing.what_if(desk.world(), wanted, with_frontier=given.frontier))
+
+
+@router.get("/plans/{plan}/frontier", response_model=FrontierOutput)
+def frontier(desk: Viewer, plan: str) -> Response:
+    """What more or fewer moves than this plan's would buy, from none to a partition from scratch."""
+    cycle = desk.store.cycle(plan)
+    base = desk.store.in_force()
+    if cycle.base != base:
+        raise Expired(
+            f"the frontier of {cycle.id}",
+            f"it was made when {cycle.base or 'nothing'} was in force; now {base or 'nothing'} is",
+            kept="nothing was changed",
+            advice="make a new plan, and ask for its frontier",
+        )
+    return reply(desk.request, supposing.frontier_of(desk.world()))
+
+
+@router.get("/partitions/{partition}/difference", response_model=DiffOutput)
+def difference(
+    desk: Viewer,
+    partition: str,
+    to: Annotated[
+        str, Query(max_length=100, pattern=CLEAN, description="another; the one in force, if left out")
+    ] = "current",
+) -> Response:
+    """What differs between two partitions, site by site."""
+    return reply(desk.request, supposing.difference(desk.world(), partition, to))
