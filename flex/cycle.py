@@ -262,13 +262,10 @@ def _on_active_nodes(placement: pd.DataFrame, asked: Problem) -> Ints:
 
 def _plans(placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach) -> tuple[Plan, ...]:
     wanted = records.records(placement, facts.nodes, rules.ttl)
-    of_zone, _ = records.split(sorted(set(placement["site"])), rules.zones)
-    plans = []
-    for zone, sites in of_zone.items():
-        in_zone = wanted[wanted["name"].isin([records.name_of(site) for site in sites])]
-        state, foreign = found.states[zone], found.foreign[zone]
-        plans.append(plan.diff(zone, in_zone, state, owner=rules.owner, ttl=rules.ttl, left_alone=foreign))
-    return tuple(plans)
+    return tuple(
+        plan.diff(zone, in_zone, found.states[zone], owner=rules.owner, ttl=rules.ttl, left_alone=found.foreign[zone])
+        for zone, in_zone in records.in_zones(wanted, rules.zones).items()
+    )
 
 
 def moves(asked: Problem, rows: Ints) -> tuple[Move, ...]:
@@ -293,7 +290,7 @@ def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Fact
     sample, nodes = facts.sample, facts.nodes
     compared = {"after": placement, "from scratch": problem.placement_of(asked, fresh)}
     if facts.placed and not asked.gone:
-        new = placement[~placement["site"].isin(list(facts.placement["site"]))]
+        new = placement[~placement["site"].isin(facts.placement["site"])]
         compared["before"] = PLACEMENT.make(pd.concat([facts.placement, new], ignore_index=True))
     of_placements = (predict.forecast(sample, rows, nodes, policy=name) for name, rows in sorted(compared.items()))
     return (*of_placements, predict.round_robin(sample, nodes, sites=asked.sites))
@@ -309,8 +306,8 @@ def _drifted(facts: Facts, rules: Rules, found: Reach) -> list[str]:
     if not facts.base:
         return []
     known = records.on_known_nodes(facts.placement, facts.nodes)
-    in_force = records.records(known, facts.nodes, rules.ttl)
-    return [name for _, state in sorted(found.states.items()) for name in plan.drifted(state, in_force)]
+    in_force = records.in_zones(records.records(known, facts.nodes, rules.ttl), rules.zones)
+    return [name for zone, state in sorted(found.states.items()) for name in plan.drifted(state, in_force[zone])]
 
 
 def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:
@@ -327,16 +324,14 @@ def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> No
 def wanted(cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> dict[str, pd.DataFrame]:
     """The RECORDS that the placement asks for, zone by zone."""
     every = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
-    zones = [one.zone for one in cycle.plans]
-    return {one.zone: _wanted_in(one, every, zones) for one in cycle.plans}
+    in_zones = records.in_zones(every, [one.zone for one in cycle.plans])
+    return {one.zone: _ours(one, in_zones[one.zone]) for one in cycle.plans}
 
 
-def _wanted_in(one: Plan, wanted: pd.DataFrame, zones: Sequence[str]) -> pd.DataFrame:
+def _ours(one: Plan, in_zone: pd.DataFrame) -> pd.DataFrame:
     """The records of one zone that FLEX answers for: those of others in it are left out."""
     foreign = {entry.split(" ", 1)[0] for entry in one.foreign}
-    names = wanted["name"].unique()
-    ours = [name for name in names if records.zone_of(name, zones) == one.zone and name not in foreign]
-    return wanted[wanted["name"].isin(ours)].reset_index(drop=True)
+    return in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True) if foreign else in_zone
 
 
 def _outdated(cycle: Cycle, in_force: str) -> Held:

@@ -19,7 +19,7 @@ from flex.ports import DnsTarget
 from flex.problem import Budget, Terms
 from flex.reach import Reach
 from flex.replay import Sample
-from flex.tables import PLACEMENT
+from flex.tables import PLACEMENT, texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,12 +44,12 @@ class Facts:
 
     @property
     def sites(self) -> list[str]:
-        return sorted(set(self.profiles["site"]) | set(self.placement["site"]))
+        return sorted({*texts(self.profiles["site"]), *texts(self.placement["site"])})
 
     @property
     def placed(self) -> frozenset[str]:
         """The sites that have a node and may be given another: none before the first partition."""
-        return frozenset(self.placement["site"]) - self.fixed
+        return frozenset(texts(self.placement["site"])) - self.fixed
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def foreign(state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozense
     A name whose addresses carry no marker of ours belongs to somebody else, unless `ours` has it: addresses that an
     operator lets FLEX take over.
     """
-    addressed = set(state.records["name"]) - state.owned - ours
+    addressed = set(state.records["name"].unique()) - state.owned - ours
     without = {name: "holds addresses without our marker" for name in names if name in addressed}
     return without | {name: state.blocked[name] for name in names if name in state.blocked}
 
@@ -134,7 +134,7 @@ def rewritten(plans: Iterable[Plan], moving: Collection[str]) -> int:
 
 
 def _addresses_of(table: pd.DataFrame, names: frozenset[str]) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {key: values for key, (_, values) in by_name(table[table["name"].isin(list(names))]).items()}
+    return {key: values for key, (_, values) in by_name(table).items() if key[0] in names}
 
 
 def breaches(

@@ -21,7 +21,7 @@ from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible
 from flex.pins import Wished, wished
 from flex.short import Shortfall
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.tables import PLACEMENT, PROFILES, SPREADS, texts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -161,7 +161,7 @@ def build(
     names = tuple(node.name for node in ordered)
     is_open = np.array([node.state == "active" for node in ordered], dtype=np.bool_)
     weights = _weights(ordered)
-    sites = tuple(sorted(set(profiles["site"]) | set(placement["site"])))
+    sites = tuple(sorted({*texts(profiles["site"]), *texts(placement["site"])}))
     old = _positions(placement, sites, names)
     stays = _rows_of_sites(old, sites, fixed)
     wishes = wished(pins, sites, {name: n for n, name in enumerate(names) if name not in gone}, is_open)
@@ -231,7 +231,7 @@ def _limits(limits: MoveLimits, replicas: Ints, old: Ints) -> MoveLimits:
 
 def gone_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> tuple[str, ...]:
     """The nodes that the placement is on and the settings name no more: something must move off them."""
-    return tuple(sorted(set(placement["node"]) - {node.name for node in nodes}))
+    return tuple(sorted(set(placement["node"].unique()) - {node.name for node in nodes}))
 
 
 def placement_of(problem: Problem, rows: Ints) -> pd.DataFrame:
@@ -277,19 +277,19 @@ def _held(old: Ints, load: Floats, replicas: Ints, demand: Demand) -> Floats | N
     others = np.flatnonzero((count > 0) & (count != replicas))
     if not len(others):
         return None
-    held: Floats = load[old[:, 0]].copy()
+    ratio = np.ones_like(load)
     for site in others.tolist():
         now, then = (demand.each(site, int(k)) for k in (count[site], replicas[site]))
-        held[old[:, 0] == site] *= np.divide(now, then, out=np.ones_like(now), where=then > 0)
+        ratio[site] = np.divide(now, then, out=ratio[site], where=then > 0)
+    held: Floats = load[old[:, 0]] * ratio[old[:, 0]]
     return held
 
 
 def _positions(placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]) -> Ints:
-    known = placement[placement["node"].isin(list(nodes)) & placement["site"].isin(list(sites))]
-    site = pd.Index(sites).get_indexer(pd.Index(known["site"]))
-    node = pd.Index(nodes).get_indexer(pd.Index(known["node"]))
+    site = pd.Index(sites).get_indexer(pd.Index(placement["site"]))
+    node = pd.Index(nodes).get_indexer(pd.Index(placement["node"]))
     rows: Ints = np.stack([site, node], axis=1).astype(np.int64).reshape(-1, 2)
-    return in_order(rows)
+    return in_order(rows[(rows >= 0).all(axis=1)])
 
 
 def in_order(rows: Ints) -> Ints:

@@ -7,13 +7,13 @@ Whether a zone already says so, and whether it may be changed, is for plan.py an
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import pandas as pd
 
 from flex.domain import Node
-from flex.tables import PLACEMENT, RECORDS
+from flex.tables import PLACEMENT, RECORDS, texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,18 +36,19 @@ def name_of(site: str) -> str:
     return site.lower().rstrip(".") + "."
 
 
-def zone_of(name: str, zones: Sequence[str]) -> str | None:
+def zone_of(name: str, zones: Set[str]) -> str | None:
     """The closest of the zones that the name lies in; a zone's own name may be a site's, too."""
-    inside = [zone for zone in zones if name == zone or name.endswith("." + zone)]
-    return max(inside, key=len, default=None)
+    while name and name not in zones:
+        name = name.partition(".")[2]
+    return name or None
 
 
 def split(sites: Sequence[str], zones: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """The sites of each zone, and those in no zone at all, which FLEX places but cannot announce."""
     of_zone: dict[str, list[str]] = {zone: [] for zone in zones}
-    outside = []
+    outside, known = [], of_zone.keys()
     for site in sites:
-        zone = zone_of(name_of(site), zones)
+        zone = zone_of(name_of(site), known)
         of_zone[zone].append(site) if zone else outside.append(site)
     return of_zone, outside
 
@@ -66,6 +67,14 @@ def records(placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.Data
             }
         )
     )
+
+
+def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """RECORDS, zone by zone; those in none of them are left out."""
+    known = frozenset(zones)
+    zone = [zone_of(name, known) for name in texts(table["name"])]
+    parts = {name: rows.reset_index(drop=True) for name, rows in table.groupby(pd.Index(zone, dtype=object))}
+    return {name: parts.get(name, table.iloc[:0]) for name in zones}
 
 
 def on_known_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
@@ -98,12 +107,11 @@ Sets = Mapping[tuple[str, str], tuple[int, tuple[str, ...]]]
 
 
 def by_name(found: pd.DataFrame) -> Sets:
-    """(name, type) to (ttl, sorted values)."""
-    values: dict[tuple[str, str], list[str]] = {}
-    ttls: dict[tuple[str, str], int] = {}
+    """(name, type) to (ttl, sorted values), in order: that of RECORDS themselves."""
+    sets: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
     # A hundred thousand rows at once: taking strings out of a column one by one costs more than all the rest.
     columns = (found[column].to_numpy(dtype=object).tolist() for column in ("name", "type", "ttl", "value"))
     for name, kind, ttl, value in zip(*columns, strict=True):
-        values.setdefault((name, kind), []).append(value)
-        ttls[name, kind] = ttl
-    return {key: (ttls[key], tuple(sorted(values[key]))) for key in sorted(values)}
+        others = sets.get((name, kind))
+        sets[name, kind] = (ttl, (*others[1], value) if others else (value,))
+    return sets

@@ -2,4 +2,4 @@
 
 from flex_api.later import put_off
 
-put_off("pandas", "duckdb", "psycopg")
+put_off("pandas", "duckdb", "psycopg", "flex_solver")

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator, model_validator
 
+import flex_solver
 from flex.demand import RESOURCES
 from flex.domain import Node, Pin
 from flex.errors import BadInput
@@ -25,7 +26,6 @@ from flex_api.night_sections import Safety
 from flex_api.quantities import Section, Share, Size, Span, Whole
 from flex_logs_ingest.filetable import SIZES_FROM
 from flex_logs_ingest.formats import FORMATS, layout_of
-from flex_solver import SOLVERS
 
 SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
 
@@ -221,7 +221,7 @@ class Solver(Section):
     @field_validator("engine")
     @classmethod
     def _known_solver(cls, value: str) -> str:
-        return of_register(value, value, list(SOLVERS))
+        return of_register(value, value, list(flex_solver.SOLVERS))
 
     @field_validator("dimensions")
     @classmethod

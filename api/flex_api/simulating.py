@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import flex_solver
 from flex import profile
 from flex.domain import Node, Period
 from flex.errors import Unknown
@@ -24,7 +25,6 @@ from flex_logs_ingest.merge import sample_of
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
-from flex_solver import SOLVERS
 
 # As a new installation has them.
 TOLERANCE, REPLICATE_ABOVE = 0.05, 0.6
@@ -67,7 +67,7 @@ def placed(asked: Trace, before: Trace, cluster: Cluster) -> list[list[int]]:
     problem = build(
         profiles, spreads, nodes, (), PLACEMENT.empty(), tolerance=TOLERANCE, replicate_above=REPLICATE_ABOVE
     )
-    solution = SOLVERS["auto"](problem, Budget(_STEPS))
+    solution = flex_solver.SOLVERS["auto"](problem, Budget(_STEPS))
     found: dict[str, list[int]] = {}
     for site, node in solution.rows.tolist():
         found.setdefault(problem.sites[site], []).append(node)

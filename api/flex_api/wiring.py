@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+import flex_solver
 from flex.audit import Author
 from flex.domain import Node, Period, Pin
 from flex.errors import BadSetting
@@ -24,7 +25,6 @@ from flex_dns.several import SeveralTargets
 from flex_logs_ingest.read import Progress, Step
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
-from flex_solver import SOLVERS
 
 Clock = Callable[[], datetime]
 
@@ -40,8 +40,6 @@ class World:
     settings: Settings
     store: Store
     connect: Callable[[], DnsTarget]
-    solver: Solver
-    scratch: Solver
     clock: Clock
     time_of_day: Clock
     say: Callable[[str], None]
@@ -50,6 +48,14 @@ class World:
     @property
     def target(self) -> DnsTarget:
         return self.connect()
+
+    @property
+    def solver(self) -> Solver:
+        return solver(self.settings.solver.engine)
+
+    @property
+    def scratch(self) -> Solver:
+        return flex_solver.SOLVERS["scratch"]
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -87,8 +93,6 @@ def world(
         settings=settings,
         store=open_store(settings.database.url).signed(author or Author()),
         connect=lambda: target(settings),
-        solver=solver(settings.solver.engine),
-        scratch=SOLVERS["scratch"],
         clock=clock,
         time_of_day=lambda: datetime.now(UTC),
         say=say,
@@ -97,14 +101,14 @@ def world(
 
 
 def solver(name: str) -> Solver:
-    if name not in SOLVERS:
+    if name not in flex_solver.SOLVERS:
         raise BadSetting(
             f"solver.engine = {name!r}",
-            f"the solvers are {', '.join(SOLVERS)}",
+            f"the solvers are {', '.join(flex_solver.SOLVERS)}",
             kept="nothing was planned",
             advice="choose one of them, or leave the setting out",
         )
-    return SOLVERS[name]
+    return flex_solver.SOLVERS[name]
 
 
 def nodes(settings: Settings, store: Store) -> tuple[Node, ...]:

@@ -7,25 +7,23 @@ median of the rounds.
 from __future__ import annotations
 
 import os
-import secrets
+import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from statistics import median
 
 import dns.message
-import dns.query
 
 from bench.dns.failover import failover_seconds
 from bench.dns.rig import OLD, ZONE, Rig, rig
 from bench.figures import Figures
 from flex.domain import Change, Plan, Rrset
-from flex_dns import pipeline, update, verify, wire
+from flex_dns import pipeline, update, wire
 from flex_dns.named import PrivateNamed
 from flex_dns.update import Message
 
@@ -34,7 +32,8 @@ ROUNDS = int(os.environ.get("ROUNDS", "3"))
 # What nsupdate is quickest with, on one machine or another.
 BATCHES = (250, 500)
 PATIENCE = 300.0
-PROBE_SECONDS = 0.02
+# Questions on their way at a time.
+WINDOW = 32
 # Reads the zone as FLEX does, in a process of its own; says the seconds and the most memory it took.
 READING = """
 import re, sys, time
@@ -53,6 +52,25 @@ with Session(server) as session:
 took = time.perf_counter() - started
 # Unlike getrusage's, this peak is not that of the process we were forked from.
 print(took, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024)
+"""
+
+# Asks a server for a name now and then, until its input ends; says how long each answer took. In a process of its own,
+# or it would wait for the one that sends the changes.
+ASKING = """
+import random, select, socket, sys, time
+zone = b"".join(bytes((len(label),)) + label for label in sys.argv[2].encode().split(b"."))
+with socket.socket(type=socket.SOCK_DGRAM) as asked:
+    asked.connect(("127.0.0.1", int(sys.argv[1])))
+    asked.settimeout(5)
+    while True:
+        name = b"site-%d" % random.randrange(20)
+        head = random.randbytes(2) + bytes((0, 0, 0, 1, 0, 0, 0, 0, 0, 0, len(name)))
+        started = time.perf_counter()
+        asked.send(head + name + zone + bytes((0, 1, 0, 1)))
+        asked.recv(512)
+        print(time.perf_counter() - started)
+        if select.select([sys.stdin], [], [], 0.02)[0]:
+            break
 """
 
 
@@ -146,22 +164,11 @@ def _whole(one: Rig) -> tuple[float, float]:
 def _asking(server: PrivateNamed) -> Iterator[list[float]]:
     """Somebody asks the server for a name now and then; how long each answer took, in seconds."""
     latencies: list[float] = []
-    ended = threading.Event()
-
-    def ask() -> None:
-        while True:
-            query = dns.message.make_query(f"site-{secrets.randbelow(20)}.{ZONE}", "A")
-            latencies.append(_seconds(partial(dns.query.udp, query, "127.0.0.1", 5, server.port)))
-            if ended.wait(PROBE_SECONDS):
-                return
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
+    command = [sys.executable, "-c", ASKING, str(server.port), ZONE]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield latencies
-    finally:
-        ended.set()
-        thread.join()
+        said, _ = process.communicate()
+        latencies += map(float, said.split())
 
 
 def _read(one: Rig) -> Figures:
@@ -201,11 +208,26 @@ def _set(name: str, address: str) -> Rrset:
     return Rrset(name, "A", 60, (address,))
 
 
-def _behind(secondary: PrivateNamed, zones: Iterable[str], address: str) -> float:
-    """Until the last of the zones says it."""
-    started = time.perf_counter()
-    waiting = [(f"www.{zone}", "A") for zone in zones]
-    while waiting:
-        answers = verify.ask(secondary.server.address, waiting, 5.0)
-        waiting = [question for question, answer in answers.items() if address not in str(answer.answer)]
-    return time.perf_counter() - started
+def _behind(secondary: PrivateNamed, zones: Sequence[str], address: str) -> float:
+    """Until the last of the zones says it. The questions are made before the clock starts."""
+    asked = {number: _question(number, f"www.{zone}") for number, zone in enumerate(zones)}
+    wanted = socket.inet_aton(address)
+    with socket.socket(type=socket.SOCK_DGRAM) as secondaries:
+        secondaries.connect(secondary.server.address)
+        secondaries.settimeout(1.0)
+        started = time.perf_counter()
+        while asked:
+            for some in [list(asked)[first : first + WINDOW] for first in range(0, len(asked), WINDOW)]:
+                for number in some:
+                    secondaries.send(asked[number])
+                answers = [secondaries.recv(512) for _ in some]
+                for answer in answers:
+                    if wanted in answer:
+                        del asked[int.from_bytes(answer[:2])]
+        return time.perf_counter() - started
+
+
+def _question(number: int, name: str) -> bytes:
+    query = dns.message.make_query(name, "A", flags=0)
+    query.id = number
+    return query.to_wire()

@@ -48,11 +48,13 @@ class Asked:
     names: Sequence[str]
 
     def __iter__(self) -> Iterator[Question]:
-        for name in self.names:
-            if not unfit(self.zone, name):
-                yield name, "A"
-                yield name, "AAAA"
-                yield marker_name(name, self.zone), "TXT"
+        for name in self.fit():
+            yield name, "A"
+            yield name, "AAAA"
+            yield marker_name(name, self.zone), "TXT"
+
+    def fit(self) -> list[str]:
+        return [name for name in self.names if not unfit(self.zone, name)]
 
 
 def state(zone: str, names: Sequence[str], owner: str, contents: Contents) -> ZoneState:
@@ -81,9 +83,17 @@ def unfit(zone: str, name: str) -> str:
         return "lies among FLEX's own markers"
     if not HOST_NAME.fullmatch(name):
         return "is not a host name of letters, digits and hyphens in lower case (A-labels)"
-    if len(marker_name(name, zone)) > LONGEST:
+    if len(name) + len(LABEL) + 1 > LONGEST:
         return "is too long for a marker beside it"
     return ""
+
+
+def owners(questions: Iterable[Question]) -> list[str]:
+    """The names that are asked for, of which there can be two hundred thousand."""
+    if not isinstance(questions, Asked):
+        return [name for name, _ in questions]
+    fit = questions.fit()
+    return fit + [marker_name(name, questions.zone) for name in fit]
 
 
 def canonical(kind: str, value: str) -> str:

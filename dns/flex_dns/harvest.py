@@ -9,16 +9,20 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Iterable
-from struct import unpack_from
+from struct import Struct, unpack_from
 
 from flex_dns.contents import Contents, Question, at_or_below, below
 
 A, NS, CNAME, SOA, TXT, AAAA, DNAME = 1, 2, 5, 6, 16, 28, 39
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
+NOTED = frozenset((SOA, CNAME, NS, DNAME))
 HEADER = 12
 POINTER = 0xC0
 # No name has more.
 MOST_LABELS = 128
+
+# Type, class, TTL, length.
+_FIXED = Struct("!HHIH").unpack_from
 
 
 class Harvest:
@@ -28,12 +32,14 @@ class Harvest:
         self.serials: list[int] = []
         self._zone = zone
         # Each name and each value is kept once, however many records have it.
-        self._names = {name: name for name in names}
+        every = list(names)
+        self._names = dict(zip(every, every, strict=True))
         self._sets: dict[Question, tuple[int, tuple[str, ...]]] = {}
         self._aliases: dict[str, str] = {}
         self._cuts: set[str] = set()
         self._dnames: set[str] = set()
-        self._values: dict[tuple[int, int, bytes], tuple[int, tuple[str, ...]]] = {}
+        # By type, TTL and data: a cluster has few of them.
+        self._values: dict[bytes, tuple[int, tuple[str, ...]]] = {}
 
     def take(self, wire: bytes) -> int:
         """All records of a message's answer section; where it ends. Raises ValueError for what is no such message."""
@@ -55,34 +61,33 @@ class Harvest:
     def _take(self, wire: bytes) -> int:
         questions, answers = unpack_from("!HH", wire, 4)
         known: dict[int, str] = {}
-        names, end = self._names, HEADER
+        names, end, whole = self._names, HEADER, len(wire)
         for _ in range(questions):
             end = skipped(wire, end) + 4
         for _ in range(answers):
-            if self.is_complete:
+            if len(self.serials) > 1:
                 raise ValueError("records after the end")
             name, end = _name(wire, end, known)
-            kind, _, ttl, size = unpack_from("!HHIH", wire, end)
-            start = end + 10
-            end = start + size
-            if end > len(wire):
+            kind, _, ttl, size = _FIXED(wire, end)
+            start, end = end + 10, end + 10 + size
+            if end > whole:
                 raise IndexError
             if kind in KINDS:
                 if name in names:
-                    self._keep(name, kind, ttl, wire[start:end])
-            elif kind in (SOA, CNAME, NS, DNAME):
+                    self._keep(names[name], kind, ttl, wire[start - 10 : end])
+            elif kind in NOTED:
                 self._note(wire, name, kind, start, end, known)
             if not self.serials:
                 raise ValueError("the first record is not the zone's SOA")
         return end
 
-    def _keep(self, name: str, kind: int, ttl: int, rdata: bytes) -> None:
-        value = self._values.get((ttl, kind, rdata))
+    def _keep(self, name: str, kind: int, ttl: int, record: bytes) -> None:
+        value = self._values.get(record)
         if value is None:
-            value = self._values[ttl, kind, rdata] = ttl, (_text(kind, rdata),)
-        key = (self._names[name], KINDS[kind])
-        others = self._sets.get(key)
-        self._sets[key] = value if others is None else (ttl, tuple(sorted({*others[1], *value[1]})))
+            value = self._values[record] = ttl, (_text(kind, record[10:]),)
+        key = (name, KINDS[kind])
+        if (others := self._sets.setdefault(key, value)) is not value:
+            self._sets[key] = (ttl, tuple(sorted({*others[1], *value[1]})))
 
     def _note(self, wire: bytes, name: str, kind: int, start: int, end: int, known: dict[int, str]) -> None:
         if kind == SOA and name == self._zone:

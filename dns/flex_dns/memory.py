@@ -13,7 +13,7 @@ from flex.records import ZoneState
 from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical, state
 from flex_dns.standing import Standing, overtaken, standing
 from flex_dns.trouble import not_authoritative
-from flex_dns.verify import differences
+from flex_dns.verify import Wanted, differences
 
 HERE = "memory"
 
@@ -58,8 +58,9 @@ class MemoryTarget:
     ) -> tuple[Verdict, ...]:
         with self._lock:
             sets = self._zone(zone, "verification")
-            checked, wrong = differences(wanted, lambda name, kind: sets.get((name, kind)))
-            return (Verdict(HERE, checked, self._serials[zone], wrong),)
+            every = Wanted.of(wanted)
+            wrong = differences(every, lambda name, kind: sets.get((name, kind)))
+            return (Verdict(HERE, every.size, self._serials[zone], wrong),)
 
     def edit(self, zone: str, name: str, kind: str, ttl: int = 60, values: Sequence[str] = ()) -> None:
         """What somebody else does to the zone: make one set hold these values, or be gone."""

@@ -17,7 +17,7 @@ import dns.rrset
 from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 
-from flex_dns.contents import Contents, Question, canonical
+from flex_dns.contents import Contents, Question, canonical, owners
 from flex_dns.server import Server
 from flex_dns.session import Session
 from flex_dns.transfer import transferred
@@ -26,7 +26,7 @@ from flex_dns.trouble import not_authoritative, said_no
 
 def read(session: Session, server: Server, zone: str, questions: Iterable[Question]) -> Contents:
     """The sets in question. Raises a DnsError when any of them could not be learnt for certain."""
-    found = transferred(session, server, zone, (name for name, _ in questions))
+    found = transferred(session, server, zone, owners(questions))
     return found or by_queries(session, server, zone, list(questions))
 
 

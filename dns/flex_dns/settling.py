@@ -27,11 +27,11 @@ def verdicts(
     servers: Sequence[Address], zone: str, wanted: pd.DataFrame, timeout: float, key: Key | None, patience: float
 ) -> tuple[Verdict, ...]:
     """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
-    started = time.monotonic()
+    started, every = time.monotonic(), verify.Wanted.of(wanted)
     first = _serial(servers[0], zone, timeout) if patience and len(servers) > 1 else None
 
     def settled(server: Address) -> Verdict:
-        return _settled(server, zone, wanted, timeout, key, started, patience, first)
+        return _settled(server, zone, every, timeout, key, started, patience, first)
 
     with ThreadPoolExecutor(len(servers)) as threads:
         return tuple(threads.map(settled, servers))
@@ -40,7 +40,7 @@ def verdicts(
 def _settled(
     server: Address,
     zone: str,
-    wanted: pd.DataFrame,
+    wanted: verify.Wanted,
     timeout: float,
     key: Key | None,
     started: float,

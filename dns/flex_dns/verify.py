@@ -1,6 +1,6 @@
 """What a name server answers anybody who asks, compared with what it should.
 
-In go wanted RECORDS, out comes a Verdict of one server: its serial, and each set that differs, addresses and TTL.
+In goes what is wanted, out comes a Verdict of one server: its serial, and each set that differs, addresses and TTL.
 A server that is silent, or answers without authority, gets an error and never passes for one without records.
 """
 
@@ -12,6 +12,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import dns.exception
@@ -24,7 +25,7 @@ import pandas as pd
 
 from flex.domain import Change, RecordType, Rrset, Verdict
 from flex.errors import DnsError
-from flex.records import by_name
+from flex.records import Sets, by_name
 from flex_dns.contents import Contents, Question, canonical
 from flex_dns.key import Key
 from flex_dns.server import Address, Server, shown
@@ -45,17 +46,38 @@ Answers = Mapping[Question, dns.message.Message]
 Set = tuple[int, tuple[str, ...]]
 
 
-def verdict(address: Address, zone: str, wanted: pd.DataFrame, timeout: float, key: Key | None = None) -> Verdict:
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """What every server of a zone should say, made once for all of them: the names, and their sets."""
+
+    names: Sequence[str]
+    sets: Sets
+
+    @classmethod
+    def of(cls, records: pd.DataFrame) -> Wanted:
+        sets = {
+            (name, kind): (ttl, values if kind == "A" else tuple(sorted(canonical(kind, one) for one in values)))
+            for (name, kind), (ttl, values) in by_name(records).items()
+        }
+        return cls(list(dict.fromkeys(name for name, _ in sets)), sets)
+
+    @property
+    def size(self) -> int:
+        return len(self.names) * len(KINDS)
+
+
+def verdict(address: Address, zone: str, wanted: Wanted, timeout: float, key: Key | None = None) -> Verdict:
     """What one server says of the zone's serial and of both address types of each wanted name.
 
     Many names are compared with a transfer of the zone, where the server gives one to the key.
     """
-    names = sorted(wanted["name"].unique())
-    found = _transferred(address, zone, names, timeout, key) if key and len(names) >= MANY else None
+    many = len(wanted.names) >= MANY
+    found = _transferred(address, zone, wanted.names, timeout, key) if key and many else None
     if found is None:
-        return _answered(address, zone, wanted, names, timeout)
-    checked, wrong = differences(wanted, lambda name, kind: found.sets.get((name, kind)))
-    return Verdict(shown(address), checked, found.serial, wrong)
+        return _answered(address, zone, wanted, timeout)
+    # Nearly always all is as it should be, and that is quickly told.
+    wrong = () if found.sets == wanted.sets else differences(wanted, lambda name, kind: found.sets.get((name, kind)))
+    return Verdict(shown(address), wanted.size, found.serial, wrong)
 
 
 def _transferred(address: Address, zone: str, names: Sequence[str], timeout: float, key: Key) -> Contents | None:
@@ -68,8 +90,8 @@ def _transferred(address: Address, zone: str, names: Sequence[str], timeout: flo
         return None
 
 
-def _answered(address: Address, zone: str, wanted: pd.DataFrame, names: Sequence[str], timeout: float) -> Verdict:
-    asked: list[Question] = [(name, kind) for name in names for kind in KINDS]
+def _answered(address: Address, zone: str, wanted: Wanted, timeout: float) -> Verdict:
+    asked: list[Question] = [(name, kind) for name in wanted.names for kind in KINDS]
     try:
         answers = ask(address, [(zone, "SOA"), *asked], timeout)
     except DnsError as error:
@@ -78,22 +100,18 @@ def _answered(address: Address, zone: str, wanted: pd.DataFrame, names: Sequence
     if troubles:
         more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
         return Verdict(shown(address), 0, serial_of(answers[zone, "SOA"]), error=troubles[0] + more)
-    checked, wrong = differences(wanted, lambda name, kind: _found(name, kind, answers[name, kind]))
-    return Verdict(shown(address), checked, serial_of(answers[zone, "SOA"]), wrong)
+    wrong = differences(wanted, lambda name, kind: _found(name, kind, answers[name, kind]))
+    return Verdict(shown(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong)
 
 
-def differences(wanted: pd.DataFrame, found: Callable[[str, RecordType], Set | None]) -> tuple[int, tuple[Change, ...]]:
-    """How many sets were compared, and from what to what each one that differs would have to change."""
-    sets = by_name(wanted)
-    wrong = []
-    names = sorted({name for name, _ in sets})
-    for name, kind in product(names, KINDS):
-        have, want = found(name, kind), sets.get((name, kind))
-        if have != want and want:
-            want = (want[0], tuple(sorted(canonical(kind, value) for value in want[1])))
-        if have != want:
-            wrong.append(Change(_rrset(name, kind, have), _rrset(name, kind, want)))
-    return len(names) * len(KINDS), tuple(wrong)
+def differences(wanted: Wanted, found: Callable[[str, RecordType], Set | None]) -> tuple[Change, ...]:
+    """From what to what each set that differs would have to change."""
+    pairs = (
+        (name, kind, found(name, kind), wanted.sets.get((name, kind))) for name, kind in product(wanted.names, KINDS)
+    )
+    return tuple(
+        Change(_rrset(name, kind, have), _rrset(name, kind, want)) for name, kind, have, want in pairs if have != want
+    )
 
 
 def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:

@@ -6,19 +6,20 @@ The migrations stand in alembic/ at the top of a checkout and in flex/store/migr
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, column, inspect, select, table
 
 from flex.errors import BadInput
 from flex.store.database import Database
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 _INSTALLED = Path(__file__).parent / "migrations"
 _CHECKOUT = Path(__file__).parents[2] / "alembic"
+# Where Alembic writes down what it did.
+_DONE = table("alembic_version", column("version_num"))
 
 
 def upgrade(url: str, to: str = "head") -> None:
@@ -56,6 +57,10 @@ def backup(url: str, path: Path) -> None:
 
 
 def _upgrade(database: Database, connection: Connection, to: str) -> None:
+    # Every verb opens a database and hardly any brings one up to date: Alembic is slow to load.
+    from alembic import command
+    from alembic.util import CommandError
+
     config = _config()
     config.attributes["connection"] = connection
     try:
@@ -70,20 +75,25 @@ def _upgrade(database: Database, connection: Connection, to: str) -> None:
 
 
 def _current(connection: Connection) -> str:
-    return MigrationContext.configure(connection).get_current_revision() or ""
+    is_begun = inspect(connection).has_table(_DONE.name)
+    return (connection.scalar(select(_DONE.c.version_num)) or "") if is_begun else ""
 
 
 def head() -> str:
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    assert head is not None, "there is at least the first migration"
-    return head
+    """The files are called after their revisions, in order."""
+    return max(path.name.partition("_")[0] for path in (_place() / "versions").glob("[0-9]*.py"))
 
 
 def _config() -> Config:
     """In code, so that neither a file nor the current folder matters."""
+    from alembic.config import Config
+
     config = Config()
-    place = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
     # The settings are read with interpolation, in which a percent sign means something.
-    config.set_main_option("script_location", str(place).replace("%", "%%"))
+    config.set_main_option("script_location", str(_place()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
+
+
+def _place() -> Path:
+    return _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT

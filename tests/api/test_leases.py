@@ -16,7 +16,6 @@ from flex_api.leases import LEASE, lease
 from flex_api.settings import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryTarget
-from flex_solver import SOLVERS
 
 AS_OF = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
 
@@ -27,8 +26,6 @@ def here() -> World:
         settings=Settings.model_validate({}),
         store=MemoryStore(),
         connect=lambda: MemoryTarget([], "me"),
-        solver=SOLVERS["round_robin"],
-        scratch=SOLVERS["scratch"],
         clock=lambda: AS_OF,
         time_of_day=lambda: datetime.now(UTC),
         say=wiring.silent,

@@ -24,7 +24,7 @@ from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.server import shown
-from flex_dns.verify import verdict
+from flex_dns.verify import Wanted, verdict
 
 pytestmark = pytest.mark.real
 
@@ -80,7 +80,7 @@ def _answer(sock: socket.socket, reply: Reply) -> None:
 
 def asked(reply: Reply, timeout: float = 1.0) -> Verdict:
     with answering(reply) as address:
-        return verdict(address, ZONE, WANTED, timeout)
+        return verdict(address, ZONE, Wanted.of(WANTED), timeout)
 
 
 def with_rcode(rcode: dns.rcode.Rcode) -> Reply:
@@ -130,11 +130,11 @@ def test_a_server_that_says_nothing_useful_is_an_error(packets: list[bytes]) -> 
 
 
 def test_a_closed_port_is_an_error(free_port: int) -> None:
-    assert "connection was refused" in verdict(("127.0.0.1", free_port), ZONE, WANTED, 1.0).error
+    assert "connection was refused" in verdict(("127.0.0.1", free_port), ZONE, Wanted.of(WANTED), 1.0).error
 
 
 def test_a_host_without_an_address_is_an_error() -> None:
-    assert "no address" in verdict(("name-server.invalid", 53), ZONE, WANTED, 1.0).error
+    assert "no address" in verdict(("name-server.invalid", 53), ZONE, Wanted.of(WANTED), 1.0).error
 
 
 def forged(query: dns.message.Message) -> Sequence[bytes]:

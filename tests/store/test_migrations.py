@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, inspect, text
 
 from flex.domain import BadLine, Pin, Stream
@@ -230,3 +231,8 @@ def test_postgresql_is_copied_by_its_own_tool(tmp_path: Path) -> None:
         migrate.backup("postgresql://flex:secret@db.example.org/flex", tmp_path / "copy")
     assert "pg_dump" in refused.value.advice
     assert "secret" not in f"{refused.value} {refused.value.advice}"
+
+
+def test_the_newest_file_is_the_newest_revision() -> None:
+    place = Path(migrate.__file__).parents[2] / "alembic"
+    assert migrate.head() == ScriptDirectory(str(place)).get_current_head()
