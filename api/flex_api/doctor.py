@@ -15,7 +15,7 @@ from flex_api import hosted, trust, words
 from flex_api.schemas import CheckRow
 from flex_api.sections import Primary
 from flex_api.settings import Settings
-from flex_api.wiring import server, servers, solver, sources
+from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.preflight import preflight
 from flex_logs_ingest.sources import Source, paths, shown
 
@@ -183,7 +183,7 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
         yield _fail("DNS key", error)
         return
     for zone in primary.zones:
-        for check in preflight(found, zone, others=servers(primary)):
+        for check in preflight(found, zone, others=servers(primary), controller=controller(settings)):
             yield CheckRow(name=f"{zone} {check.name}", state=check.state, detail=check.detail, advice=check.advice)
 
 

@@ -268,6 +268,9 @@ class Primary(Section):
     server: str = Field("127.0.0.1", description="the primary that takes updates")
     port: Whole = Field(53, ge=1, le=65535)
     key_file: Path | None = Field(None, description="TSIG key; may start with ${CREDENTIALS_DIRECTORY}")
+    transfer_key_file: Path | None = Field(
+        None, description="TSIG key to transfer zones with, from the servers to check, too; key_file's when not set"
+    )
     verify: tuple[str, ...] = Field((), description="servers to check, host or host:port; the primary when empty")
     zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
 

@@ -127,7 +127,8 @@ def _anchored_url(url: str, folder: Path) -> str:
 
 
 def _anchored_primary(primary: Primary, folder: Path) -> Primary:
-    return primary.model_copy(update={"key_file": _anchored_key(primary.key_file, folder)})
+    keys = {name: _anchored_key(getattr(primary, name), folder) for name in ("key_file", "transfer_key_file")}
+    return primary.model_copy(update=keys)
 
 
 def _anchored_key(key_file: Path | None, folder: Path) -> Path | None:

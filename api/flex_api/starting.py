@@ -13,7 +13,7 @@ from flex.errors import BadInput
 from flex_dns.bind import bind_snippet
 from flex_dns.key import make_key
 
-KEY_NAME = "flex-update"
+KEY_NAME, READER_NAME = "flex-update", "flex-transfer"
 ZONE = "hosting.example."
 # The key is for FLEX and for the name server's group, and for nobody else.
 KEY_MODE = 0o640
@@ -48,7 +48,8 @@ def _files(state: str) -> dict[str, str]:
     starter = resources.files("flex_api") / "starter"
     texts = {entry.name: entry.read_text(encoding="utf-8") for entry in starter.iterdir() if entry.name[0] != "_"}
     plain = {name: text.replace("@STATE@", state) for name, text in texts.items()}
-    return {**plain, "flex.key": make_key(KEY_NAME).clause(), "named.conf.flex": bind_snippet(ZONE, KEY_NAME)}
+    keys = {"flex.key": make_key(KEY_NAME).clause(), "flex-transfer.key": make_key(READER_NAME).clause()}
+    return {**plain, **keys, "named.conf.flex": bind_snippet(ZONE, KEY_NAME, READER_NAME)}
 
 
 def _write(path: Path, content: str, mode: int) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import flex_solver
 from flex.audit import Author
@@ -27,6 +30,7 @@ from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
 
 Clock = Callable[[], datetime]
+HERE = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,14 @@ def target(settings: Settings) -> DnsTarget:
 
 
 def _target(settings: Settings, primary: Primary) -> Rfc2136Target:
-    return Rfc2136Target(server(settings, primary), settings.owner, servers(primary))
+    return Rfc2136Target(server(settings, primary), settings.owner, servers(primary), controller=controller(settings))
+
+
+def controller(settings: Settings) -> str:
+    """This installation, told from a copy of it by its database, and where that is on this machine by the machine."""
+    url = urlsplit(settings.database.url)
+    place = url.hostname if url.hostname and url.hostname not in HERE else socket.gethostname()
+    return f"{settings.owner}@{place} {hashlib.sha256(f'{place} {url.path}'.encode()).hexdigest()[:12]}"
 
 
 def servers(primary: Primary) -> tuple[tuple[str, int], ...]:
@@ -168,7 +179,8 @@ def servers(primary: Primary) -> tuple[tuple[str, int], ...]:
 def server(settings: Settings, primary: Primary) -> Server:
     """With the first of its keys that the name server knows, while one key takes the place of another."""
     timeout = settings.dns.timeout.total_seconds()
-    found = [Server(primary.server, primary.port, one, timeout) for one in keys(primary)]
+    reader = primary.transfer_key_file and read_keys(primary.transfer_key_file)[0]
+    found = [Server(primary.server, primary.port, one, timeout, reader or None) for one in keys(primary)]
     return found[0] if len(found) == 1 else accepted(found, primary.zones)
 
 

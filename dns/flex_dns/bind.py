@@ -29,11 +29,12 @@ def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = ()) ->
     return "update-policy {\n" + "".join(f"  {rule}\n" for rule in rules) + "};\n"
 
 
-def bind_snippet(zone: str, key_name: str, name_servers: Sequence[str] = ()) -> str:
-    """The lines for named.conf, with the reasons beside them."""
+def bind_snippet(zone: str, key_name: str, reader_name: str, name_servers: Sequence[str] = ()) -> str:
+    """The lines for named.conf, with the reasons beside them. One key changes the zone, the other reads it."""
     policy = _indented(update_policy(zone, key_name, name_servers), "  ")
     return f"""\
-include "/etc/bind/{key_name}.key";   // owned by the user named runs as, mode 640
+include "/etc/bind/{key_name}.key";   // both owned by the user named runs as, mode 640
+include "/etc/bind/{reader_name}.key";
 
 // In options: the secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for
 // each other at 20 a second.
@@ -46,8 +47,8 @@ zone "{zone}" {{
   file "/var/lib/bind/{zone}db";        // in a directory that named may write: the journal lies beside it
   // A signed zone must be signed in place. With inline-signing, bursts of changes can stay unserved:
   //   dnssec-policy default; inline-signing no;
-  // FLEX reads the zone by transfer; without it FLEX asks for each of its names.
-  allow-transfer {{ key {key_name}; }};   // beside those of your secondaries
+  // FLEX reads the zone by transfer, with a key that may do nothing else; without it FLEX asks for each of its names.
+  allow-transfer {{ key {reader_name}; }};   // beside those of your secondaries
   // One deny line for every name server whose address is in this zone. Where no site has the zone's own name,
   // `deny {key_name} name {zone} ANY;` above the grants keeps that one out of reach, too.
 {policy}}};

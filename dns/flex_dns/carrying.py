@@ -17,7 +17,7 @@ from flex.domain import Change
 from flex.errors import DnsError, Unreachable
 from flex.journal import JournalRow
 from flex.ports import Journal
-from flex_dns import pipeline, preflight, reading, update
+from flex_dns import fence, pipeline, preflight, reading, update
 from flex_dns.contents import Contents, Question
 from flex_dns.ledger import Ledger, Tally
 from flex_dns.server import Server
@@ -45,10 +45,14 @@ def carry(
     journal: Journal,
     clock: Clock,
     patience: float,
+    controller: str = "",
 ) -> dict[str, Tally]:
-    """`patience` is how many seconds a server that went away in the middle is waited for."""
+    """`patience` is how many seconds a server that went away in the middle is waited for.
+
+    Each zone must be held by the `controller`, where one is named.
+    """
     ledger = Ledger(journal, rows)
-    todo = [Message(row.zone, changes, row.number) for row, changes in rows]
+    todo = [Message(row.zone, changes, row.number, controller) for row, changes in rows]
     pauses = iter(PAUSES)
     while todo:
         before = ledger.left, len(todo)
@@ -143,12 +147,15 @@ def _looked_after(
         asked: list[Question] = [(change.name, change.type) for message in messages for change in message.changes]
         try:
             contents = _contents(server, zone, asked, clock, deadline)
+            lost = _lost(server, messages[0], clock)
         except DnsError:
             ledger.lose(zone, len(asked), next(error for message, error in opened if message.zone == zone))
             continue
         pending = [again for message in messages for again in _settled(message, contents, ledger)]
         tally = ledger.tallies[zone]
-        if tally.conflicts and not tally.done:
+        if pending and lost:
+            ledger.stop([zone], lost)
+        elif tally.conflicts and not tally.done:
             ledger.stop([zone], None, WHOLE)
         yield from pending
 
@@ -158,7 +165,16 @@ def _settled(message: Message, contents: Contents, ledger: Ledger) -> Iterator[M
     ledger.done(message, found.done)
     ledger.overtaken(message, found.conflicts, found.withheld)
     if found.pending:
-        yield Message(message.zone, found.pending, message.row)
+        yield message.only(found.pending)
+
+
+def _lost(server: Server, message: Message, clock: Clock) -> DnsError | None:
+    """Whether another controller holds the zone by now."""
+    if not message.controller:
+        return None
+    with Session(server, clock) as session:
+        found = fence.holders(session, server, [message.zone])[message.zone]
+    return None if found == message.controller else fence.held(server, message.zone, found)
 
 
 def _contents(server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float) -> Contents:

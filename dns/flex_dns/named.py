@@ -51,11 +51,11 @@ class PrivateNamed:
     """`with PrivateNamed(directory, ["hosting.example."], key) as named: ... named.server`
 
     The directory is made if need be and left for the caller to delete. `records` are further lines of a zone's file;
-    `readers` are keys that may transfer zones but change nothing. Run by root, the server is the user `bind` or
-    `nobody` instead, or the `user` given; where that user cannot reach the directory, a temporary one is used and
-    deleted at the end. A `port` that the caller keeps free is used instead of one of its own; `options` are further
-    lines of the configuration's options, `clause` what stands in each zone's instead of a primary's lines. It has
-    `stop_seconds` to end by itself. On Linux it ends with the thread that started it.
+    `readers` are keys that may transfer zones but change nothing; kept `apart`, nobody else may transfer. Run by root,
+    the server is the user `bind` or `nobody` instead, or the `user` given; where that user cannot reach the directory,
+    a temporary one is used and deleted at the end. A `port` that the caller keeps free is used instead of one of its
+    own; `options` are further lines of the configuration's options, `clause` what stands in each zone's instead of a
+    primary's lines. It has `stop_seconds` to end by itself. On Linux it ends with the thread that started it.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class PrivateNamed:
         records: Mapping[str, str] | None = None,
         readers: Sequence[Key] = (),
         transfers: bool = True,
+        apart: bool = False,
         port: int = 0,
         threads: int = 1,
         options: str = "notify no;",
@@ -85,6 +86,7 @@ class PrivateNamed:
         self._records = records or {}
         self._readers = tuple(readers)
         self._transfers = transfers
+        self._apart = apart
         self._stop_seconds = stop_seconds
         self._nonce = secrets.token_hex(16)
         self._exit = ExitStack()
@@ -183,7 +185,8 @@ class PrivateNamed:
 
     def _configuration(self) -> str:
         keys = (self.key, *self._readers)
-        may = " ".join(f"key {key.name};" for key in keys) if self._transfers else "none;"
+        may = " ".join(f"key {key.name};" for key in (self._readers if self._apart else keys))
+        may = may if self._transfers else "none;"
         options = f"""\
 options {{
   directory "{self.directory}";

@@ -22,7 +22,7 @@ from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex.errors import DnsError, Refused
 from flex.marker import marker_name
-from flex_dns import reading, verify
+from flex_dns import fence, reading, verify
 from flex_dns.bind import PRIMARY_OPTIONS
 from flex_dns.server import Address, Server, shown
 from flex_dns.session import Clock, Session
@@ -42,13 +42,15 @@ class Check:
     advice: str = ""
 
 
-def preflight(server: Server, zone: str, clock: Clock = time.time, others: Sequence[Address] = ()) -> tuple[Check, ...]:
+def preflight(
+    server: Server, zone: str, clock: Clock = time.time, others: Sequence[Address] = (), controller: str = ""
+) -> tuple[Check, ...]:
     """Every check that makes sense after the ones before it: a closed port ends the list. Never a DnsError.
 
-    `others` are all servers that are verified after a change.
+    `others` are all servers that are verified after a change, `controller` is who we are.
     """
     return (
-        *_checks(server, zone, clock),
+        *_checks(server, zone, clock, controller),
         *(_other(server, other, zone) for other in others if other != server.address),
     )
 
@@ -62,7 +64,7 @@ def accepted(servers: Sequence[Server], zones: Sequence[str]) -> Server:
     return servers[0]
 
 
-def _checks(server: Server, zone: str, clock: Clock) -> Iterator[Check]:
+def _checks(server: Server, zone: str, clock: Clock, controller: str) -> Iterator[Check]:
     reached = _try("TCP", lambda: _tcp(server))
     yield reached
     if reached.state == "fail":
@@ -83,6 +85,8 @@ def _checks(server: Server, zone: str, clock: Clock) -> Iterator[Check]:
         yield _try("addresses", lambda: may_change(session, server, zone, name, "A", "AAAA"))
         yield _try("markers", lambda: may_change(session, server, zone, marker_name(name, zone), "TXT"))
         yield _own_name(session, zone)
+        if controller:
+            yield _try("controller", lambda: _held(session, server, zone, controller))
         yield _try("signing", lambda: _signing(session, server, zone))
 
 
@@ -123,7 +127,7 @@ def _clock(session: Session, zone: str, clock: Clock) -> Check:
 def _transfer(server: Server, zone: str, clock: Clock) -> Check:
     try:
         # On a connection of its own, as the rest of the transfer is not waited for.
-        with Session(server, clock) as session:
+        with Session(server.reading, clock) as session:
             rcode = may_transfer(session, zone)
     except DnsError as error:
         return Check("transfer", "fail", str(error), error.advice)
@@ -133,8 +137,15 @@ def _transfer(server: Server, zone: str, clock: Clock) -> Check:
         "transfer",
         "warn",
         f"{dns.rcode.to_text(rcode)}: each name is asked for by itself, and names under a wildcard seem to be taken",
-        f"allow-transfer {{ key {server.key.name}; }}; in the zone's clause",
+        f"allow-transfer {{ key {server.reading.key.name}; }}; in the zone's clause",
     )
+
+
+def _held(session: Session, server: Server, zone: str, controller: str) -> str:
+    found = fence.holders(session, server, [zone])[zone]
+    if found and found != controller:
+        raise fence.held(server, zone, found)
+    return "no other controller changes the zone"
 
 
 def _own_name(session: Session, zone: str) -> Check:

@@ -26,7 +26,8 @@ from flex_dns.trouble import not_authoritative, said_no
 
 def read(session: Session, server: Server, zone: str, questions: Iterable[Question]) -> Contents:
     """The sets in question. Raises a DnsError when any of them could not be learnt for certain."""
-    found = transferred(session, server, zone, owners(questions))
+    with session.reading() as reader:
+        found = transferred(reader, reader.server, zone, owners(questions))
     return found or by_queries(session, server, zone, list(questions))
 
 

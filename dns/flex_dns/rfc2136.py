@@ -19,7 +19,7 @@ from flex.errors import Refused
 from flex.journal import JournalRow
 from flex.ports import Journal
 from flex.records import ZoneState
-from flex_dns import reading, settling, update
+from flex_dns import fence, reading, settling, update
 from flex_dns.carrying import carry
 from flex_dns.contents import Asked, Question, state
 from flex_dns.ledger import Tally
@@ -38,13 +38,14 @@ Rows = list[tuple[JournalRow, tuple[Change, ...]]]
 class Rfc2136Target:
     """`owner` is the name this controller marks its names with; `verify_servers` are all that answer for the
     zones, the primary where none are given. `patience` is how many seconds to wait for a server that went away
-    in the middle of a plan.
+    in the middle of a plan. A `controller` changes only zones that it holds, or that are free and then its own.
     """
 
     server: Server
     owner: str
     verify_servers: tuple[Address, ...] = ()
     patience: float = 30.0
+    controller: str = ""
     clock: Clock = field(default=time.time, repr=False)
 
     def read(self, zone: str, names: Sequence[str]) -> ZoneState:
@@ -67,9 +68,10 @@ class Rfc2136Target:
             done = {zone: len(one.done) for zone, one in found.items()}
             _refuse_outdated(plans, found)
             rows = _rows(plans, found)
-            if journal and rows:
-                journal.intend([row for row, _ in rows])
-        tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience)
+        self._hold(rows)
+        if journal and rows and not begun:
+            journal.intend([row for row, _ in rows])
+        tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience, self.controller)
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
         if error := judged(plans, tallies, done):
@@ -82,7 +84,14 @@ class Rfc2136Target:
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a verdict with an error."""
         servers = self.verify_servers or (self.server.address,)
-        return settling.verdicts(servers, zone, wanted, self.server.timeout, self.server.key, patience)
+        return settling.verdicts(servers, zone, wanted, self.server.timeout, self.server.reading.key, patience)
+
+    def _hold(self, rows: Rows) -> None:
+        zones = list(dict.fromkeys(row.zone for row, _ in rows))
+        if not self.controller or not zones:
+            return
+        with self._session() as session:
+            fence.hold(session, self.server, zones, self.controller)
 
     def _session(self) -> Session:
         return Session(self.server, self.clock)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flex_dns.key import Key
 
@@ -11,12 +11,21 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The primary of our zones. `timeout` is how many seconds one answer may take."""
+    """The primary of our zones. `timeout` is how many seconds one answer may take.
+
+    Zones are transferred with the `reader` where there is one: a key that changes nothing.
+    """
 
     host: str
     port: int
     key: Key
     timeout: float = 5.0
+    reader: Key | None = None
+
+    @property
+    def reading(self) -> Server:
+        """The same, for whoever transfers zones from it."""
+        return replace(self, key=self.reader, reader=None) if self.reader else self
 
     @property
     def address(self) -> Address:

@@ -42,6 +42,10 @@ class Session:
     ) -> None:
         self.close()
 
+    def reading(self) -> Session:
+        """A connection of its own to transfer a zone: with the key that is for it."""
+        return Session(self.server.reading, self._clock)
+
     def close(self) -> None:
         """The next message opens a new connection."""
         if self._socket:

@@ -56,6 +56,12 @@ def part(zone: str, change: Change) -> Part:
     return Part(required, requirements, made, makings)
 
 
+def required(zone: str, rrset: Rrset) -> Part:
+    """That the set is there, as it is, and nothing to change."""
+    head = owner_bytes(zone, rrset.name) + _EQUAL[rrset.type]
+    return Part(b"".join([head + rdata for rdata in _values(rrset)]), len(rrset.values), b"", 0)
+
+
 def part_size(zone: str, change: Change) -> int:
     """How many bytes a change of a name in the zone takes, without making them."""
     owner = 2 if change.name == zone else len(change.name) - len(zone) + len(ZONE_AT)

@@ -17,6 +17,7 @@ def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
     assert {path.name for path in written} == {
         "flex.toml",
         "flex.key",
+        "flex-transfer.key",
         "named.conf.flex",
         "flex-nightly.service",
         "flex-nightly.timer",
@@ -28,8 +29,9 @@ def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
 
 def test_the_key_is_good_and_for_its_owner_and_group_alone(tmp_path: Path) -> None:
     starting.write(tmp_path)
-    assert read_key(tmp_path / "flex.key").name == starting.KEY_NAME
-    assert stat.S_IMODE((tmp_path / "flex.key").stat().st_mode) & 0o007 == 0
+    for file, name in (("flex.key", starting.KEY_NAME), ("flex-transfer.key", starting.READER_NAME)):
+        assert read_key(tmp_path / file).name == name
+        assert stat.S_IMODE((tmp_path / file).stat().st_mode) & 0o007 == 0
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
@@ -37,7 +39,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     key = (starting.write(tmp_path), (tmp_path / "flex.key").read_text(encoding="utf-8"))[1]
     written, kept = starting.write(tmp_path)
     assert written == []
-    assert len(kept) == 6
+    assert len(kept) == 7
     assert (tmp_path / "flex.toml").read_text(encoding="utf-8") == "mine"
     assert (tmp_path / "flex.key").read_text(encoding="utf-8") == key
 

@@ -193,9 +193,10 @@ def test_the_snippet_holds_the_policy_that_the_private_server_runs_with(folder: 
     own = PrivateNamed(folder, [ZONE], key)
     with own:
         assert update_policy(ZONE, key.name) in (own.directory / "named.conf").read_text()
-    snippet = bind_snippet(ZONE, key.name)
+    snippet = bind_snippet(ZONE, key.name, "reader")
     assert indent(update_policy(ZONE, key.name), "  ") in snippet
     assert "inline-signing no" in snippet
+    assert "allow-transfer { key reader; };" in snippet
 
 
 def test_every_name_server_of_the_zone_can_be_kept_out_of_reach() -> None:

@@ -1,0 +1,90 @@
+"""The record that keeps a second controller out: who may change a zone, written in the zone itself.
+
+In go a zone and who we are; out comes the prerequisite that every message carries. Who copied our settings and database
+to another machine is refused by the name server, whatever he believes; nothing is taken from anybody here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.update
+from dns.rdtypes.ANY.TXT import TXT
+
+from flex.errors import Refused
+from flex.marker import LABEL
+from flex_dns.server import Server
+from flex_dns.session import Session
+from flex_dns.trouble import UNCHANGED, not_granted, said_no
+
+PREFIX = "flex controller="
+TTL = 60
+
+
+def fence_name(zone: str) -> str:
+    """Among our markers, where the key may write; no host name begins so, so it is no site's marker."""
+    return f"_controller.{LABEL}.{zone}"
+
+
+def fence_text(controller: str) -> str:
+    return f"{PREFIX}{controller}"
+
+
+def holders(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
+    """The controller that each zone is held by; empty where it is free."""
+    asked = f"controller of {zones[0]}"
+    queries = [dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones]
+    return {
+        zone: _said(server, zone, answer) for zone, answer in zip(zones, session.ask_all(queries, asked), strict=True)
+    }
+
+
+def hold(session: Session, server: Server, zones: Sequence[str], controller: str) -> None:
+    """Make sure that each zone is ours, or free and then ours. Raises Refused where another controller holds one."""
+    found = holders(session, server, zones)
+    if free := [zone for zone in zones if not found[zone]]:
+        for zone in free:
+            _take(session, server, zone, controller)
+        found |= holders(session, server, free)
+    for zone, by in found.items():
+        if by != controller:
+            raise held(server, zone, by)
+
+
+def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
+    if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        raise said_no(answer.rcode(), server, f"controller of {zone}")
+    texts = [
+        b"".join(rdata.strings).decode(errors="replace")
+        for rrset in answer.answer
+        if rrset.rdtype == dns.rdatatype.TXT and rrset.name.to_text().lower() == fence_name(zone)
+        for rdata in rrset
+        if isinstance(rdata, TXT)
+    ]
+    return texts[0].removeprefix(PREFIX) if texts else ""
+
+
+def held(server: Server, zone: str, by: str) -> Refused:
+    return Refused(
+        f"asking {server}: whether we may change {zone}",
+        f"another controller holds it: {by or 'somebody took our record away'}",
+        kept=UNCHANGED,
+        advice=f"stop one of the two; if that one is gone for good, take its record away with `nsupdate -k KEY`: "
+        f"update delete {fence_name(zone)} TXT",
+    )
+
+
+def _take(session: Session, server: Server, zone: str, controller: str) -> None:
+    """Whoever comes first has it: the name server sees to that."""
+    asked = f"taking {zone} for {controller}"
+    update = dns.update.UpdateMessage(zone)
+    update.absent(fence_name(zone), "TXT")
+    update.add(fence_name(zone), TTL, "TXT", f'"{fence_text(controller)}"')
+    rcode = session.ask(update, asked).rcode()
+    if rcode == dns.rcode.REFUSED:
+        raise not_granted(server, zone, asked)
+    if rcode not in (dns.rcode.NOERROR, dns.rcode.YXRRSET):
+        raise said_no(rcode, server, asked)

@@ -1,0 +1,82 @@
+"""Two controllers never change one zone, whatever they believe: the name server keeps the second one out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from flex.errors import Refused
+from flex.journal import JournalRow
+from flex_dns import update, wire
+from flex_dns.carrying import carry
+from flex_dns.fence import fence_name, fence_text
+from flex_dns.named import PrivateNamed
+from flex_dns.preflight import Check, preflight
+from flex_dns.rfc2136 import Rfc2136Target, Unkept
+from tests.dns.conftest import Edit
+from tests.dns.given import many, owned
+
+pytestmark = pytest.mark.real
+
+ONE, OTHER = "flex-eu1@one 1", "flex-eu1@other 2"
+
+
+@pytest.fixture
+def one(real: Rfc2136Target) -> Rfc2136Target:
+    return replace(real, controller=ONE)
+
+
+@pytest.fixture
+def other(real: Rfc2136Target) -> Rfc2136Target:
+    return replace(real, controller=OTHER)
+
+
+def test_who_comes_first_holds_the_zone_and_the_second_changes_nothing(
+    one: Rfc2136Target, other: Rfc2136Target, zone: str
+) -> None:
+    one.apply(many(zone, 2))
+    before = one.read(zone, []).serial
+    with pytest.raises(Refused, match=f"another controller holds it: {ONE}") as refused:
+        other.apply(many(zone, 3))
+    assert refused.value.kept == "nothing was changed"
+    assert fence_name(zone) in refused.value.advice
+    assert one.read(zone, []).serial == before
+    one.apply(many(zone, 3))
+    assert owned(one, zone, 3) == 3
+
+
+def test_a_controller_that_was_replaced_while_it_sent_is_refused_by_the_server_itself(
+    named: PrivateNamed, one: Rfc2136Target, zone: str, edit_real: Edit
+) -> None:
+    edit_real(fence_name(zone), "TXT", [f'"{fence_text(OTHER)}"'])
+    changes = many(zone, 2).changes
+    rows = [(JournalRow(0, zone, tuple(range(len(changes)))), changes)]
+    tally = carry(named.server, rows, Unkept(), time.time, 3.0, ONE)[zone]
+    assert OTHER in str(tally.trouble)
+    assert (tally.done, owned(one, zone, 2)) == (0, 0)
+
+
+def test_a_record_that_somebody_took_away_holds_nothing_any_more(named: PrivateNamed, zone: str) -> None:
+    changes = many(zone, 1).changes
+    tally = carry(named.server, [(JournalRow(0, zone, (0, 1)), changes)], Unkept(), time.time, 3.0, ONE)[zone]
+    assert "somebody took our record away" in str(tally.trouble)
+
+
+def test_every_part_of_a_message_that_is_halved_is_fenced(zone: str) -> None:
+    (whole,) = update.messages(zone, many(zone, 4).changes)
+    fenced = replace(whole, controller=ONE)
+    required = wire.rdata_bytes("TXT", fence_text(ONE))
+    assert all(required in part.wire() for part in (fenced, *update.halves(fenced), fenced.only(fenced.changes[:1])))
+
+
+def test_the_preflight_says_who_holds_the_zone(one: Rfc2136Target, zone: str) -> None:
+    assert _controller(one, zone, OTHER).state == "ok"
+    one.apply(many(zone, 1))
+    assert [_controller(one, zone, name).state for name in (ONE, OTHER)] == ["ok", "fail"]
+
+
+def _controller(target: Rfc2136Target, zone: str, name: str) -> Check:
+    (found,) = (check for check in preflight(target.server, zone, controller=name) if check.name == "controller")
+    return found
