@@ -22,7 +22,6 @@ from flex_api.web.gate import Gate, unauthenticated
 from flex_api.web.views import Views
 from flex_api.wiring import World
 from flex_api.working import Workers
-from flex_solver import SOLVERS
 
 Connect = Callable[[], DnsTarget]
 
@@ -72,8 +71,6 @@ def world(house: House, store: Store) -> World:
         settings=house.settings,
         store=store,
         connect=house.connect,
-        solver=wiring.solver(house.settings.solver.engine),
-        scratch=SOLVERS["scratch"],
         clock=lambda: datetime.now(UTC),
         time_of_day=lambda: datetime.now(UTC),
         say=wiring.silent,
