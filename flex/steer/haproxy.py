@@ -1,0 +1,198 @@
+"""What a node's HAProxy is to do, as its configuration.
+
+In go a node, the pools of all sites that are routed and the Layout of its machine, out come the files: the
+configuration, and the map from host names to backends. The same input gives the same bytes. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from flex.errors import BadInput
+from flex.steer.pool import Pool
+from flex.steer.rules import RULES
+
+CONFIGURATION = "haproxy.cfg"
+HOSTS = "hosts.map"
+
+_WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
+_PORTS = range(1, 65_536)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are on the machine of every node. A port or path that is 0 or "" is not used.
+
+    The web servers listen on `origin_port` of the nodes' addresses, on this machine of `origin`; the distributors tell
+    each other on `peers_port`. `directory` is where the files of the configuration are.
+    """
+
+    directory: str = "/etc/haproxy/flex"
+    listen: tuple[str, ...] = (":80",)
+    listen_tls: tuple[str, ...] = ()
+    certificates: str = ""
+    origin: str = "127.0.0.1"
+    origin_port: int = 8080
+    proxy_protocol: bool = False
+    check_path: str = ""
+    peers_port: int = 10_000
+    socket: str = "/run/haproxy/flex.sock"
+    metrics: str = "127.0.0.1:8405"
+    threads: int = 0
+    connections: int = 20_000
+
+    def __post_init__(self) -> None:
+        words = (self.directory, *self.listen, *self.listen_tls, self.certificates, self.socket, self.metrics)
+        for word in (*words, self.check_path):
+            if word and not _WORD.fullmatch(word):
+                raise _bad(f"{word!r:.100} in [routing]", "it cannot stand in a HAProxy configuration")
+        if bool(self.listen_tls) != bool(self.certificates):
+            raise _bad("TLS in [routing]", "addresses to listen on and a folder of certificates are needed together")
+        if not {self.origin_port, self.peers_port} <= set(_PORTS):
+            raise _bad("ports of [routing]", "a port is a number from 1 to 65535")
+        ipaddress.ip_address(self.origin)
+
+
+def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout: Layout) -> dict[str, str]:
+    """By name. `addresses` are those of all nodes that run HAProxy, by which they reach each other."""
+    ours = sorted((pool for pool in pools if any(m.node == node for m in pool.members)), key=lambda pool: pool.site)
+    _refuse_shared_hosts(ours)
+    sections = [
+        _globals(node, layout),
+        _defaults(layout),
+        _peers(addresses, layout),
+        _frontend(layout),
+        _here(layout),
+    ]
+    for pool in ours:
+        sections += _backends(pool, node, layout)
+    return {CONFIGURATION: "\n".join(map(_section, sections)), HOSTS: _hosts(ours)}
+
+
+def _section(lines: Iterable[str]) -> str:
+    head, *rest = lines
+    return "\n".join([head, *(f"    {line}" for line in rest), ""])
+
+
+def _globals(node: str, layout: Layout) -> list[str]:
+    return [
+        "global",
+        f"maxconn {layout.connections}",
+        *([f"nbthread {layout.threads}"] if layout.threads else []),
+        f"stats socket {layout.socket} mode 600 level admin expose-fd listeners",
+        "hard-stop-after 5m",
+        f"localpeer {node}",
+    ]
+
+
+def _defaults(layout: Layout) -> list[str]:
+    return [
+        "defaults",
+        "mode http",
+        "timeout connect 2s",
+        "timeout client 60s",
+        "timeout server 60s",
+        "timeout queue 30s",
+        "timeout http-request 10s",
+        "timeout http-keep-alive 15s",
+        "timeout check 2s",
+        "retries 2",
+        "option redispatch 1",
+        "option http-ignore-probes",
+        "http-reuse safe",
+        *([f"option httpchk GET {layout.check_path}"] if layout.check_path else []),
+    ]
+
+
+def _peers(addresses: Mapping[str, str], layout: Layout) -> list[str]:
+    """Who tells whom which members have which targets. Names are those of the nodes, the same everywhere."""
+    return ["peers flex", *(f"peer {name} {_at(addresses[name], layout.peers_port)}" for name in sorted(addresses))]
+
+
+def _frontend(layout: Layout) -> list[str]:
+    tls = f"ssl crt {layout.certificates} alpn h2,http/1.1 ssl-min-ver TLSv1.2"
+    return [
+        "frontend visitors",
+        *(f"bind {where}" for where in layout.listen),
+        *(f"bind {where} {tls}" for where in layout.listen_tls),
+        *([] if layout.proxy_protocol else ["option forwardfor"]),
+        "http-request set-header X-Forwarded-Proto https if { ssl_fc }",
+        "http-request set-header X-Forwarded-Proto http if !{ ssl_fc }",
+        f"http-request set-var(txn.backend) req.hdr(host),host_only,lower,map_str({layout.directory}/{HOSTS})",
+        "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }",
+        "default_backend here",
+    ]
+
+
+def _here(layout: Layout) -> list[str]:
+    """Sites on one node, and names that nobody knows: the web server of this machine answers."""
+    return ["backend here", f"server origin {_at(layout.origin, layout.origin_port)}{_sent(layout)}"]
+
+
+def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
+    if pool.policy not in RULES:
+        raise _bad(f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}")
+    if pool.limits.admission and len(pool.members) > 1:
+        yield from _admission(pool)
+    yield [f"backend {pool.name}", *RULES[pool.policy](pool, "date"), *_servers(pool, node, layout)]
+
+
+def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
+    for member in pool.members:
+        address = layout.origin if member.node == node else member.address
+        sent = f"{_sent(layout)} check inter 1s fall 2 rise 2 slowstart 5s"
+        yield f"server s{member.bit} {_at(address, layout.origin_port)} id {member.slot + 1}{sent}"
+
+
+def _admission(pool: Pool) -> Iterator[list[str]]:
+    """As many requests as the paper's S go on to the members, in the order they came; the others wait here.
+
+    S is shared out: a door for each member, shut when the member is down, so that S follows those that are up.
+    """
+    door = pool.limits.admitted(len(pool.members)) // len(pool.members)
+    yield [
+        f"backend {pool.name}_door",
+        "balance leastconn",
+        "http-reuse never",
+        *(
+            f"server d{member.bit} abns@{pool.name} maxconn {door} send-proxy-v2 track {pool.name}/s{member.bit}"
+            for member in pool.members
+        ),
+    ]
+    yield [
+        f"frontend {pool.name}_inside",
+        f"bind abns@{pool.name} accept-proxy",
+        f"default_backend {pool.name}",
+    ]
+
+
+def _hosts(pools: Iterable[Pool]) -> str:
+    doors = ((host, pool) for pool in pools for host in {pool.site, *pool.hosts})
+    return "".join(f"{host} {_entrance(pool)}\n" for host, pool in sorted(doors, key=lambda pair: pair[0]))
+
+
+def _entrance(pool: Pool) -> str:
+    return f"{pool.name}_door" if pool.limits.admission and len(pool.members) > 1 else pool.name
+
+
+def _at(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _sent(layout: Layout) -> str:
+    return " send-proxy-v2 check-send-proxy" if layout.proxy_protocol else ""
+
+
+def _refuse_shared_hosts(pools: Collection[Pool]) -> None:
+    seen: dict[str, str] = {}
+    for pool in pools:
+        for host in {pool.site, *pool.hosts}:
+            if seen.setdefault(host, pool.site) != pool.site:
+                raise _bad(f"the host name {host}", f"both {seen[host]} and {pool.site} have it")
+
+
+def _bad(asked: str, answer: str) -> BadInput:
+    return BadInput(asked, answer, kept="no configuration was written", advice="correct the settings, or what names it")

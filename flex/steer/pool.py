@@ -1,0 +1,104 @@
+"""The nodes that share a site, and the limits by which its requests are spread over them: plain values.
+
+In go names from logs and settings, so nothing here trusts them: what would mean something else in a configuration is
+refused where a value is made.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from flex.errors import BadInput
+
+# A set of members is a number of so many bits; a site on more nodes than this is on all of a large cluster.
+MOST_MEMBERS = 16
+
+_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The LARD paper's: a node under `low` requests has room, one over `high` too many; a set that did not change for
+    `hold` seconds loses a member. With `admission` as many requests are let in as the paper's S, the others wait.
+    """
+
+    low: int = 25
+    high: int = 65
+    hold: int = 20
+    admission: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= self.high <= 10_000 or self.hold < 0:
+            raise _bad(
+                f"limits of {self.low} and {self.high} requests and {self.hold} s",
+                "low must be over 0 and not over high, high not over 10,000, and the time not negative",
+            )
+
+    def admitted(self, members: int) -> int:
+        """The paper's S: with more under way, every member would be over its limits."""
+        return (members - 1) * self.high + self.low - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node that serves the site. Its `slot` stays its own while it is a member: sets of members are kept by slots."""
+
+    node: str
+    address: str
+    slot: int
+
+    def __post_init__(self) -> None:
+        ipaddress.ip_address(self.address)
+        if not _NODE.fullmatch(self.node) or not 0 <= self.slot < MOST_MEMBERS:
+            raise _bad(f"the node {self.node!r:.100} in slot {self.slot}", "no such name or slot can be written")
+
+    @property
+    def bit(self) -> int:
+        return 1 << self.slot
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A replicated site: its host names, its members in order of their slots, and the policy that spreads requests."""
+
+    site: str
+    hosts: tuple[str, ...]
+    members: tuple[Member, ...]
+    policy: str = "lardr"
+    limits: Limits = Limits()
+    by_query: bool = False
+
+    def __post_init__(self) -> None:
+        if wrong := next((host for host in (self.site, *self.hosts) if not _HOST.fullmatch(host)), None):
+            raise _bad(f"the host name {wrong!r:.100}", "it is none that DNS could have")
+        if len({member.slot for member in self.members}) < len(self.members) or not self.members:
+            raise _bad(f"the members of {self.site}", "two share a slot, or there are none")
+
+    @property
+    def name(self) -> str:
+        """What HAProxy calls it: no name of a site is long or strange enough to matter."""
+        return f"site_{sha256(self.site.encode()).hexdigest()[:16]}"
+
+    @property
+    def target(self) -> str:
+        """What HAProxy takes for a target: host and path, and the query where answers differ by it."""
+        return "url32" if self.by_query else "base32"
+
+
+def members(addresses: Mapping[str, str], before: Collection[Member] = ()) -> tuple[Member, ...]:
+    """A member for each node and its address, in its slot of before; new ones take what slots are free."""
+    if len(addresses) > MOST_MEMBERS:
+        raise _bad(f"a site routed on {len(addresses)} nodes", f"at most {MOST_MEMBERS} can share one")
+    kept = {member.node: member.slot for member in before if member.node in addresses}
+    free = (slot for slot in range(MOST_MEMBERS) if slot not in kept.values())
+    slots = {node: kept[node] if node in kept else next(free) for node in sorted(addresses)}
+    return tuple(sorted((Member(node, addresses[node], slot) for node, slot in slots.items()), key=lambda m: m.slot))
+
+
+def _bad(asked: str, answer: str) -> BadInput:
+    return BadInput(asked, answer, kept="no configuration was written", advice="correct the settings, or what names it")

@@ -1,0 +1,96 @@
+"""The HAProxy of this machine: which one it is, whether it takes a configuration, and one of our own for trials.
+
+In go the files of haproxy.py and a folder for them. Errors are HAProxy's own words, without the paths of the folder.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from flex.errors import BadSetting
+from flex.steer.haproxy import CONFIGURATION
+
+# Sets of members are kept in arrays of general-purpose tags, which came with this version.
+OLDEST = (2, 5)
+_PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    path: str
+    version: tuple[int, ...]
+
+
+def program(path: str = "") -> Program:
+    """The HAProxy at the path, or the one that is installed. Raises BadSetting when there is none, or it is too old."""
+    found = path or shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
+    if not found:
+        raise _unfit("there is none", "install HAProxy 2.5 or newer (Debian: apt install haproxy)")
+    try:
+        command = [found, "-v"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE).stdout  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _unfit(f"{found} does not run: {error}", "see that it is HAProxy and may be run") from error
+    matched = re.search(r"HAProxy version (\d+)\.(\d+)\.(\d+)", said)
+    if not matched:
+        raise _unfit(f"{found} does not say its version", "see that it is HAProxy")
+    version = tuple(map(int, matched.groups()))
+    if version < OLDEST:
+        raise _unfit(f"{found} is {'.'.join(map(str, version))}", "install HAProxy 2.5 or newer")
+    return Program(found, version)
+
+
+def write(files: Mapping[str, str], folder: Path) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="ascii")
+
+
+def refusal(found: Program, folder: Path) -> str:
+    """What HAProxy has against the configuration in the folder; "" when it would run by it."""
+    command = [found.path, "-c", "-q", "-f", str(folder / CONFIGURATION)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - ours
+    if not done.returncode:
+        return ""
+    told = [line for line in done.stderr.splitlines() if "[ALERT]" in line] or done.stderr.splitlines()
+    return " ".join("; ".join(told[:3]).replace(f"{folder}/", "").split()) or f"it ended with {done.returncode}"
+
+
+@contextmanager
+def running(found: Program, folder: Path, port: int) -> Iterator[int]:
+    """One of our own, by the configuration in the folder, until it is left: its process id, once it listens."""
+    with (folder / "haproxy.log").open("wb") as log:
+        command = [found.path, "-db", "-f", str(folder / CONFIGURATION)]
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603 - ours
+    try:
+        _await(process, folder, port)
+        yield process.pid
+    finally:
+        process.terminate()
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _await(process: subprocess.Popen[bytes], folder: Path, port: int) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if not probe.connect_ex(("127.0.0.1", port)):
+                return
+        time.sleep(0.02)
+    said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
+    raise _unfit(f"it does not listen on port {port}: {said}", "correct what it complains about")
+
+
+def _unfit(answer: str, advice: str) -> BadSetting:
+    return BadSetting("HAProxy, for the routing of replicated sites", answer, kept="nothing was routed", advice=advice)

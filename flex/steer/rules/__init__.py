@@ -1,0 +1,23 @@
+"""How the requests for a site are spread over its members: a rule is one file and one line here.
+
+A rule gives the lines of a HAProxy backend, from a Pool and an expression that tells the time in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flex.steer.pool import Pool
+from flex.steer.rules.bounded_hash import bounded_hash
+from flex.steer.rules.lard import lard
+from flex.steer.rules.lardr import lardr
+from flex.steer.rules.least_connections import least_connections
+
+Rule = Callable[[Pool, str], list[str]]
+
+RULES: dict[str, Rule] = {
+    "lard": lard,
+    "lardr": lardr,
+    "bounded_hash": bounded_hash,
+    "least_connections": least_connections,
+}
