@@ -19,6 +19,8 @@ CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
 
 _WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
+_BACKEND = re.compile(r"backend (\S+)")
+_SERVER = re.compile(r" +server s\d+ .* id (\d+) .*# (\S+)")
 _PORTS = range(1, 65_536)
 
 
@@ -70,6 +72,18 @@ def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout
     for pool in ours:
         sections += _backends(pool, node, layout)
     return {CONFIGURATION: "\n".join(map(_section, sections)), HOSTS: _hosts(ours)}
+
+
+def slots(configuration: str) -> dict[str, dict[str, int]]:
+    """By backend, the slots of its nodes, as a configuration has them that was made here."""
+    found: dict[str, dict[str, int]] = {}
+    backend = ""
+    for line in configuration.splitlines():
+        if opened := _BACKEND.fullmatch(line):
+            backend = opened[1]
+        elif server := _SERVER.fullmatch(line):
+            found.setdefault(backend, {})[server[2]] = int(server[1]) - 1
+    return found
 
 
 def _section(lines: Iterable[str]) -> str:
@@ -144,7 +158,7 @@ def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
     for member in pool.members:
         address = layout.origin if member.node == node else member.address
         sent = f"{_sent(layout)} check inter 1s fall 2 rise 2 slowstart 5s"
-        yield f"server s{member.bit} {_at(address, layout.origin_port)} id {member.slot + 1}{sent}"
+        yield f"server s{member.bit} {_at(address, layout.origin_port)} id {member.slot + 1}{sent} # {member.node}"
 
 
 def _admission(pool: Pool) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -74,8 +74,9 @@ class Pool:
     by_query: bool = False
 
     def __post_init__(self) -> None:
-        if wrong := next((host for host in (self.site, *self.hosts) if not _HOST.fullmatch(host)), None):
-            raise _bad(f"the host name {wrong!r:.100}", "it is none that DNS could have")
+        for host in (self.site, *self.hosts):
+            if not _HOST.fullmatch(host):
+                raise _bad(f"the host name {host!r:.100}", "it is none that DNS could have")
         if len({member.slot for member in self.members}) < len(self.members) or not self.members:
             raise _bad(f"the members of {self.site}", "two share a slot, or there are none")
 
@@ -90,14 +91,14 @@ class Pool:
         return "url32" if self.by_query else "base32"
 
 
-def members(addresses: Mapping[str, str], before: Collection[Member] = ()) -> tuple[Member, ...]:
-    """A member for each node and its address, in its slot of before; new ones take what slots are free."""
+def members(addresses: Mapping[str, str], slots: Mapping[str, int] | None = None) -> tuple[Member, ...]:
+    """A member for each node and its address, in its slot if it has one; the others take what slots are free."""
     if len(addresses) > MOST_MEMBERS:
         raise _bad(f"a site routed on {len(addresses)} nodes", f"at most {MOST_MEMBERS} can share one")
-    kept = {member.node: member.slot for member in before if member.node in addresses}
+    kept = {node: slot for node, slot in (slots or {}).items() if node in addresses and slot < MOST_MEMBERS}
     free = (slot for slot in range(MOST_MEMBERS) if slot not in kept.values())
-    slots = {node: kept[node] if node in kept else next(free) for node in sorted(addresses)}
-    return tuple(sorted((Member(node, addresses[node], slot) for node, slot in slots.items()), key=lambda m: m.slot))
+    made = (Member(node, addresses[node], kept[node] if node in kept else next(free)) for node in sorted(addresses))
+    return tuple(sorted(made, key=lambda member: member.slot))
 
 
 def _bad(asked: str, answer: str) -> BadInput:

@@ -55,7 +55,7 @@ def write(files: Mapping[str, str], folder: Path) -> None:
 
 def refusal(found: Program, folder: Path) -> str:
     """What HAProxy has against the configuration in the folder; "" when it would run by it."""
-    command = [found.path, "-c", "-q", "-f", str(folder / CONFIGURATION)]
+    command = [found.path, "-c", "-f", str(folder / CONFIGURATION)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - ours
     if not done.returncode:
         return ""

@@ -1,0 +1,81 @@
+"""A real HAProxy between visitors and the members of a site."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flex.steer.pool import Limits, Pool
+from flex.steer.pool import members as members_of
+from flex.steer.program import Program, running
+from tests.steer.conftest import Distributor, Held, Members, until_closed, written
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def visitors(found: Program, members: Members, tmp_path: Path, another_port: int) -> Iterator[Distributor]:
+    pool = Pool("shop.example", ("www.shop.example",), members_of(members.addresses), "lardr", Limits())
+    written(pool, members, tmp_path, another_port)
+    with running(found, tmp_path, another_port):
+        yield Distributor(another_port)
+
+
+def asked(visitors: Distributor, members: Members, target: str, **more: str) -> Held:
+    """The request as a member got it, answered."""
+    with visitors.send(target, x_now="1000", **more) as visitor:
+        held = members.asked.get(timeout=10)
+        held.answer()
+        assert until_closed(visitor).endswith(b"ok")
+    return held
+
+
+def test_a_target_stays_with_its_member_and_targets_are_spread_over_all(
+    visitors: Distributor, members: Members
+) -> None:
+    first = {target: asked(visitors, members, f"/{target}").node for target in range(60)}
+    again = {target: asked(visitors, members, f"/{target}?page=2").node for target in range(60)}
+    assert first == again
+    assert min(Counter(first.values()).values()) >= 60 // 4 // 3
+    assert len(set(first.values())) == 4
+
+
+def test_the_member_hears_who_asks_and_nothing_that_he_claims_to_be_last(
+    visitors: Distributor, members: Members
+) -> None:
+    held = asked(visitors, members, "/", X_Forwarded_For="203.0.113.9")
+    told = re.findall(rb"(?im)^x-forwarded-for: (.*?)\r?$", held.head)
+    assert told[-1] == b"127.0.0.1"
+    assert held.head.lower().count(b"x-forwarded-for: 127.0.0.1") == 1
+
+
+@pytest.mark.parametrize("host", ["www.shop.example", "WWW.Shop.Example:8080", "shop.example"])
+def test_every_name_of_the_site_leads_to_its_members(visitors: Distributor, members: Members, host: str) -> None:
+    nodes = {asked(visitors, members, f"/{number}", host=host).node for number in range(40)}
+    assert nodes == set(members.addresses)
+
+
+@pytest.mark.parametrize("host", ["other.example", "site_door", "shop.example.evil", "here", "_", "[::1]"])
+def test_other_names_stay_on_this_node(visitors: Distributor, members: Members, host: str) -> None:
+    assert {asked(visitors, members, f"/{number}", host=host).node for number in range(8)} == {"n0"}
+
+
+@pytest.mark.parametrize("target", ["/a%0aset-var", "/;show%20stat", "/%[env(HOME)]", "/{%20var(txn.set)%20}"])
+def test_words_of_haproxy_in_a_path_are_a_path(visitors: Distributor, members: Members, target: str) -> None:
+    assert asked(visitors, members, target).head.startswith(f"GET {target} ".encode())
+
+
+def test_when_a_member_goes_the_others_answer_for_it(visitors: Distributor, members: Members) -> None:
+    targets = [f"/{number}" for number in range(40)]
+    before = {target: asked(visitors, members, target).node for target in targets}
+    gone = before[targets[0]]
+    members.stop(gone)
+    after = {target: asked(visitors, members, target).node for target in targets}
+    assert gone not in after.values()
+    assert [after[target] for target in targets if before[target] != gone] == [
+        node for node in before.values() if node != gone
+    ]
