@@ -52,7 +52,7 @@ class Demand:
         sites: Sequence[str],
         dimensions: Sequence[str],
         headroom: Mapping[str, float],
-        routed: Set[str],
+        routed: Set[str] | None,
     ) -> None:
         """Sites count as `headroom` larger than they are. The requests of `routed` ones are split by content, so that
         their working sets are split too; those of others go to any replica, and spreads say what that makes of it.
@@ -69,7 +69,7 @@ class Demand:
     def each(self, site: int, replicas: int) -> Floats:
         """What one of so many replicas asks; its working set is the whole one where no spread was measured."""
         asked: Floats = self.whole[site] / replicas
-        if self._sites[site] not in self._routed:
+        if self._routed is not None and self._sites[site] not in self._routed:
             measured = self._measured.get((self._sites[site], replicas))
             whole = float(self.whole[site, WORKING_SET])
             asked[WORKING_SET] = whole if measured is None else measured * self.extra[site]

@@ -124,14 +124,14 @@ class Terms:
 
     A site on several nodes stays on as many until fewer would be within `replicate_below` of a node each (None: the
     mark above which it is split). `headroom` is by how much larger sites count than they are, those of a class with a
-    promise. The requests of `routed` sites are split by content, those of others at random. `limits` are on moves of
-    sites that are served; those no node serves yet come on top.
+    promise. The requests of `routed` sites (None: of all) are split by content, those of others at random. `limits` are
+    on moves of sites that are served; those no node serves yet come on top.
     """
 
     dimensions: tuple[str, ...] = DIMENSIONS
     replicate_below: float | None = None
     headroom: Mapping[str, float] = field(default_factory=dict)
-    routed: frozenset[str] = frozenset()
+    routed: frozenset[str] | None = frozenset()
     limits: MoveLimits = MoveLimits()
 
 

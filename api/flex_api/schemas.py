@@ -29,6 +29,7 @@ from flex_api.log_schemas import (
 from flex_api.night_schemas import ApprovalRow, FreezeOutput, NodeRow, NodesOutput, PinOutput
 from flex_api.output import ErrorOutput, Output, Part, StopRow
 from flex_api.plan_schemas import BalanceOutput, ForecastRow, LoadRow, MoveRow
+from flex_api.route_schemas import RouteConfigOutput, RouteOutput
 from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
 
@@ -356,6 +357,8 @@ OUTPUTS: dict[str, type[Output]] = {
     "init": InitOutput,
     "report": ReportOutput,
     "demo": DemoOutput,
+    "route show": RouteOutput,
+    "route config": RouteConfigOutput,
     "simulate": SimulateOutput,
     "simulate paper": SimulatePaperOutput,
     "simulate fit": SimulateFitOutput,

@@ -24,6 +24,7 @@ from flex_api.api_sections import Api, Auth
 from flex_api.misset import of_register
 from flex_api.night_sections import Safety
 from flex_api.quantities import Section, Share, Size, Span, Whole
+from flex_api.routing_section import Routing
 from flex_logs_ingest.filetable import SIZES_FROM
 from flex_logs_ingest.formats import FORMATS, layout_of
 
@@ -239,7 +240,7 @@ class Solver(Section):
             raise ValueError(f"{twice[0]} is in two classes")
         return self
 
-    def terms(self, pins: Sequence[Pin] = ()) -> Terms:
+    def terms(self, pins: Sequence[Pin] = (), *, all_routed: bool = False) -> Terms:
         """Pins put sites into classes, and weigh them: twice as large and half a node more are three times as large."""
         headroom = {site: each.headroom for each in self.classes.values() for site in each.sites}
         for pin in pins:
@@ -249,7 +250,7 @@ class Solver(Section):
             dimensions=self.dimensions,
             replicate_below=min(self.replicate_below, self.replicate_above),
             headroom=headroom,
-            routed=frozenset(self.content_routed),
+            routed=None if all_routed else frozenset(self.content_routed),
             limits=MoveLimits(self.max_moves, self.max_cold, self.max_cold_per_node),
         )
 
@@ -334,6 +335,7 @@ class Settings(Section):
     solver: Solver = Solver()
     safety: Safety = Safety()
     dns: Dns = Dns()
+    routing: Routing = Routing()
     report: Report = Report()
     api: Api = Api()
     auth: Auth = Auth()

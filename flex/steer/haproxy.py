@@ -68,6 +68,7 @@ def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout
         _peers(addresses, layout),
         _frontend(layout),
         _here(layout),
+        *([_metrics(layout)] if layout.metrics else []),
     ]
     for pool in ours:
         sections += _backends(pool, node, layout)
@@ -144,6 +145,15 @@ def _frontend(layout: Layout) -> list[str]:
 def _here(layout: Layout) -> list[str]:
     """Sites on one node, and names that nobody knows: the web server of this machine answers."""
     return ["backend here", f"server origin {_at(layout.origin, layout.origin_port)}{_sent(layout)}"]
+
+
+def _metrics(layout: Layout) -> list[str]:
+    return [
+        "frontend metrics",
+        f"bind {layout.metrics}",
+        "http-request use-service prometheus-exporter if { path /metrics }",
+        "http-request deny deny_status 404",
+    ]
 
 
 def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
 from flex.errors import FlexError
-from flex_api.cli import desk, export, files, house, logs, night, nodes, orders, simulate, supposing, things, why
+from flex_api.cli import desk, export, files, house, logs, night, nodes, orders, route, simulate, supposing, things, why
 from flex_api.cli.common import Context, Format, crash, fail
 
 HELP = """
@@ -50,6 +50,7 @@ supposing.add_to(app)
 files.add_to(app)
 export.add_to(app)
 why.add_to(app)
+route.add_to(app)
 simulate.add_to(app)
 desk.add_to(app)
 house.add_to(app)

@@ -1,0 +1,83 @@
+"""A node's files where its HAProxy reads them: checked first, each whole or not at all, and those before kept.
+
+In go the files of haproxy.py and their folder. What does not pass HAProxy's own check is not put there. Nobody is told
+to read them anew here.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from flex.errors import BadInput, NotWritten
+from flex.steer.haproxy import CONFIGURATION
+from flex.steer.program import Program, refusal, write
+
+BEFORE = ".before"
+
+
+def put(files: Mapping[str, str], folder: Path, found: Program | None) -> bool:
+    """Whether anything changed. `found` checks the files first; None where there is no HAProxy on this machine.
+
+    Raises BadInput when HAProxy refuses them, NotWritten when the folder takes no more; then all is as before.
+    """
+    if all(_content(folder / name) == text for name, text in files.items()):
+        return False
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch:
+            if found:
+                _check(files, folder, Path(scratch), found)
+            write(files, Path(scratch))
+            _exchange(files, folder, Path(scratch))
+    except OSError as error:
+        raise NotWritten(
+            f"writing a configuration of HAProxy to {folder}",
+            error.strerror or str(error),
+            kept="the configuration before is in force",
+            advice="make room or rights there, then write it again",
+        ) from error
+    return True
+
+
+def _check(files: Mapping[str, str], folder: Path, scratch: Path, found: Program) -> None:
+    """With the maps where they are going to be looked for now."""
+    text = files[CONFIGURATION].replace(f"({folder}/", f"({scratch}/")
+    write({**files, CONFIGURATION: text}, scratch)
+    if said := refusal(found, scratch):
+        raise BadInput(
+            "a configuration for HAProxy",
+            f"HAProxy refuses it: {said}",
+            kept="the configuration before is in force",
+            advice="correct what it names in [routing]; if nothing there does, please report it",
+        )
+
+
+def _exchange(files: Mapping[str, str], folder: Path, scratch: Path) -> None:
+    """The configuration last: it names the others."""
+    for name in sorted(files, key=lambda name: name == CONFIGURATION):
+        _sync(scratch / name)
+        there = folder / name
+        if there.exists():
+            before = folder / f"{name}{BEFORE}"
+            before.unlink(missing_ok=True)
+            os.link(there, before)
+        (scratch / name).replace(there)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return None
