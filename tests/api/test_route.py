@@ -1,0 +1,84 @@
+"""Routing of replicated sites, from the settings and the placement in force to files that HAProxy takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.errors import BadSetting
+from flex.steer.program import program, refusal
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+
+@pytest.fixture
+def shared(installation: Installation) -> str:
+    """A site on two nodes."""
+    assert installation.night().code == 0
+    site = str(installation.flex("-o", "json", "sites", "list").json["items"][0]["site"])
+    assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
+    installation.flex("plan", "--as-of", installation.as_of())
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+    return site
+
+
+def test_a_site_on_several_nodes_is_shown_with_its_members(installation: Installation, shared: str) -> None:
+    said = installation.flex("-o", "json", "route", "show").json
+    (row,) = (each for each in said["items"] if each["site"] == shared)
+    nodes = {row["node"] for row in row["members"]}
+    (placed,) = (each for each in installation.flex("-o", "json", "sites", "show", shared).json["items"])
+    assert (said["on"], row["site"], row["policy"], nodes) == (False, shared, "lardr", set(placed["nodes"]))
+    assert row["admitted"] == 65 + 25 - 1
+    assert "on = false" in installation.flex("route", "show").out
+
+
+def test_a_nodes_configuration_is_written_once_and_the_one_before_is_kept(
+    installation: Installation, shared: str, tmp_path: Path
+) -> None:
+    rows = installation.flex("-o", "json", "route", "show").json["items"]
+    node = next(row["members"][1]["node"] for row in rows if row["site"] == shared)
+    folder = tmp_path / "haproxy"
+    extra = f'[routing]\non = true\ndirectory = "{folder}"\nsocket = "{folder}/s"\n'
+    installation.extra += extra
+    installation.write_settings()
+    shown = installation.flex("-o", "json", "route", "config", node).json
+    assert not folder.exists()
+    first = installation.flex("-o", "json", "route", "config", node, "--to", str(folder)).json
+    assert (first["changed"], first["files"]) == (True, shown["files"])
+    assert {path.name: path.read_text() for path in folder.iterdir()} == shown["files"]
+    assert installation.flex("-o", "json", "route", "config", node, "--to", str(folder)).json["changed"] is False
+    installation.extra += f'[[routing.site]]\nname = "{shared}"\nhigh = 99\n'
+    installation.write_settings()
+    assert installation.flex("-o", "json", "route", "config", node, "--to", str(folder)).json["changed"] is True
+    assert (folder / "haproxy.cfg.before").read_text() == shown["files"]["haproxy.cfg"]
+    assert "gt 99" in (folder / "haproxy.cfg").read_text()
+    try:
+        assert refusal(program(), folder) == ""
+    except BadSetting:
+        pytest.skip("there is no HAProxy to ask")
+
+
+def test_a_node_that_is_not_there_is_refused(installation: Installation) -> None:
+    said = installation.flex("route", "config", "n9")
+    assert said.code == 3
+    assert "n9" in said.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ('policy = "lardrr"', "lardr"),
+        ("low = 70", "limits"),
+        ('listen = [":80 ssl"]', "configuration"),
+        ("origin_port = 70000", "port"),
+    ],
+)
+def test_settings_that_could_not_be_written_are_refused(installation: Installation, setting: str, said: str) -> None:
+    installation.extra += f"[routing]\n{setting}\n"
+    installation.write_settings()
+    refused = installation.flex("config", "check")
+    assert refused.code == 3
+    assert said in refused.out + refused.err
