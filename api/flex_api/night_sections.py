@@ -1,12 +1,15 @@
-"""What can be set of a night: when plans may be applied, and what they may move."""
+"""What can be set of a night: when plans may be applied, what they may move, and who is told."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
+from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from flex.consent import Limits
+from flex.errors import BadSetting
 from flex.windows import window
 from flex_api.quantities import Section, Share, Size, Span, Whole
 
@@ -54,3 +57,52 @@ class Safety(Section):
             cold_bytes=self.max_moved_working_set,
             inflow=self.max_inflow_per_node,
         )
+
+
+class Webhook(Section):
+    """Gets what a night came to as JSON, signed where it has a secret."""
+
+    name: str = Field("webhook", description="what it is called in records")
+    url: str = Field("", pattern=r"^(https?://\S+)?$", description="where it listens")
+    url_file: Path | None = Field(None, description="a file with the address, where that is a secret itself")
+    secret_file: Path | None = Field(None, description="a file with the secret that signs bodies, by HMAC-SHA256")
+    format: Literal["json", "slack"] = Field("json", description="json, or what Slack and its like take")
+
+    @model_validator(mode="after")
+    def _one_address(self) -> Webhook:
+        if bool(self.url) == bool(self.url_file):
+            raise ValueError("give either url or url_file")
+        return self
+
+    def address(self) -> str:
+        return self.url or _read(self.url_file)
+
+    def secret(self) -> bytes:
+        return _read(self.secret_file).encode() if self.secret_file else b""
+
+
+class Notify(Section):
+    on: tuple[Literal["applied", "approval", "failure", "drift"], ...] = Field(
+        ("applied", "approval", "failure", "drift"), description="what is told; a night with nothing to do never is"
+    )
+    mail_to: tuple[str, ...] = Field((), description="who gets a mail")
+    mail_from: str = Field("flex@localhost", min_length=3, description="whom it is from")
+    smtp: str = Field("localhost:25", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$", description="who delivers it")
+    base_url: str = Field("", pattern=r"^(https?://\S+)?$", description="where people see the pages of `flex serve`")
+    webhook: tuple[Webhook, ...] = ()
+
+
+class Metrics(Section):
+    textfile: Path | None = Field(None, description="for the node exporter's textfile collector, ending in .prom")
+
+
+def _read(path: Path | None) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip() if path else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(
+            f"reading {path} for a webhook",
+            str(error),
+            kept="this webhook heard of nothing",
+            advice="make the file readable for the user that FLEX runs as",
+        ) from error

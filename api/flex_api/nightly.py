@@ -6,24 +6,25 @@ finished by the next one: logs go on where their last reading ended, a half-appl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TypeVar
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from flex import cycle as cycles
-from flex import profile
+from flex import profile, score
 from flex.cycle import Proposal
-from flex.domain import Cycle, Period, Run, Stage
+from flex.domain import Cycle, Measured, Period, Run
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
 from flex.problem import Ints
 from flex.replay import Sample
-from flex_api import applying, freezing, hosted, recent, words
-from flex_api.leases import beat, lease
+from flex_api import applying, freezing, hosted, notifying, recent, reporting, words
+from flex_api.leases import lease
+from flex_api.steps import Steps
 from flex_api.trust import refuse_bad
 from flex_api.wiring import World, merging, sources
 from flex_logs_ingest import merge, read, retention
@@ -41,8 +42,6 @@ SIZES = ("site", "requests", "size")
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 NO_SAMPLE = Sample((), _NONE, _NONE, _NONE, _NONE, 1.0)
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True)
 class Night:
@@ -53,49 +52,52 @@ class Night:
     run: Run
     files: tuple[FileReport, ...]
     cycle: Cycle
+    report: Path
     waiting: str = ""
     exit_code: int = 0
 
 
 def run(world: World, force: Collection[str] = ()) -> Night:
-    """The whole night; `force` are rules for logs to go over. Raises what stopped it; all before that is kept."""
+    """The whole night; `force` are rules to go over. Raises what stopped it; all before that is kept, and told."""
+    try:
+        return _run(world, force)
+    except Busy:
+        raise
+    except FlexError as error:
+        notifying.failed(world, error)
+        raise
+
+
+def _run(world: World, force: Collection[str]) -> Night:
     with lease(world, "nightly") as held:
-        step = _Steps(world, held.run)
+        step = Steps(world, held.run)
         files = step("ingest", lambda: ingest(world), _said_of_files)
         _refuse_unread(files)
         _tell_of_unread(world, files)
         period = step("profile", lambda: learn(world, force), str)
         step("tidy", lambda: tidy(world, period), str)
-        applying.finish(world)
+        step("finish", lambda: applying.finish(world), lambda _: "nothing is half applied")
         made = step("plan", lambda: propose(world, force), lambda made: made.cycle.id)
         held.concerns(made.cycle)
-        code, waiting = _waits(world, made.cycle)
+        code, waiting = step("gate", lambda: _waits(world, made.cycle), lambda found: found[1] or "passed")
         if waiting:
             world.say(waiting)
             held.waits(code, waiting)
-            return Night(held.run, files, made.cycle, waiting, code)
-        applied = step("apply and verify", lambda: applying.carry_out(world, made.cycle), lambda cycle: cycle.state)
-        return Night(held.run, files, applied)
+            cycle = made.cycle
+        else:
+            cycle = step.through(lambda: applying.carry_out(world, made.cycle, step.enter), lambda done: done.state)
+        path = step("report", lambda: _report(world, cycle), str)
+        step("notify", lambda: notifying.after(world, cycle, waiting, code), str)
+        return Night(held.run, files, cycle, path, waiting, code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """Runs a stage and keeps its record, whatever becomes of it."""
-
-    world: World
-    run: Run
-
-    def __call__(self, name: str, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
-        stage = Stage(name, self.world.clock())
-        beat(self.world, self.run)
-        self.world.store.stage(self.run.id, stage)
-        try:
-            result = work()
-        except FlexError as error:
-            self.world.store.stage(self.run.id, replace(stage, ended=self.world.clock(), outcome=str(error)))
-            raise
-        self.world.store.stage(self.run.id, replace(stage, ended=self.world.clock(), outcome=outcome(result)))
-        return result
+def _report(world: World, cycle: Cycle) -> Path:
+    """A night is not undone by a report that cannot be written, and must not look so."""
+    try:
+        return reporting.write(world, cycle)
+    except NotWritten as error:
+        kept = f"plan {cycle.id} is {cycle.state}; only its report is missing"
+        raise NotWritten(error.asked, error.answer, kept=kept, advice=f"{error.advice}; then `flex report`") from error
 
 
 def _said_of_files(files: Sequence[FileReport]) -> str:
@@ -203,7 +205,15 @@ def propose(world: World, force: Collection[str] = (), *, author: str = "") -> P
         target=world.target,
         now=world.clock(),
     )
-    return _kept(world, made, author)
+    return _kept(world, replace(made, cycle=replace(made.cycle, measured=_measured(world, made.cycle))), author)
+
+
+def _measured(world: World, cycle: Cycle) -> Measured | None:
+    """What became of the prediction that the partition in force was made with, once a later period has been seen."""
+    if not cycle.base or cycle.before is None:
+        return None
+    base = world.store.cycle(cycle.base)
+    return score.measured(base.id, base.after, cycle.before) if base.period.end < cycle.period.end else None
 
 
 def _kept(world: World, made: Proposal, author: str) -> Proposal:

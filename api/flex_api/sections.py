@@ -22,7 +22,7 @@ from flex.errors import BadInput
 from flex.problem import DIMENSIONS, MoveLimits, Terms
 from flex_api.api_sections import Api, Auth
 from flex_api.misset import of_register
-from flex_api.night_sections import Safety
+from flex_api.night_sections import Metrics, Notify, Safety
 from flex_api.quantities import Section, Share, Size, Span, Whole
 from flex_api.routing_section import Routing
 from flex_logs_ingest.filetable import SIZES_FROM
@@ -337,6 +337,8 @@ class Settings(Section):
     dns: Dns = Dns()
     routing: Routing = Routing()
     report: Report = Report()
+    notify: Notify = Notify()
+    metrics: Metrics = Metrics()
     api: Api = Api()
     auth: Auth = Auth()
 

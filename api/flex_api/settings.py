@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from flex.errors import BadSetting
 from flex_api.misset import explained
+from flex_api.night_sections import Metrics, Notify, Webhook
 from flex_api.sections import Database, Primary, Report, Settings, SourceSection
 
 __all__ = ["Settings", "config_path", "flat", "given", "load", "masked", "parse", "problems"]
@@ -72,9 +73,11 @@ def given(path: Path) -> frozenset[str]:
 
 
 def masked(settings: Settings) -> dict[str, object]:
-    """The settings as plain values, a password in the database's URL made unreadable."""
+    """The settings as plain values, a password in the database's URL and the paths of webhooks made unreadable."""
     plain: dict[str, Any] = settings.model_dump(mode="json", by_alias=True)
     plain["database"]["url"] = re.sub(r"(://[^/@:]+):[^@]*@", r"\1:***@", plain["database"]["url"])
+    for hook in plain["notify"]["webhook"]:
+        hook["url"] = re.sub(r"(://[^/]+)/.+", r"\1/***", hook["url"])
     return plain
 
 
@@ -106,6 +109,8 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
             "ingest": ingest,
             "database": Database(url=_anchored_url(settings.database.url, folder)),
             "report": Report(dir=folder / settings.report.dir),
+            "notify": _anchored_notify(settings.notify, folder),
+            "metrics": Metrics(textfile=_anchored_secret(settings.metrics.textfile, folder)),
             "dns": _anchored_primary(settings.dns, folder).model_copy(
                 update={"primary": tuple(_anchored_primary(one, folder) for one in settings.dns.primary)}
             ),
@@ -127,15 +132,23 @@ def _anchored_url(url: str, folder: Path) -> str:
 
 
 def _anchored_primary(primary: Primary, folder: Path) -> Primary:
-    keys = {name: _anchored_key(getattr(primary, name), folder) for name in ("key_file", "transfer_key_file")}
+    keys = {name: _anchored_secret(getattr(primary, name), folder) for name in ("key_file", "transfer_key_file")}
     return primary.model_copy(update=keys)
 
 
-def _anchored_key(key_file: Path | None, folder: Path) -> Path | None:
+def _anchored_secret(key_file: Path | None, folder: Path) -> Path | None:
     if key_file is None:
         return None
     credentials = os.environ.get("CREDENTIALS_DIRECTORY", "")
     return folder / str(key_file).replace("${CREDENTIALS_DIRECTORY}", credentials)
+
+
+def _anchored_notify(notify: Notify, folder: Path) -> Notify:
+    def anchored(hook: Webhook) -> Webhook:
+        files = {name: _anchored_secret(getattr(hook, name), folder) for name in ("url_file", "secret_file")}
+        return hook.model_copy(update=files)
+
+    return notify.model_copy(update={"webhook": tuple(anchored(hook) for hook in notify.webhook)})
 
 
 def _bad(path: Path, answer: str, advice: str) -> BadSetting:

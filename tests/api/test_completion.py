@@ -34,5 +34,5 @@ def completed(typed: str, folder: Path) -> set[str]:
 
 def test_verbs_and_options_are_completed(tmp_path: Path) -> None:
     assert completed("flex pl", tmp_path) == {"plan"}
-    assert completed("flex nodes ", tmp_path) == {"list", "drain", "undrain", "down", "up"}
+    assert completed("flex nodes ", tmp_path) == {"list", "add", "set", "drain", "undrain", "down", "up", "remove"}
     assert "--detailed-exitcode" in completed("flex plan --d", tmp_path)

@@ -13,7 +13,7 @@ import typer
 
 from flex.audit import Author
 from flex.domain import Cycle
-from flex.errors import NoData, NotWritten, Unreachable
+from flex.errors import NoData, Unreachable
 from flex_api import applying, approving, nightly, present, reporting, text
 from flex_api.cli.common import Context, author, bounded, context, now
 from flex_api.cli.following import count_down, following
@@ -219,22 +219,12 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     found = context(ctx)
     with opened(found, as_of) as here:
         night = nightly.run(here, force or ())
-        path = _report(here, night.cycle)
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
-    output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(path))
+    output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(night.report))
     found.show(output, lambda console: text.plan(console, present.plan_output(night.cycle)))
-    found.say(f"\nReport: {path}")
+    found.say(f"\nReport: {night.report}")
     if night.exit_code:
         raise typer.Exit(night.exit_code)
-
-
-def _report(here: World, cycle: Cycle) -> Path:
-    """A night is not undone by a report that cannot be written, and must not look so."""
-    try:
-        return reporting.write(here, cycle)
-    except NotWritten as error:
-        kept = f"plan {cycle.id} is {cycle.state}; only its report is missing"
-        raise NotWritten(error.asked, error.answer, kept=kept, advice=f"{error.advice}; then `flex report`") from error
 
 
 def report(

@@ -33,7 +33,7 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             follow.say("finishing what was begun")
             applying.finish(world)
             follow.say("looking for a better partition")
-            cycle = nightly.propose(world, author=author).cycle
+            cycle = nightly.propose(world, given.force, author=author).cycle
             held.concerns(cycle)
         return f"/api/v1/plans/{cycle.id}"
 
