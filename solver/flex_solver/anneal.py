@@ -18,7 +18,7 @@ from flex_solver.placed import Placed
 # The search is cut into parts, each of which goes on from the best so far, with so many heats in it.
 PARTS, HEATS = 8, 8
 # The heat in moves, and what a share of load outside the band costs in moves, from the first step to the last.
-HEAT = np.geomspace(0.5, 0.05, PARTS * HEATS)
+HEAT = np.geomspace(0.4, 0.1, PARTS * HEATS)
 WEIGHT = np.geomspace(30, 400, PARTS * HEATS)
 # With no heat to speak of, only cold bytes become fewer: so small a part of a move is what a site's are at most.
 COLD = np.geomspace(2e-5, 1e-6, HEATS)
@@ -26,12 +26,12 @@ COLD = np.geomspace(2e-5, 1e-6, HEATS)
 SIXTEENTHS = 8.0
 
 
-def annealed(placed: Placed, steps: int, in_time: Callable[[], bool]) -> tuple[Placed, int]:
-    """The best found, and how many of the PARTS there was time for."""
+def annealed(placed: Placed, steps: int, in_time: Callable[[], bool], seed: int = 0) -> tuple[Placed, int]:
+    """The best found, and how many of the PARTS there was time for; another seed finds another one."""
     for part, (heat, weight) in enumerate(zip(np.split(HEAT, PARTS), np.split(WEIGHT, PARTS), strict=True)):
         if not in_time():
             return placed, part
-        placed = _searched(placed, heat, weight, steps // PARTS, part)
+        placed = _searched(placed, heat, weight, steps // PARTS, seed * (PARTS + 1) + part)
     return placed, PARTS
 
 

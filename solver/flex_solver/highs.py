@@ -14,6 +14,9 @@ import numpy as np
 
 from flex.problem import Bools, Floats, Ints
 
+# What HiGHS does to find first answers.
+GUESSES = ("feasibility_jump", "rins", "rens", "root_reduced_cost")
+
 AVAILABLE = find_spec("highspy") is not None
 
 
@@ -115,3 +118,27 @@ def whole_minimum(program: Program, hint: Floats, nodes: int) -> Whole | None:
         return None
     best = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return Whole(float(info.objective_function_value), np.array(highs.getSolution().col_value), best)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """A point of an integer program, or the word that there is none, or neither."""
+
+    impossible: bool
+    values: Floats | None = None
+
+
+def any_point(program: Program, seconds: float, nodes: int) -> Point:
+    """Looks at so many nodes of the tree, and guesses at nothing: most who ask expect that there is no point."""
+    import highspy
+
+    highs = _ready(
+        program, mip_max_nodes=nodes, mip_max_improving_sols=1, time_limit=max(0.0, seconds), mip_heuristic_effort=0.0
+    )
+    for name in GUESSES:
+        highs.setOptionValue(f"mip_heuristic_run_{name}", False)
+    highs.run()
+    if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        return Point(impossible=True)
+    found = highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    return Point(False, np.array(highs.getSolution().col_value) if found else None)

@@ -1,10 +1,10 @@
 """Few moves for large clusters, often proven fewest: a search around the placement in force, then blocks of nodes.
 
-In go a Problem and a Budget; out comes the answer of local.py, made better by HiGHS: the nodes that some moves connect
-are taken out and solved anew, again and again, until the moves are as few as relax.py says they must be, the steps are
-used up, or no block gets better. Blocks that share no node are solved at the same time; what comes out does not depend
-on how many at a time, nor on the clock, as long as the budget's seconds are not used up. Without HiGHS the answer is
-that of local.py.
+In go a Problem and a Budget; out comes the answer of a search like that of local.py, made better by HiGHS: the nodes
+that some moves connect are taken out and solved anew, again and again, until the moves are as few as relax.py says they
+must be, or proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks that share
+no node are solved at the same time; what comes out does not depend on how many at a time, nor on the clock, as long as
+the budget's seconds are not used up. Without HiGHS the answer is that of the search.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from dataclasses import replace
 import numpy as np
 
 from flex.problem import Budget, Ints, Problem, Solution
-from flex_solver import block, highs
+from flex_solver import block, highs, proof
 from flex_solver.answer import answer
 from flex_solver.candidates import chosen
 from flex_solver.improve import MOVE
 from flex_solver.limited import limited
-from flex_solver.local import InTime, changes, searched, settled
+from flex_solver.local import OF_EACH, InTime, changes, searched, settled
 from flex_solver.neighbourhood import linked_block
-from flex_solver.placed import Placed
+from flex_solver.placed import Placed, placed
 from flex_solver.relax import Relaxed, relaxed
 
 # A block costs as much as so many of the changes that the search before it tries.
 BLOCK = 400
 # Sizes of blocks, the next one tried when the one before finds nothing more; and how many are solved side by side.
 SIZES, ABREAST = (4, 6, 8, 10), 4
-# Rows of each node that a block may move, of each kind.
-OF_EACH = 6
+# How many times the steps of local.py go into what the blocks start from, and into how many of them in small clusters.
+THOROUGH, STARTS = 10, 6
 # A size is given up after so many blocks in a row that were tried before.
 TRIED = 30
 
@@ -43,14 +43,51 @@ def place(
 ) -> Solution:
     until = time.monotonic() + budget.seconds
     known = relaxed(problem)
-    found, note = searched(problem, known, budget.steps, lambda: time.monotonic() < until)
+    found, note = _best_of_some(problem, known, budget.steps, threads, lambda: time.monotonic() < until)
     if with_highs and not note:
-        start = _with(found, _likely(problem, found, known))
-        search = _Blocks(start, known.least, changes(found, budget.steps) // BLOCK)
-        note = _solved_again(search, threads, lambda: time.monotonic() < until)
-        found = _with(search.best, found.items.movable)
-    best = limited(problem, found if note else settled(found, changes(found, budget.steps)))
+        half = (until - time.monotonic()) / 2
+        found, known, unsettled = _with_proof(problem, found, known, budget.steps, time.monotonic() + half)
+        search = _Blocks(found, known.least, changes(found, budget.steps) // BLOCK)
+        note = _solved_again(search, threads, lambda: time.monotonic() < until) or unsettled
+        found = search.best
+    best = limited(problem, found if note else settled(found, changes(found, THOROUGH * budget.steps)))
     return answer(problem, best.rows, "large", least=known.least, note=note)
+
+
+def _best_of_some(problem: Problem, known: Relaxed, steps: int, threads: int, in_time: InTime) -> tuple[Placed, str]:
+    """Where the cluster is small, the best of some searches is better than one that is as long as all of them."""
+
+    def search(seed: int) -> tuple[Placed, str]:
+        return searched(problem, known, THOROUGH * steps, in_time, seed)
+
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(search, range(STARTS if proof.is_small(problem, steps) else 1)))
+    return min((placed for placed, _ in found), key=Placed.merit), max(note for _, note in found)
+
+
+def _with_proof(
+    problem: Problem, found: Placed, known: Relaxed, steps: int, until: float
+) -> tuple[Placed, Relaxed, str]:
+    """A larger bound where proof.py has one, and the placement that it finds where none does; a word when time is up.
+
+    The bound goes up one by one, as more moves are harder to rule out than fewer.
+    """
+    while proof.is_small(problem, steps) and known.least < _moves_of(found):
+        verdict = proof.with_so_few(problem, known.least, until - time.monotonic())
+        if verdict.rows is not None:
+            rows = chosen(problem, verdict.rows, known, OF_EACH)
+            return placed(problem, verdict.rows, rows), known, ""
+        if not verdict.impossible:
+            late = time.monotonic() > until
+            return found, known, "out of time for a better bound: another run may have one" if late else ""
+        known = replace(known, least=known.least + 1)
+    return found, known, ""
+
+
+def _moves_of(found: Placed) -> int:
+    """None to be proven few where the band does not hold."""
+    outside, cost = found.merit()
+    return 0 if outside else round(cost / MOVE)
 
 
 def _solved_again(search: _Blocks, threads: int, in_time: InTime) -> str:
@@ -62,16 +99,6 @@ def _solved_again(search: _Blocks, threads: int, in_time: InTime) -> str:
                     return f"out of time after {search.solved} blocks that were solved again: another run may differ"
                 search.improve(list(pool.map(search.solve, search.next)))
     return ""
-
-
-def _likely(problem: Problem, found: Placed, known: Relaxed) -> Ints:
-    """Fewer of the rows that may move: those most likely to, and those that have."""
-    rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
-    return np.intersect1d(chosen(problem, rows, known, OF_EACH), found.items.movable)
-
-
-def _with(found: Placed, movable: Ints) -> Placed:
-    return replace(found, items=replace(found.items, movable=movable))
 
 
 class _Blocks:

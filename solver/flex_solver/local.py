@@ -21,7 +21,7 @@ from flex_solver.relax import Relaxed, relaxed
 from flex_solver.start import repaired
 
 # Rows of each node that the search may move, of each kind; and for each node, one change tried for so many steps.
-OF_EACH, STEPS = 12, 10
+OF_EACH, STEPS = 4, 10
 # The part of these changes that only makes cold bytes fewer.
 FOR_COLD = 1 / 16
 
@@ -36,11 +36,11 @@ def place(problem: Problem, budget: Budget) -> Solution:
     return answer(problem, best.rows, "local", least=known.least, note=note)
 
 
-def searched(problem: Problem, known: Relaxed, steps: int, in_time: InTime) -> tuple[Placed, str]:
+def searched(problem: Problem, known: Relaxed, steps: int, in_time: InTime, seed: int = 0) -> tuple[Placed, str]:
     """The best placement found around the one in force, and a word where time ran out."""
     rows = in_order(repaired(problem))
     start = placed(problem, rows, chosen(problem, rows, known, OF_EACH))
-    found, parts = annealed(start, changes(start, steps), in_time)
+    found, parts = annealed(start, changes(start, steps), in_time, seed)
     late = f"out of time after {parts} of {PARTS} parts of the search: another run may differ"
     return polished(found), "" if parts == PARTS else late
 

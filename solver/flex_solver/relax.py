@@ -53,11 +53,10 @@ class Relaxed:
 def relaxed(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Relaxed:
     """With fewer rows shown at `first`, in fewer `rounds`, the bound is lower and holds as well; 0 rounds: counting."""
     counted = bound.least_moves(problem)
-    free = bound.may_stay(problem) & ~bound.rows_among(problem, problem.old, problem.pinned)
-    carries = np.flatnonzero(problem.load.sum(axis=0) > 0)
-    if not highs.AVAILABLE or not rounds or not len(carries):
+    free = _may_leave(problem)
+    if not highs.AVAILABLE or not rounds or not problem.load.any():
         return Relaxed(counted, np.where(free, 0.0, np.inf))
-    cluster = _cluster(problem, np.flatnonzero(free), carries)
+    cluster = cluster_of(problem)
     least, of_rows = _best(cluster, first, rounds)
     reduced = np.full(len(problem.old), np.inf)
     reduced[free] = of_rows
@@ -65,14 +64,15 @@ def relaxed(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Re
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cluster:
+class Cluster:
     """The numbers of the docstring: nodes are numbered among the open ones, resources among those that carry load.
 
-    Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves; `giver[r]` is its place among the sites that
-    have rows to spare, each of which gives up `gives`, or -1. Of all `replicas`, `lacking` are k - h; they ask
-    `lacking_load` and cost `forced` moves.
+    A site asks `of_site`. Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves; `giver[r]` is its place
+    among the sites that have rows to spare, each of which gives up `gives`, or -1. Of all `replicas`, `lacking` are
+    k - h; they ask `lacking_load` and cost `forced` moves.
     """
 
+    of_site: Floats
     node: Ints
     asks: Floats
     price: Floats
@@ -89,7 +89,8 @@ class _Cluster:
     counts: cover.Counts
 
 
-def _cluster(problem: Problem, rows: Ints, carries: Ints) -> _Cluster:
+def cluster_of(problem: Problem) -> Cluster:
+    rows, carries = np.flatnonzero(_may_leave(problem)), np.flatnonzero(problem.load.sum(axis=0) > 0)
     of_site = problem.load[:, carries] / SHARE
     opened = np.flatnonzero(problem.open)
     load, low, high = _bands(problem, of_site, opened)
@@ -99,7 +100,8 @@ def _cluster(problem: Problem, rows: Ints, carries: Ints) -> _Cluster:
     place = np.full(len(lacking), -1)
     place[giving] = np.arange(len(giving))
     site, node = problem.old[rows, 0], np.searchsorted(opened, problem.old[rows, 1])
-    return _Cluster(
+    return Cluster(
+        of_site=of_site,
         node=node,
         asks=of_site[site],
         price=prices[site],
@@ -115,6 +117,11 @@ def _cluster(problem: Problem, rows: Ints, carries: Ints) -> _Cluster:
         largest=of_site.max(axis=0),
         counts=cover.counts(problem, of_site, (load, low, high), (site, node)),
     )
+
+
+def _may_leave(problem: Problem) -> Bools:
+    free: Bools = bound.may_stay(problem) & ~bound.rows_among(problem, problem.old, problem.pinned)
+    return free
 
 
 def _bands(problem: Problem, of_site: Floats, opened: Ints) -> tuple[Floats, Floats, Floats]:
@@ -142,7 +149,7 @@ class _Duals:
     giving: Floats
 
 
-def _best(cluster: _Cluster, first: int, rounds: int) -> tuple[float, Floats]:
+def _best(cluster: Cluster, first: int, rounds: int) -> tuple[float, Floats]:
     """The largest bound found, and the reduced cost of every row in it."""
     shown = _largest_of_each(cluster, first)
     best, reduced = 0.0, np.zeros(len(cluster.node))
@@ -161,7 +168,7 @@ def _best(cluster: _Cluster, first: int, rounds: int) -> tuple[float, Floats]:
     return best, reduced
 
 
-def _program(cluster: _Cluster, shown: Ints) -> highs.Program:
+def _program(cluster: Cluster, shown: Ints) -> highs.Program:
     """Columns: y of the rows shown, in, v, load too much, load too little."""
     nodes, dimensions = cluster.load.shape
     cells = nodes * dimensions
@@ -203,11 +210,11 @@ def _starts(nodes: int, dimensions: int) -> list[int]:
     return starts
 
 
-def _limits(cluster: _Cluster, band: Floats, floors: Floats) -> Floats:
+def _limits(cluster: Cluster, band: Floats, floors: Floats) -> Floats:
     return np.concatenate([band.ravel(), cluster.lacking_load, [cluster.lacking], floors])
 
 
-def _duals(cluster: _Cluster, duals: Floats) -> _Duals:
+def _duals(cluster: Cluster, duals: Floats) -> _Duals:
     """Those of rows that only have a lower bound are never negative, whatever HiGHS made of them."""
     nodes, dimensions = cluster.load.shape
     starts = _starts(nodes, dimensions)
@@ -218,7 +225,7 @@ def _duals(cluster: _Cluster, duals: Floats) -> _Duals:
     )
 
 
-def _reduced(cluster: _Cluster, duals: _Duals) -> Floats:
+def _reduced(cluster: Cluster, duals: _Duals) -> Floats:
     """What giving up each row costs, less what it is worth to the rows of the program."""
     of_node = (duals.band + duals.total)[cluster.node]
     worth = duals.leave[cluster.node] + duals.touch[cluster.node] - duals.rows - (cluster.asks * of_node).sum(axis=1)
@@ -227,7 +234,7 @@ def _reduced(cluster: _Cluster, duals: _Duals) -> Floats:
     return reduced
 
 
-def _bound(cluster: _Cluster, duals: _Duals, reduced: Floats) -> float:
+def _bound(cluster: Cluster, duals: _Duals, reduced: Floats) -> float:
     """What no placement stays under, by these duals: each row's bound at its price, and of each column the best end.
 
     Nothing enters a node beyond its band, and no more rows than there are replicas.
@@ -242,7 +249,7 @@ def _bound(cluster: _Cluster, duals: _Duals, reduced: Floats) -> float:
     return float(cluster.forced + prices + ends)
 
 
-def _largest_of_each(cluster: _Cluster, count: int) -> Bools:
+def _largest_of_each(cluster: Cluster, count: int) -> Bools:
     """The rows HiGHS sees at first: the largest of each node by each resource, by all, and those of sites that give."""
     shown: Bools = cluster.giver >= 0
     for size in (*cluster.asks.T, cluster.asks.sum(axis=1), cluster.asks.max(axis=1)):

@@ -13,14 +13,14 @@ from typing import Any
 
 import pulp
 
+from flex_solver.highs import GUESSES
+
 # PuLP 4 comes with CBC another way and needs Python 3.12: its reminders are for the day that is our floor.
 pulp.set_v4_migration_warnings(False)
 
 HAVE_HIGHS = find_spec("highspy") is not None
 
 
-# What HiGHS does to find first answers.
-GUESSES = ("feasibility_jump", "rins", "rens", "root_reduced_cost")
 NO_GUESSES = {"mip_heuristic_effort": 0.0, **{f"mip_heuristic_run_{name}": False for name in GUESSES}}
 
 

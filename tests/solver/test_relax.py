@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,42 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex import score
-from flex.bundles import bundled
-from flex.problem import Budget, Ints, Problem
+from flex.problem import Budget, Problem
 from flex_solver import bound, exact, highs
 from flex_solver.relax import relaxed
+from tests.solver.given import fewest, wished
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 Drifted = Callable[[int, int, int], Problem]
-
-
-@st.composite
-def wished(draw: st.DrawFn, tiny: st.SearchStrategy[Problem]) -> Problem:
-    """A tiny cluster, some sites barred from nodes, apart from each other, or heavy because they are several."""
-    problem = draw(tiny)
-    sites, free = range(len(problem.sites)), np.flatnonzero(problem.open).tolist()
-    barred = {site: frozenset(draw(st.sets(st.sampled_from(free), max_size=1))) for site in sites}
-    pairs = [frozenset(pair) for pair in combinations(sites, 2)]
-    some_pairs = st.lists(st.sampled_from(pairs), max_size=1) if pairs else st.just([])
-    alike = [pair for pair in pairs if len(set(problem.replicas[list(pair)].tolist())) == 1]
-    groups = draw(st.lists(st.sampled_from(alike), max_size=1)) if alike else []
-    asked = replace(problem, barred=barred, apart=tuple(draw(some_pairs)), together=tuple(groups))
-    return bundled(asked).problem
-
-
-def fewest(problem: Problem) -> int | None:
-    """The moves of the best of all balanced placements; None where there is none."""
-    return min(
-        (score.moves(problem, rows) for rows in placements(problem) if not score.violations(problem, rows)),
-        default=None,
-    )
-
-
-def placements(problem: Problem) -> Iterator[Ints]:
-    free = np.flatnonzero(problem.open).tolist()
-    choices = [list(combinations(free, count)) for count in problem.replicas.tolist()]
-    for chosen in product(*choices):
-        yield np.array([(s, n) for s, nodes in enumerate(chosen) for n in nodes], dtype=np.int64).reshape(-1, 2)
 
 
 @settings(max_examples=300)
