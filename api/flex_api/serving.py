@@ -1,9 +1,12 @@
-"""Runs the web application on an address of this machine."""
+"""Runs the web application on an address of this machine, by one process or by several that share the address."""
 
 from __future__ import annotations
 
+import multiprocessing
 import socket
 from collections.abc import Callable
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
 
 import uvicorn
 
@@ -14,12 +17,41 @@ from flex_api.settings import Settings
 
 
 def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
-    """Until it is told to stop. Raises BadInput when the address cannot be had."""
-    app = create_app(settings, open_store(settings.database.url))
+    """Until it is told to stop. Raises BadInput when the address cannot be had, or the database cannot be used."""
     with _bound(listen) as bound:
+        # Looked at here, where it can be said: a process that fails at once would only be started again.
+        open_store(settings.database.url).close()
         say(f"FLEX is at http://{listen}/ (Ctrl-C stops it)")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False))
-        server.run(sockets=[bound])
+        if settings.api.workers == 1:
+            _answer(settings, bound)
+        else:
+            _supervise(settings, bound)
+
+
+def _answer(settings: Settings, bound: socket.socket) -> None:
+    app = create_app(settings, open_store(settings.database.url))
+    # Nobody's word on who the caller is is taken here: the settings name the proxies that are believed.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False)
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def _supervise(settings: Settings, bound: socket.socket) -> None:
+    """Each process opens the database for itself; one that ends is replaced, and all end with this one."""
+    fork = multiprocessing.get_context("fork")
+    processes: list[ForkProcess] = []
+    try:
+        while True:
+            while len(processes) < settings.api.workers:
+                started = fork.Process(target=_answer, args=(settings, bound))
+                started.start()
+                processes.append(started)
+            wait([process.sentinel for process in processes])
+            processes = [process for process in processes if process.is_alive()]
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
 
 
 def _bound(listen: str) -> socket.socket:

@@ -13,7 +13,22 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
 from flex.errors import FlexError
-from flex_api.cli import desk, export, files, house, logs, night, nodes, orders, route, simulate, supposing, things, why
+from flex_api.cli import (
+    desk,
+    export,
+    files,
+    house,
+    logs,
+    night,
+    nodes,
+    orders,
+    remote,
+    route,
+    simulate,
+    supposing,
+    things,
+    why,
+)
 from flex_api.cli.common import Context, Format, crash, fail
 
 HELP = """
@@ -65,6 +80,10 @@ def options(
     output: Annotated[Format, typer.Option("--output", "-o", help="for people or for programs")] = Format.TABLE,
     no_color: Annotated[bool, typer.Option("--no-color", help="also: NO_COLOR in the environment")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="errors only")] = False,
+    server: Annotated[  # noqa: ARG001  `run` has looked for it: its verbs are others
+        str, typer.Option(help="ask a FLEX server; `flex --server URL --help` says what it does for us")
+    ] = "",
+    token_file: Annotated[Path | None, typer.Option(help="for --server: the file with the token")] = None,  # noqa: ARG001  as above
 ) -> None:
     found = ctx.obj
     assert isinstance(found, Context), "main makes it"
@@ -84,7 +103,8 @@ def run(arguments: Sequence[str]) -> int:
     # Typer's own set-up of completion comes with two options that `flex completion` replaces.
     completion_init()
     try:
-        app(args=list(arguments), obj=context, prog_name="flex")
+        chosen = remote.app if any(one.partition("=")[0] == "--server" for one in arguments) else app
+        chosen(args=list(arguments), obj=context, prog_name="flex")
     except SystemExit as ended:
         # Typer ends every verb this way; its codes are whole numbers.
         return int(ended.code or 0)

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from flex.errors import BadInput, FlexError
 from flex_api import settings as config
+from flex_api.client import Client
 from flex_api.output import ErrorOutput, Output, StopRow
 from flex_api.settings import Settings
 
@@ -38,6 +39,7 @@ class Context:
     output: Format = Format.TABLE
     quiet: bool = False
     color: bool = True
+    remote: Client | None = None
     _settings: Settings | None = field(default=None, repr=False)
 
     @property

@@ -8,7 +8,7 @@ import typer
 
 from flex.domain import LAST_DAY, Period, Pin
 from flex.pins import unknown_site
-from flex_api import hosted, pinning, present, text
+from flex_api import desk_text, hosted, pinning, present, text
 from flex_api.cli.common import Context, author, context, moment
 from flex_api.cli.night import opened
 from flex_api.schemas import PinOutput, SitesOutput, UnknownName, UnknownOutput
@@ -175,26 +175,4 @@ def _show_pin(found: Context, pin: Pin, *, pinned: bool, dry_run: bool) -> None:
         reason=pin.reason,
         dry_run=dry_run,
     )
-    found.show(output, lambda console: console.print(_pin_line(output), markup=False))
-
-
-def _pin_line(output: PinOutput) -> str:
-    would = "would be " if output.dry_run else "is "
-    if not output.pinned:
-        return f"{output.site} {would}free again from the next plan on."
-    since = f"from {output.since:%Y-%m-%d %H:%M} UTC on" if output.since else "from the next plan on"
-    until = f" until {output.until:%Y-%m-%d %H:%M} UTC" if output.until else ""
-    if output.excluded:
-        return f"{output.site} {would}left alone{until} {since}: its records stay, and it is in no partition."
-    to = f" to {', '.join(output.nodes)}" if output.nodes else ""
-    more = [
-        f"on at least {output.min_replicas} nodes" if output.min_replicas > 1 else "",
-        f"on at most {output.max_replicas}" if output.max_replicas else "",
-        f"not on {', '.join(output.not_on)}" if output.not_on else "",
-        f"together with {', '.join(output.together)}" if output.together else "",
-        f"apart from {', '.join(output.apart)}" if output.apart else "",
-        f"counted {output.weight:g} times" if output.weight != 1 else "",
-        f"of the class {output.sla}" if output.sla else "",
-    ]
-    least = "".join(f", {each}" for each in more if each)
-    return f"{output.site} {would}pinned{to}{least}{until} {since}."
+    found.show(output, lambda console: desk_text.pin(console, output))

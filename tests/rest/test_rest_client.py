@@ -1,0 +1,143 @@
+"""The client and `flex --server`, against a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import uvicorn
+
+from flex.errors import Away, BadInput, Denied, Held, NoData, Overtaken, Unauthenticated, Unknown
+from flex_api import cli
+from flex_api.client import Client, client
+from flex_api.rest_schemas import ApplyGiven, DrainGiven, PinGiven, PlanGiven
+
+if TYPE_CHECKING:
+    from tests.rest.conftest import Door
+
+SITE = "s030.example.org"
+
+
+@pytest.fixture
+def address(door: Door) -> Iterator[str]:
+    """Where the application answers: who connects before it is ready waits in the queue of the socket."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        bound.listen()
+        server = uvicorn.Server(uvicorn.Config(door.app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def ours(door: Door, address: str) -> Client:
+    return client(address, door.secrets["admin"])
+
+
+def test_lists_are_read_to_their_end(ours: Client) -> None:
+    assert len(list(ours.sites())) == 40
+    assert [row.node for row in ours.nodes()] == ["n1", "n2", "n3"]
+    assert {pin.author for pin in ours.pins(author="anna")} == {"anna"}
+    assert len(list(ours.plans())) == 3
+
+
+def test_a_wish_is_made_changed_and_taken_back(ours: Client) -> None:
+    made = ours.put_pin(SITE, PinGiven(nodes=("n1",), reason="launch"))
+    assert (made.nodes, made.author) == (["n1"], "token:admin")
+    _, tag = ours.pin(SITE)
+    ours.put_pin(SITE, PinGiven(nodes=("n2",)), tag)
+    with pytest.raises(Overtaken):
+        ours.drop_pin(SITE, tag)
+    ours.drop_pin(SITE, ours.pin(SITE)[1])
+    with pytest.raises(Unknown):
+        ours.pin(SITE)
+
+
+def test_the_errors_of_the_server_are_those_of_the_same_verb_there(door: Door, address: str, ours: Client) -> None:
+    with pytest.raises(Unauthenticated):
+        client(address, "flex_wrong").site(SITE)
+    with pytest.raises(Denied) as denied:
+        client(address, door.secrets["viewer"]).make_plan(PlanGiven())
+    assert "operator" in denied.value.advice
+    waiting = next(row for row in ours.plans() if row.state == "proposed")
+    plan, _ = ours.plan(waiting.id)
+    with pytest.raises(Held) as held:
+        ours.apply(plan.id, plan.digest, ApplyGiven())
+    assert [stop.rule for stop in held.value.stops] == ["safety.max_moved_sites"]
+
+
+def test_a_job_is_followed_to_its_end(ours: Client) -> None:
+    job = ours.make_plan(PlanGiven())
+    with pytest.raises(NoData):
+        ours.followed(job)
+    assert ours.job(job.id).state == "failed"
+
+
+def test_a_server_that_is_away_is_said_to_be(free_port: int) -> None:
+    with pytest.raises(Away):
+        client(f"http://127.0.0.1:{free_port}", "flex_x").freeze()
+
+
+@pytest.mark.parametrize("server", ["flex.example.net", "ftp://flex", "http://", "http://a:b@flex", "file:///etc"])
+def test_an_address_that_is_none_is_refused(server: str) -> None:
+    with pytest.raises(BadInput):
+        client(server, "flex_x")
+
+
+def test_a_drain_is_ordered_by_the_client(ours: Client) -> None:
+    changed = ours.drain("n3", DrainGiven(), ours.node("n3")[1])
+    assert changed.node.state == "draining"
+    assert ours.undrain("n3", ours.node("n3")[1]).node.state == "active"
+
+
+def flex(address: str, token: Path, capture: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """What `flex --server` prints as JSON. Any: what JSON holds."""
+    capture.readouterr()
+    code = cli.run(["--server", address, "--token-file", str(token), "-o", "json", *arguments])
+    said = capture.readouterr()
+    assert code == 0, said.err
+    return json.loads(said.out)
+
+
+def test_the_command_line_asks_a_server(
+    door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(door.secrets["admin"] + "\n", encoding="utf-8")
+
+    def ask(*arguments: str) -> Any:
+        return flex(address, token, capsys, *arguments)
+
+    assert len(ask("sites", "list")["items"]) == 40
+    assert ask("sites", "show", SITE)["items"][0]["site"] == SITE
+    assert ask("sites", "pin", SITE, "--nodes", "n1", "--reason", "launch")["pinned"]
+    assert ask("sites", "pin", SITE, "--nodes", "n2")["nodes"] == ["n2"]
+    assert not ask("sites", "unpin", SITE)["pinned"]
+    assert ask("nodes", "drain", "n3")["items"][2]["state"] == "draining"
+    assert ask("nodes", "undrain", "n3")["items"][2]["state"] == "active"
+    waiting = ask("plan", "list")["items"][0]["id"]
+    assert ask("plan", "show", waiting)["id"] == waiting
+    assert ask("approve", waiting)["state"] == "proposed"
+    assert ask("freeze", "--reason", "sale")["frozen"]
+    assert not ask("thaw")["frozen"]
+    assert len(ask("history")["items"]) == 3
+    assert ask("plan", "discard", waiting)["state"] == "discarded"
+
+
+def test_a_refusal_of_the_server_is_an_exit_code(
+    door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(door.secrets["viewer"], encoding="utf-8")
+    assert cli.run(["--server", address, "--token-file", str(token), "freeze"]) == 26
+    assert "operator" in capsys.readouterr().err
+    assert cli.run(["--server", address, "freeze"]) == 3
+    assert cli.run(["--server", address, "--token-file", str(token), "db", "upgrade"]) == 2
