@@ -58,6 +58,7 @@ class Stage:
 def run(folder: Path, seed: int, say: Say) -> DemoOutput:
     """Raises BadInput when the folder holds something already; nothing outside it is touched."""
     started = time.monotonic()
+    folder = folder.absolute()
     _claim(folder)
     say(f"FLEX demo in {folder}")
     if engine.NATIVE is None:

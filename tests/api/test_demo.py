@@ -35,7 +35,8 @@ def test_two_demos_at_once_both_work_and_touch_nothing_else(open_folder: Path) -
     home = open_folder / "home"
     home.mkdir()
     folders = [open_folder / "one", open_folder / "two"]
-    processes = [start(folder, home) for folder in folders]
+    # One of them is named from where it is started.
+    processes = [start(folder, home) for folder in (folders[0], Path("../two"))]
     for folder, process in zip(folders, processes, strict=True):
         out, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
