@@ -58,7 +58,7 @@ class Stage:
 def run(folder: Path, seed: int, say: Say) -> DemoOutput:
     """Raises BadInput when the folder holds something already; nothing outside it is touched."""
     started = time.monotonic()
-    folder = folder.absolute()
+    folder = folder.resolve()
     _claim(folder)
     say(f"FLEX demo in {folder}")
     if engine.NATIVE is None:
