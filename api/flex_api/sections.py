@@ -25,6 +25,7 @@ from flex_api.misset import of_register
 from flex_api.night_sections import Metrics, Notify, Safety
 from flex_api.quantities import Section, Share, Size, Span, Whole
 from flex_api.routing_section import Routing
+from flex_api.watch_sections import Watch
 from flex_logs_ingest.filetable import SIZES_FROM
 from flex_logs_ingest.formats import FORMATS, layout_of
 
@@ -341,6 +342,7 @@ class Settings(Section):
     metrics: Metrics = Metrics()
     api: Api = Api()
     auth: Auth = Auth()
+    watch: Watch = Watch()
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

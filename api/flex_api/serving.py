@@ -1,4 +1,6 @@
-"""Runs the web application on an address of this machine, by one process or by several that share the address."""
+"""Runs the web application on an address of this machine, by one process or by several that share the address; beside it
+the health watch.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,12 @@ from flex.errors import BadInput
 from flex.store import open_store
 from flex_api.app import create_app
 from flex_api.settings import Settings
+from flex_api.watching import watching
 
 
 def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
     """Until it is told to stop. Raises BadInput when the address cannot be had, or the database cannot be used."""
-    with _bound(listen) as bound:
+    with _bound(listen) as bound, watching(settings, say):
         # Looked at here, where it can be said: a process that fails at once would only be started again.
         open_store(settings.database.url).close()
         say(f"FLEX is at http://{listen}/ (Ctrl-C stops it)")

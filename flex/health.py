@@ -1,0 +1,68 @@
+"""Which nodes are dead, told from rounds of probes: slow to believe it, and never of too many at once.
+
+In go how a round of probes went for each node and what is known from the rounds before; out come the nodes to take out
+of service. Nothing is probed here and nothing is taken down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A node is sick after so many rounds in a row that `fail`, and well again after so many that `pass`.
+
+    A round fails where fewer than `quorum` of the probes of the node answer. No more than this `share` of all nodes, or
+    one, is ever out of service by the watch.
+    """
+
+    fails: int
+    passes: int
+    quorum: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """How many rounds in a row went the other way than what the node is taken for."""
+
+    is_sick: bool = False
+    against: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`dead` nodes are to be taken down now. Where `why_not` says something, sick nodes are left where they are."""
+
+    dead: tuple[str, ...] = ()
+    why_not: str = ""
+
+
+def felt(before: Mapping[str, Pulse], answers: Mapping[str, Sequence[bool]], terms: Terms) -> dict[str, Pulse]:
+    """The pulses after one more round; nodes that were not probed are forgotten."""
+    return {node: _next(before.get(node, Pulse()), sum(said) >= terms.quorum, terms) for node, said in answers.items()}
+
+
+def _next(pulse: Pulse, is_well: bool, terms: Terms) -> Pulse:
+    if is_well != pulse.is_sick:
+        return Pulse(pulse.is_sick)
+    against = pulse.against + 1
+    turned = against >= (terms.passes if pulse.is_sick else terms.fails)
+    return Pulse(not pulse.is_sick) if turned else Pulse(pulse.is_sick, against)
+
+
+def judged(pulses: Mapping[str, Pulse], serving: Collection[str], down: int, terms: Terms) -> Finding:
+    """What follows for the nodes that serve, while `down` others are out of service already.
+
+    Many that seem to die at once are more likely a watch that sees nothing: then none is taken down.
+    """
+    sick = tuple(sorted(node for node in serving if pulses.get(node, Pulse()).is_sick))
+    allowed = max(1, int(terms.share * (len(serving) + down))) - down
+    if not sick or len(sick) <= min(allowed, len(serving) - 1):
+        return Finding(sick)
+    return Finding(
+        why_not=f"{', '.join(sick)} do not answer, and only {max(allowed, 0)} more of {len(serving) + down} nodes may "
+        "be taken out of service"
+    )

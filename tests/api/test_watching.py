@@ -1,0 +1,127 @@
+"""The health watch: nodes are really asked, and a dead one leaves DNS by itself where the settings allow it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.domain import Node
+from flex_api import probing, settings, wiring
+from flex_api.watching import Watch, watching
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+pytestmark = pytest.mark.real
+
+MAY_HALF = "[watch]\nprobes = ['tcp:80']\nmax_down = 0.5\n"
+
+
+class Site(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(503 if self.path == "/broken" else 404)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Not to the terminal."""
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with HTTPServer(("127.0.0.1", 0), Site) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def test_a_server_that_serves_is_told_from_a_broken_one_and_from_none(port: int, free_port: int) -> None:
+    node = Node("n1", ("127.0.0.1",), 0)
+    probes = (f"tcp:{port}", f"http:{port}/", f"http:{port}/broken", f"tcp:{free_port}", f"http:{free_port}")
+    assert probing.answers([node], probes, 2.0) == {"n1": [True, True, False, False, False]}
+
+
+def test_what_takes_connections_and_never_answers_serves_nobody() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        here = silent.getsockname()[1]
+        assert probing.is_answered("127.0.0.1", f"tcp:{here}", 0.3)
+        assert not probing.is_answered("127.0.0.1", f"http:{here}", 0.3)
+
+
+def watch(installation: Installation, said: list[str], dead: Sequence[str]) -> Watch:
+    """One that finds these nodes dead."""
+
+    def probe(nodes: Sequence[Node]) -> Mapping[str, Sequence[bool]]:
+        return {node.name: [node.name not in dead] for node in nodes}
+
+    here = wiring.world(settings.load(installation.settings), lambda: datetime.now(UTC), say=said.append)
+    return Watch(here, probe)
+
+
+def on_nodes(installation: Installation) -> set[str]:
+    items = installation.flex("-o", "json", "sites", "list").json["items"]
+    return {node for row in items for node in row["nodes"]}
+
+
+def prepared(installation: Installation, mode: str) -> None:
+    installation.mode, installation.extra = "auto", MAY_HALF
+    installation.write_settings()
+    installation.night()
+    installation.mode = mode
+    installation.write_settings()
+
+
+def test_a_node_that_is_dead_for_three_rounds_leaves_dns_by_itself(installation: Installation) -> None:
+    prepared(installation, "auto")
+    said: list[str] = []
+    watched = watch(installation, said, ["n1"])
+    watched.round()
+    watched.round()
+    assert "n1" in on_nodes(installation)
+    watched.round()
+    assert "n1" not in on_nodes(installation)
+    assert said[0] == "n1 does not answer any more."
+    assert said[-1].startswith("n1 was dead and is out of DNS by plan ")
+    assert installation.flex("verify").code == 0
+    serial = installation.serial()
+    watched.round()
+    assert installation.serial() == serial
+
+
+def test_where_people_decide_it_only_says_so_and_says_it_once(installation: Installation) -> None:
+    prepared(installation, "review")
+    said: list[str] = []
+    watched = watch(installation, said, ["n1"])
+    for _ in range(5):
+        watched.round()
+    assert "n1" in on_nodes(installation)
+    assert said[1:] == ["n1 is dead, and the mode is review: `flex nodes down n1` takes it out of DNS."]
+
+
+def test_when_all_seem_dead_none_is_taken_down(installation: Installation) -> None:
+    prepared(installation, "auto")
+    said: list[str] = []
+    before, watched = on_nodes(installation), watch(installation, said, sorted(on_nodes(installation)))
+    for _ in range(4):
+        watched.round()
+    assert on_nodes(installation) == before
+    assert said[-1].startswith("Nothing is taken down: ")
+
+
+def test_it_runs_beside_whoever_serves_and_only_with_probes(installation: Installation) -> None:
+    installation.night()
+    with watching(settings.load(installation.settings), print):
+        assert not multiprocessing.active_children()
+    installation.extra = MAY_HALF
+    installation.write_settings()
+    with watching(settings.load(installation.settings), print):
+        assert [process.name for process in multiprocessing.active_children()] == ["health watch"]
+    assert not multiprocessing.active_children()

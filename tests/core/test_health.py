@@ -1,0 +1,69 @@
+"""A node is dead when it has failed for a while, and never are so many that the rest would fall, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flex.health import Pulse, Terms, felt, judged
+
+TERMS = Terms(fails=3, passes=5, quorum=1, share=0.25)
+SICK, WELL = Pulse(is_sick=True), Pulse()
+
+
+def after(rounds: Sequence[bool], terms: Terms = TERMS) -> bool:
+    """Whether a node counts as sick after these rounds."""
+    pulses: dict[str, Pulse] = {}
+    for passed in rounds:
+        pulses = felt(pulses, {"n1": [passed]}, terms)
+    return pulses["n1"].is_sick
+
+
+def test_a_node_is_sick_after_so_many_failures_in_a_row_and_not_before() -> None:
+    assert not after([False, False])
+    assert not after([False, False, True, False, False])
+    assert after([False, False, False])
+
+
+def test_it_is_well_again_after_so_many_answers_in_a_row_and_not_before() -> None:
+    dead = [False] * 3
+    assert after([*dead, *[True] * 4])
+    assert after([*dead, True, True, True, True, False, True])
+    assert not after([*dead, *[True] * 5])
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=40))
+def test_a_node_that_is_up_and_down_by_turns_is_never_sick(rounds: list[bool]) -> None:
+    calm = [passed for each in rounds for passed in (each, True)]
+    assert not after(calm)
+
+
+def test_a_round_passes_when_enough_probes_are_answered() -> None:
+    both = Terms(fails=1, passes=1, quorum=2, share=0.25)
+    assert felt({}, {"n1": [True, False], "n2": [True, True]}, both) == {"n1": SICK, "n2": WELL}
+
+
+def test_one_of_four_may_die_and_two_at_once_may_not() -> None:
+    four = ["n1", "n2", "n3", "n4"]
+    assert judged({"n1": SICK}, four, 0, TERMS).dead == ("n1",)
+    found = judged({"n1": SICK, "n2": SICK}, four, 0, TERMS)
+    assert found.dead == ()
+    assert found.why_not == "n1, n2 do not answer, and only 1 more of 4 nodes may be taken out of service"
+
+
+def test_what_is_down_already_counts() -> None:
+    assert judged({"n2": SICK}, ["n2", "n3", "n4"], 1, TERMS).dead == ()
+
+
+@given(
+    st.dictionaries(st.sampled_from([f"n{number}" for number in range(12)]), st.sampled_from([SICK, WELL]), min_size=1),
+    st.integers(0, 5),
+    st.floats(0.01, 0.99),
+)
+def test_the_last_node_always_stays(pulses: dict[str, Pulse], down: int, share: float) -> None:
+    found = judged(pulses, pulses, down, Terms(3, 5, 1, share))
+    assert len(found.dead) < len(pulses)
+    assert len(found.dead) + down <= max(1, down, share * (len(pulses) + down))
+    assert all(pulses[node].is_sick for node in found.dead)
