@@ -1,5 +1,5 @@
-"""Runs the web application on an address of this machine, by one process or by several that share the address; beside it
-the health watch.
+"""Runs the web application on an address of this machine, by one process or by several that share the address, and the
+health watch beside it.
 """
 
 from __future__ import annotations
