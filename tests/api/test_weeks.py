@@ -1,0 +1,170 @@
+"""Nights on a simulated clock, one after the other: what a cluster goes through in a week, and a load that swings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flex.domain import Cycle, Period, Pin
+from flex.orders import NodeOrder
+from flex.store import MemoryStore
+from flex.tables import PROFILES, SPREADS
+from flex_api import applying, failover, nightly, pinning, wiring
+from flex_api import settings as config
+from flex_api.wiring import World
+from flex_dns.memory import MemoryTarget
+
+ZONE = "hosting.example."
+FIRST = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
+DAY = timedelta(days=1)
+SITES = tuple(f"s{number:02}.{ZONE.rstrip('.')}" for number in range(60))
+NODES = ("n1", "n2", "n3", "n4")
+
+
+@dataclass
+class Cluster:
+    """Four nodes and sixty sites; `tonight` is when it is."""
+
+    world: World
+    clock: list[datetime]
+    moved: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def now(self) -> datetime:
+        return self.clock[0]
+
+    def night(self, loads: Mapping[str, float]) -> Cycle:
+        """A day of these loads, then a night that applies what its rules allow."""
+        self.clock[0] += DAY
+        self.world.store.put_profiles(Period.days_before(self.now, 1), profiles(loads), SPREADS.empty())
+        made = nightly.propose(self.world).cycle
+        assert made.breaches == ()
+        applied = applying.carry_out(self.world, made)
+        self.moved.update({move.site for move in applied.moves if move.source and move.target})
+        self.check(applied)
+        return applied
+
+    def check(self, cycle: Cycle) -> None:
+        """What has to be true after every night: DNS says what is in force, every site has a node, none is closed."""
+        base, placement = self.world.store.placement()
+        assert base == cycle.id
+        assert set(placement["site"]) == set(SITES)
+        assert all(verdict.agrees for verdict in cycle.verdicts)
+        down = {node.name for node in self.world.nodes if node.state == "down"}
+        assert not down & set(placement["node"])
+
+    def nodes_of(self, site: str) -> set[str]:
+        _, placement = self.world.store.placement()
+        return set(placement["node"][placement["site"] == site])
+
+    def on(self, node: str) -> int:
+        _, placement = self.world.store.placement()
+        return int((placement["node"] == node).sum())
+
+
+def profiles(loads: Mapping[str, float]) -> pd.DataFrame:
+    numbers = [max(int(loads[site] * 1_000_000), 1) for site in sorted(loads)]
+    return PROFILES.from_columns({name: sorted(loads) if name == "site" else numbers for name in PROFILES.columns})
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    nodes = "".join(
+        f'[[node]]\nname = "{name}"\naddresses = ["192.0.2.{number}"]\nram = "1 GiB"\n'
+        for number, name in enumerate(NODES, start=1)
+    )
+    path = tmp_path / "flex.toml"
+    path.write_text(
+        f'schema = 1\n{nodes}[cluster]\nmode = "auto"\n[dns]\nkey_file = "none.key"\nzones = ["{ZONE}"]\n'
+        '[safety]\ntrigger_imbalance = 0.1\n[solver]\ntolerance = 0.05\nengine = "local"\n',
+        encoding="utf-8",
+    )
+    settings, clock = config.load(path), [FIRST]
+    target = MemoryTarget([ZONE], settings.owner)
+    made = World(
+        settings=settings,
+        store=MemoryStore(),
+        connect=lambda: target,
+        clock=lambda: clock[0],
+        time_of_day=lambda: clock[0],
+        say=wiring.silent,
+        progress=wiring.silent,
+    )
+    return Cluster(made, clock)
+
+
+def loads(seed: int, *, drift: float = 0.05) -> dict[str, float]:
+    """Few sites have most of the load; each day a little else."""
+    dice = np.random.default_rng(seed)
+    return {site: 10 / (number + 5) * dice.lognormal(0, drift) for number, site in enumerate(SITES)}
+
+
+def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster: Cluster) -> None:
+    world, campaign = cluster.world, SITES[7]
+    first = cluster.night(loads(0))
+    assert {move.source for move in first.moves} == {None}
+    begins, ends = cluster.now + timedelta(hours=12), cluster.now + timedelta(hours=60)
+    pinning.pin(world, Pin(campaign, min_replicas=3, since=begins, until=ends, reason="sale", author="anna"))
+
+    campaigning = cluster.night(loads(1))
+    assert len(cluster.nodes_of(campaign)) == 3
+    assert campaigning.measured is not None
+    assert campaigning.measured.cycle == first.id
+    assert campaigning.measured.error < 0.1
+
+    surged = cluster.night({**loads(2), SITES[20]: 4.0})
+    assert surged.after.worst <= (surged.before.worst if surged.before else 0.0)
+
+    cluster.night(loads(3))
+    assert len(cluster.nodes_of(campaign)) == 1, "the campaign has ended by itself"
+
+    world.store.order_node(NodeOrder("n3", "draining", cluster.now, cluster.now + 4 * DAY, "new disks"))
+    for seed in (4, 5, 6):
+        before = cluster.on("n3")
+        assert cluster.night(loads(seed)).later >= 0
+        assert cluster.on("n3") < before or not before
+    assert cluster.on("n3") == 0
+
+    cluster.clock[0] += timedelta(hours=5)
+    others = {site: cluster.nodes_of(site) for site in SITES if "n4" not in cluster.nodes_of(site)}
+    assert failover.take_down(world, "n4") is not None
+    assert cluster.on("n4") == 0
+    assert all(cluster.nodes_of(site) == nodes for site, nodes in others.items())
+
+    last = cluster.night(loads(7))
+    assert last.state == "applied"
+    assert max(cluster.moved.values()) <= 2
+
+
+def test_a_night_without_new_profiles_moves_nothing(cluster: Cluster) -> None:
+    cluster.night(loads(0))
+    _, before = cluster.world.store.placement()
+    cluster.clock[0] += DAY
+    made = nightly.propose(cluster.world).cycle
+    assert (made.moves, made.changes) == ((), 0)
+    assert cluster.world.store.placement()[1].equals(before)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_a_load_that_swings_for_thirty_nights_moves_no_site_more_than_twice(cluster: Cluster, length: int) -> None:
+    high, low = ({site: 6.0 if (number % 2) == side else 1.0 for number, site in enumerate(SITES)} for side in (0, 1))
+    for night in range(30):
+        cluster.night(high if (night // length) % 2 else low)
+    assert max(cluster.moved.values(), default=0) <= 2
+
+
+def test_each_rule_that_keeps_a_site_where_it_is_is_said(cluster: Cluster) -> None:
+    cluster.night(loads(0))
+    first = cluster.night({**loads(1), SITES[0]: 3.5})
+    assert first.moves
+    second = cluster.night({**loads(2), SITES[1]: 3.5})
+    rules = {stop.rule for stop in second.stops}
+    assert "safety.site_cooldown" in rules
+    assert not {move.site for move in first.moves} & {move.site for move in second.moves}
