@@ -181,6 +181,15 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True)
+class Outlook:
+    """By which method the next day was expected, and by what ratio each would have been off; from so many nights."""
+
+    method: str
+    errors: tuple[tuple[str, float], ...]
+    nights: int
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What became of an earlier prediction: `nodes` are each node's loads as predicted and as they then were.
 
@@ -315,6 +324,7 @@ class Cycle:
     stops: tuple[Stop, ...] = ()
     later: int = 0
     measured: Measured | None = None
+    outlook: Outlook | None = None
 
     @property
     def cold_bytes(self) -> int:

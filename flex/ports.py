@@ -168,6 +168,12 @@ class Profiles(Protocol):
         """What one site asked in each period that is kept, by the names of PROFILES; the earliest first."""
         ...
 
+    def sent(self, last: Period, most: int) -> pd.DataFrame:
+        """Bytes sent, a row for each site and a column for each period: this one and those as long as it that end a
+        day earlier each, until one is missing. The last one is the last column.
+        """
+        ...
+
     def drop_profiles(self, before: datetime) -> int:
         """Forget the periods that ended before then, never the latest; how many those were."""
         ...

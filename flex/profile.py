@@ -7,11 +7,13 @@ nodes, and nothing is decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 import numpy as np
 import pandas as pd
 
+from flex.domain import Period
 from flex.tables import FILES, HOURS, PROFILES, SPREADS
 
 
@@ -31,6 +33,17 @@ def profiles_of(files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]) ->
     answers = pd.concat([_answers(HOURS.empty()), *map(_answers, hours)]).groupby(level="site")
     together = {"access_bytes": "sum", "requests": "sum", "busy_hour_bytes": "max"}
     return _joined(needs, answers.agg(together))
+
+
+def faded(hours: Iterable[pd.DataFrame], period: Period, half_life: timedelta) -> Iterator[pd.DataFrame]:
+    """HOURS in which a day weighs half of what it would `half_life` later; all of them together weigh as before."""
+    half = half_life / timedelta(days=1)
+    weights = {day: 0.5 ** ((period.last_day - day) / half) for day in range(period.first_day, period.last_day + 1)}
+    scale = len(weights) / sum(weights.values())
+    for piece in hours:
+        weight = (piece["hour"] // 24).map(weights).fillna(1.0).to_numpy() * scale
+        scaled = {name: np.rint(piece[name].to_numpy() * weight).astype(np.int64) for name in ("bytes", "requests")}
+        yield piece.assign(**scaled)
 
 
 def spreads(files: pd.DataFrame, sites: Iterable[str], most: int) -> pd.DataFrame:

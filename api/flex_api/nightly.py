@@ -23,6 +23,7 @@ from flex.given import Facts
 from flex.problem import Ints
 from flex.replay import Sample
 from flex_api import applying, freezing, hosted, notifying, recent, reporting, words
+from flex_api.expecting import expected
 from flex_api.leases import lease
 from flex_api.steps import Steps
 from flex_api.trust import refuse_bad
@@ -156,7 +157,9 @@ def learn(world: World, force: Collection[str] = ()) -> Period:
     refuse_bad(settings, world.store, period, world.clock(), force)
     directory = settings.ingest.directory
     files = file_table(world.store, directory, period, merging(world, period))
-    every = profile.profiles_of(files.pieces(SIZES), merge.hours_by_day(world.store, directory, period))
+    hours = merge.hours_by_day(world.store, directory, period)
+    half_life = settings.profile.half_life
+    every = profile.profiles_of(files.pieces(SIZES), profile.faded(hours, period, half_life) if half_life else hours)
     if not len(every):
         raise NoData(
             f"profiles of {period}",
@@ -196,7 +199,8 @@ def tidy(world: World, period: Period) -> str:
 
 def propose(world: World, force: Collection[str] = (), *, author: str = "") -> Proposal:
     """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes."""
-    known = facts(world)
+    plain = facts(world)
+    known, outlook = expected(world, plain)
     made = cycles.propose(
         replace(known, guard=recent.guard(world, known.period, force)),
         recent.forced(world.rules, force),
@@ -205,15 +209,17 @@ def propose(world: World, force: Collection[str] = (), *, author: str = "") -> P
         target=world.target,
         now=world.clock(),
     )
-    return _kept(world, replace(made, cycle=replace(made.cycle, measured=_measured(world, made.cycle))), author)
+    told = replace(made.cycle, measured=_measured(world, plain), outlook=outlook)
+    return _kept(world, replace(made, cycle=told), author)
 
 
-def _measured(world: World, cycle: Cycle) -> Measured | None:
+def _measured(world: World, plain: Facts) -> Measured | None:
     """What became of the prediction that the partition in force was made with, once a later period has been seen."""
-    if not cycle.base or cycle.before is None:
+    base = world.store.cycle(plain.base) if plain.base else None
+    if base is None or base.period.end >= plain.period.end:
         return None
-    base = world.store.cycle(cycle.base)
-    return score.measured(base.id, base.after, cycle.before) if base.period.end < cycle.period.end else None
+    asked = cycles.build(replace(plain, pins=()), world.rules)
+    return score.measured(base.id, base.after, score.balance_in_force(asked))
 
 
 def _kept(world: World, made: Proposal, author: str) -> Proposal:

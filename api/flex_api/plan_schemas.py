@@ -37,3 +37,21 @@ class ForecastRow(Part):
     sampling_ratio: float
     disk_bytes: int
     operations_per_second: float
+
+
+class OutlookRow(Part):
+    method: str
+    nights: int = Field(description="how many were looked at")
+    error_ratios: dict[str, float] = Field(description="by method: how far off the last nights would have been")
+
+
+class MeasuredNode(Part):
+    node: str
+    predicted_units: float
+    measured_units: float
+
+
+class MeasuredRow(Part):
+    plan: str = Field(description="the plan whose prediction it was")
+    error_ratio: float = Field(description="the median distance of what was predicted and what then was")
+    nodes: list[MeasuredNode]

@@ -11,7 +11,21 @@ import pandas as pd
 from flex import plan as plans
 from flex import problem
 from flex.consent import Approval, Breach, Stop
-from flex.domain import BadLine, Balance, Cycle, Forecast, Move, Node, NodeLoad, Pin, Plan, Run, Verdict
+from flex.domain import (
+    BadLine,
+    Balance,
+    Cycle,
+    Forecast,
+    Measured,
+    Move,
+    Node,
+    NodeLoad,
+    Outlook,
+    Pin,
+    Plan,
+    Run,
+    Verdict,
+)
 from flex.headline import Headline, headline
 from flex.orders import NodeOrder
 from flex.short import Shortfall
@@ -23,9 +37,12 @@ from flex_api.schemas import (
     BreachRow,
     ForecastRow,
     LoadRow,
+    MeasuredNode,
+    MeasuredRow,
     MoveRow,
     NodeRow,
     NodesOutput,
+    OutlookRow,
     PlanOutput,
     PlanRow,
     PlansOutput,
@@ -73,7 +90,18 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         approvals=[_approval(approval) for approval in cycle.approvals],
         stops=[stop_row(stop) for stop in cycle.stops],
         moves_later=cycle.later,
+        outlook=_outlook(cycle.outlook) if cycle.outlook else None,
+        prediction=_measured(cycle.measured) if cycle.measured else None,
     )
+
+
+def _outlook(outlook: Outlook) -> OutlookRow:
+    return OutlookRow(method=outlook.method, nights=outlook.nights, error_ratios=dict(outlook.errors))
+
+
+def _measured(measured: Measured) -> MeasuredRow:
+    nodes = [MeasuredNode(node=node, predicted_units=then, measured_units=now) for node, then, now in measured.nodes]
+    return MeasuredRow(plan=measured.cycle, error_ratio=measured.error, nodes=nodes)
 
 
 def stop_row(stop: Stop) -> StopRow:

@@ -28,7 +28,15 @@ from flex_api.log_schemas import (
 )
 from flex_api.night_schemas import ApprovalRow, FreezeOutput, NodeRow, NodesOutput, PinOutput
 from flex_api.output import ErrorOutput, Output, Part, StopRow
-from flex_api.plan_schemas import BalanceOutput, ForecastRow, LoadRow, MoveRow
+from flex_api.plan_schemas import (
+    BalanceOutput,
+    ForecastRow,
+    LoadRow,
+    MeasuredNode,
+    MeasuredRow,
+    MoveRow,
+    OutlookRow,
+)
 from flex_api.route_schemas import RouteConfigOutput, RouteOutput
 from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
@@ -48,10 +56,13 @@ __all__ = [
     "InvalidRow",
     "LoadRow",
     "LogRow",
+    "MeasuredNode",
+    "MeasuredRow",
     "MissingRow",
     "MoveRow",
     "NodeRow",
     "NodesOutput",
+    "OutlookRow",
     "Output",
     "ParcelsRow",
     "Part",
@@ -236,6 +247,8 @@ class PlanOutput(Output):
     approvals: list[ApprovalRow] = Field([])
     stops: list[StopRow] = Field([], description="rules that kept sites from moving")
     moves_later: int = Field(0, description="moves that limits leave to the next nights")
+    outlook: OutlookRow | None = Field(None, description="by which method the next day was expected, and its backtest")
+    prediction: MeasuredRow | None = Field(None, description="what became of the prediction before this one")
 
 
 class VerifyOutput(Output):

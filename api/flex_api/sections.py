@@ -172,6 +172,12 @@ class Ingest(Section):
 
 class Profile(Section):
     window: Span = Field(timedelta(days=1), description="how many past days make a profile, in whole UTC days")
+    half_life: Span | None = Field(None, description="a day of the window weighs half of one that is so much later")
+    forecast: Literal["auto", "off"] = Field(
+        "auto",
+        description="auto: plan for what the next day is expected to be, once that proves better on this cluster",
+    )
+    surge: float = Field(3.0, gt=1, le=1000, description="a site that grew so many times is told of")
     max_age: Span = Field(timedelta(hours=36), description="a source whose last line is older keeps the old partition")
     max_malformed: float = Field(
         0.05, ge=0, le=1, description="a larger share of malformed lines in a node's logs keeps the old partition"

@@ -19,6 +19,7 @@ from flex.store.journals import MemoryJournal
 from flex.store.lease import Lease, interrupted
 from flex.store.memory_desk import MemoryDesk
 from flex.store.noting import noting
+from flex.store.profiles import column, earlier, side_by_side
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
 
@@ -165,6 +166,15 @@ class MemoryStore(MemoryDesk):
             for row in frame[frame["site"] == site].to_dict("records"):
                 found.append((period, {str(name): int(value) for name, value in row.items() if name != "site"}))
         return tuple(found)
+
+    def sent(self, last: Period, most: int) -> pd.DataFrame:
+        columns = {}
+        for period in earlier(last, most):
+            if period not in self._profiles:
+                break
+            frame = self._profiles[period][0]
+            columns[period.end] = column(frame["site"].tolist(), frame["access_bytes"].tolist())
+        return side_by_side(columns)
 
     def drop_profiles(self, before: datetime) -> int:
         with self._lock:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
+import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select, true
 
@@ -55,6 +56,19 @@ class SqlProfiles(Part):
                     found.append((Period(row.start, row.end), values))
         return tuple(found)
 
+    def sent(self, last: Period, most: int) -> pd.DataFrame:
+        table = schema.profiles
+        columns = {}
+        with self._database.reading() as connection:
+            for period in earlier(last, most):
+                same = and_(periods.c.start == period.start, periods.c.end == period.end)
+                key = connection.scalar(select(periods.c.id).where(same))
+                if key is None:
+                    break
+                rows = connection.execute(select(table.c.site, table.c.access_bytes).where(table.c.period == key)).all()
+                columns[period.end] = column([row[0] for row in rows], [row[1] for row in rows])
+        return side_by_side(columns)
+
     def drop_profiles(self, before: datetime) -> int:
         with self._database.writing() as connection:
             newest = connection.scalar(select(func.max(periods.c.end)))
@@ -65,6 +79,22 @@ class SqlProfiles(Part):
                     connection.execute(delete(table).where(table.c.period == key))
                 connection.execute(delete(periods).where(periods.c.id == key))
             return len(found)
+
+
+def earlier(last: Period, most: int) -> list[Period]:
+    """A period, and as many like it as are asked for, each a day before the other."""
+    return [Period(last.start - timedelta(days=n), last.end - timedelta(days=n)) for n in range(most)]
+
+
+def column(sites: Sequence[str], sent: Sequence[int]) -> pd.Series:
+    return pd.Series(np.array(sent, dtype=np.float64), index=pd.Index(list(sites), dtype="str"))
+
+
+def side_by_side(columns: Mapping[datetime, pd.Series]) -> pd.DataFrame:
+    """What sites asked for in each period, the earliest first; nothing where they are not named."""
+    if not columns:
+        return pd.DataFrame()
+    return pd.concat({end: columns[end] for end in sorted(columns)}, axis=1).fillna(0.0).sort_index()
 
 
 def _found(connection: Connection, period: int, site: str, near: int) -> tuple[int, dict[str, int] | None]:

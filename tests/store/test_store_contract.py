@@ -266,3 +266,16 @@ def test_of_periods_with_one_end_the_last_stored_is_the_latest(store: Store) -> 
     found = store.profiles()
     assert found is not None
     assert list(found[1]["site"]) == ["over 7 days"]
+
+
+def test_what_sites_sent_is_side_by_side_as_far_back_as_no_night_is_missing(store: Store) -> None:
+    for days, sent in ((0, 7), (2, 1), (3, 2), (4, 3)):
+        period = Period(NOW + days * DAY, NOW + (days + 1) * DAY)
+        store.put_profiles(period, profiles("a.example.org", bytes_=sent), SPREADS.empty())
+    last = Period(NOW + 5 * DAY, NOW + 6 * DAY)
+    store.put_profiles(last, profiles("a.example.org", "b.example.org", bytes_=4), SPREADS.empty())
+    found = store.sent(last, 9)
+    assert found.index.tolist() == ["a.example.org", "b.example.org"]
+    assert found.to_numpy().tolist() == [[1, 2, 3, 4], [0, 0, 0, 4]]
+    assert store.sent(last, 2).shape == (2, 2)
+    assert store.sent(Period(NOW + 9 * DAY, NOW + 10 * DAY), 9).empty

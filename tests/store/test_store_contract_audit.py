@@ -63,7 +63,7 @@ BOOKS = {
     "adopt", "move_counts", "drop_profiles", "new_journal",
 }  # fmt: skip
 READ = {
-    "node_orders", "own_nodes", "freeze",
+    "node_orders", "own_nodes", "freeze", "sent",
     "readings", "in_force", "history",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",

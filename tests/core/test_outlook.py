@@ -1,0 +1,60 @@
+"""Tomorrow's load is taken from a pattern only where that has proved better than yesterday's figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from flex import outlook
+from flex.outlook import METHODS, YESTERDAY, backtest
+
+WEEKEND = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.3, 0.3])
+
+
+def table(nights: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(nights.T, index=[f"s{number}" for number in range(nights.shape[1])])
+
+
+def test_a_pattern_of_the_week_is_found_and_used() -> None:
+    nights = np.outer(np.tile(WEEKEND, 5), [1000.0, 10.0])
+    found, times = outlook.outlook(table(nights[:33]))
+    assert (found.method, dict(found.errors)["weekday"]) == ("weekday", 0.0)
+    assert found.nights == 33
+    # The last night known is a Friday, the next one a Saturday.
+    assert np.allclose(times, 0.333333, atol=0.001)
+    assert "by weekday" in outlook.said(found, ())[0]
+
+
+def test_noise_is_left_to_yesterday_or_to_the_mean() -> None:
+    walk = np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.2, (30, 20)), axis=0))
+    found, times = outlook.outlook(table(walk))
+    assert found.method == YESTERDAY
+    assert (times == 1.0).all()
+    assert outlook.said(found, ()) == ()
+
+
+def test_of_few_nights_nothing_is_said() -> None:
+    found, times = outlook.outlook(table(np.outer(np.tile(WEEKEND, 2), [5.0])))
+    assert (found.method, found.errors, times.tolist()) == (YESTERDAY, (), [1.0])
+
+
+def test_sites_that_surged_are_named_the_largest_first_and_small_ones_not() -> None:
+    nights = np.full((10, 4), 1000.0)
+    nights[:, 3] = 0.1
+    nights[-1] = [1000.0, 4000.0, 9000.0, 1.0]
+    assert [(surge.site, surge.times) for surge in outlook.surges(table(nights), 3.0)] == [("s2", 9.0), ("s1", 4.0)]
+
+
+@given(arrays.arrays(np.int64, st.tuples(st.integers(15, 30), st.integers(1, 4)), elements=st.integers(0, 10**12)))
+def test_whatever_the_past_each_method_expects_something_that_can_be(sent: np.ndarray) -> None:
+    nights = sent.astype(np.float64)
+    for method in METHODS.values():
+        expected = method(nights)
+        assert np.isfinite(expected).all()
+        assert (expected >= 0).all()
+    assert all(error >= 0 for error in backtest(nights).values())
+    _, times = outlook.outlook(table(nights))
+    assert ((times >= 1 / outlook.FARTHEST) & (times <= outlook.FARTHEST)).all()
