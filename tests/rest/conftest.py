@@ -146,6 +146,12 @@ def doors() -> Callable[..., Door]:
     return lambda **sections: Door(fill(MemoryStore()), settings(**sections))
 
 
+@pytest.fixture(scope="session")
+def filling() -> Callable[[Store], Store]:
+    """Without readings of logs that are nowhere."""
+    return lambda store: fill(store, read=0)
+
+
 @pytest.fixture
 def door() -> Door:
     return Door(fill(MemoryStore()))

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from flex.errors import BadInput, FlexError, Unknown
 from flex_api.report import page
@@ -183,7 +184,17 @@ def of_status(request: Request, error: HTTPException) -> ProblemAnswer:
     path = request.url.path
     answer = _answer(_plain(request, slug, f"{request.method} {path}: {KINDS[slug].title.lower()}", NOTHING, DESCRIBED))
     answer.headers.update(error.headers or {})
+    if error.status_code == 405:
+        answer.headers["Allow"] = ", ".join(_methods(request))
     return answer
+
+
+def _methods(request: Request) -> list[str]:
+    """All that can be done at this address: the framework names those of the first route that it finds."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    return sorted(
+        {method for route in routes if route.path_regex.match(request.url.path) for method in route.methods or ()}
+    )
 
 
 def of_fault(request: Request, _error: BaseException) -> ProblemAnswer:

@@ -24,12 +24,12 @@ class Supposed(Given):
 
     more_nodes: Annotated[int, Field(ge=0, le=1000, description="so many nodes more, each like the others")] = 0
     without_nodes: Names = ()
-    ram_factor: Annotated[float, Field(gt=0, le=1000, description="memory of every node, times this")] = 1.0
+    ram_factor: Annotated[float, Field(ge=0.001, le=1000, description="memory of every node, times this")] = 1.0
     growth_ratio: Annotated[float, Field(ge=-0.99, le=1000, description="all sites larger by this share")] = 0.0
     site_factors: Annotated[
-        Mapping[Name, Annotated[float, Field(gt=0, le=1e6)]], Field(max_length=1000, description="of single sites")
+        Mapping[Name, Annotated[float, Field(ge=0.000001, le=1e6)]], Field(max_length=1000, description="of single sites")
     ] = Field({})
-    tolerance_ratio: Annotated[float, Field(gt=0, lt=1)] | None = None
+    tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
     max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
     frontier: Annotated[bool, Field(description="and what more moves would buy then")] = False
 

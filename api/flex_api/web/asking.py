@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flex.errors import FlexError
+from flex.errors import BadInput, FlexError
 from flex_api.web.gate import Asked, Gate, present
 from flex_api.web.limits import Rate, too_large, too_many
 
@@ -74,6 +74,7 @@ class Asking:
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.max_body:
             raise too_large(self.max_body)
+        _refuse_twice(request)
         request.state.caller = None
         peer = request.client.host if request.client else ""
         if OPEN.fullmatch(request.scope["path"]) is None:
@@ -90,6 +91,18 @@ class Asking:
     def _count(self, caller: str) -> None:
         if seconds := self.rate.take(caller):
             raise too_many(seconds, self.rate.each)
+
+
+def _refuse_twice(request: Request) -> None:
+    """The framework would take the last of several values and say nothing of the others."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadInput(
+            f"the parameter {twice[0][:100]!r}",
+            "it is there more than once",
+            kept="nothing was read or changed",
+            advice="give it once",
+        )
 
 
 def seal(headers: MutableHeaders, request_id: str, path: str) -> None:

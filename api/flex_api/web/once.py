@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -26,7 +27,7 @@ HEADER = "idempotency-key"
 KEPT_FOR = timedelta(days=1)
 # Said of what is shown once only, such as a token's secret: it is never kept.
 SHOWN_ONCE = "x-flex-shown-once"
-LONGEST = 255
+KEY = re.compile(r"[A-Za-z0-9._:-]{1,255}")
 
 
 @dataclass(slots=True)
@@ -37,7 +38,9 @@ class OnceOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive) if scope["type"] == "http" else None
-        if request is None or scope["method"] != "POST" or not (key := request.headers.get(HEADER)):
+        # Who is nobody is refused by the route, whatever came with that key before.
+        known = request is not None and scope["method"] == "POST" and request.state.caller is not None
+        if request is None or not known or (key := request.headers.get(HEADER)) is None:
             await self.app(scope, receive, send)
             return
         try:
@@ -83,8 +86,8 @@ class OnceOnly:
 
 
 def _asked(request: Request, key: str, body: bytes) -> Once:
-    if len(key) > LONGEST:
-        raise _refused(BadInput, f"it is longer than {LONGEST} characters", "take a UUID")
+    if not KEY.fullmatch(key):
+        raise _refused(BadInput, "the key is none: 1 to 255 letters, digits and . _ : -", "take a UUID")
     caller = request.state.caller
     owner = (caller.token or caller.name) if caller else ""
     what = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body
