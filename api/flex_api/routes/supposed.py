@@ -18,6 +18,8 @@ from flex_api.web.desk import Operator, Viewer
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
 
+Factor = Annotated[float, Field(ge=0.000001, le=1e6)]
+
 
 class Supposed(Given):
     """What is left out stays as it is."""
@@ -26,9 +28,7 @@ class Supposed(Given):
     without_nodes: Names = ()
     ram_factor: Annotated[float, Field(ge=0.001, le=1000, description="memory of every node, times this")] = 1.0
     growth_ratio: Annotated[float, Field(ge=-0.99, le=1000, description="all sites larger by this share")] = 0.0
-    site_factors: Annotated[
-        Mapping[Name, Annotated[float, Field(ge=0.000001, le=1e6)]], Field(max_length=1000, description="of single sites")
-    ] = Field({})
+    site_factors: Annotated[Mapping[Name, Factor], Field(max_length=1000, description="of single sites")] = Field({})
     tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
     max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
     frontier: Annotated[bool, Field(description="and what more moves would buy then")] = False
