@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from flex.domain import Period
 from flex.errors import FlexError
@@ -27,6 +26,9 @@ from flex_logs_ingest import cluster, expressions
 from flex_logs_ingest.read import FAILED
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def main(arguments: list[str]) -> int:
@@ -41,6 +43,9 @@ def main(arguments: list[str]) -> int:
 
 @contextmanager
 def _session(verb: str) -> Iterator[SparkSession]:
+    # Only here: a controller that sends parcels needs no Spark.
+    from pyspark.sql import SparkSession
+
     spark = SparkSession.builder.appName(f"flex {verb}").getOrCreate()
     try:
         yield spark

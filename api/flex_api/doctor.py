@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -96,8 +97,9 @@ def _shared(of_source: Sequence[tuple[Source, Sequence[str]]]) -> Iterator[Check
     both: dict[tuple[str, str], str] = {}
     for source, files in of_source:
         for path in () if source.site.pattern else files:
-            if first.setdefault(path, source.name) != source.name:
-                both.setdefault((first[path], source.name), path)
+            file = os.path.realpath(path)
+            if first.setdefault(file, source.name) != source.name:
+                both.setdefault((first[file], source.name), path)
     for (one, other), path in both.items():
         yield _warn(
             f"logs of {one} and {other}",
@@ -116,13 +118,22 @@ def _sources(settings: Settings) -> Sequence[Source]:
 
 def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime) -> CheckRow:
     name = f"logs of {node}"
-    if not files:
+    times = [time for time in map(_written, files) if time is not None]
+    if not times:
         return _warn(name, "its globs match no file", "correct the globs, or let the logs arrive")
-    written = datetime.fromtimestamp(max(path.stat().st_mtime for path in files), UTC)
-    said = f"{words.count(len(files), 'file')}, last written {words.ago(written, now)}"
+    written = datetime.fromtimestamp(max(times), UTC)
+    said = f"{words.count(len(times), 'file')}, last written {words.ago(written, now)}"
     if now - written > settings.profile.max_age:
         return _warn(name, said, "let the logs arrive: with old ones the partition stays as it is")
     return _ok(name, said)
+
+
+def _written(path: Path) -> float | None:
+    """None for a link that leads nowhere, and for what has gone since it was found."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None
 
 
 def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:

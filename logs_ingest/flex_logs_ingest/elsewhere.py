@@ -5,20 +5,21 @@ with instead. Rotation carries a log into the glob of another source, and an ali
 says: what was counted stays counted.
 
 Two servers that only ever heard from the same monitor have the very same lines. So content alone is not enough: a
-stream is another log's as long as the file that it was last seen in is there and still begins as it did.
+stream is another log's as long as the file that it was last seen in is there and still begins as it did. Where that was
+in another folder, and where a pipe brought it, its first 4 KiB have to be the same, or its node.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
 from flex.domain import Stream
-from flex_logs_ingest.sources import Log, Unusable
-from flex_logs_ingest.stream import digest
+from flex_logs_ingest.sources import Log, Source, Unusable
+from flex_logs_ingest.stream import HEAD, digest
 
 
 class Elsewhere:
@@ -42,13 +43,18 @@ class Elsewhere:
         return self._by_head.setdefault(stream.head_size, {}).setdefault(stream.head, [])
 
 
-def may_be(log: Log, stream: Stream, globs: Sequence[str]) -> bool:
-    """Whether this file may be where the log of the stream is now; `globs` are those of the source that reads it."""
+def may_be(log: Log, stream: Stream, source: Source) -> bool:
+    """Whether this file, which the source reads, may be where the log of the stream is now."""
     if _is_same_file(log, stream.path):
         return True
     folder, last = Path(log.path).absolute().parent, Path(stream.path).absolute()
-    near = last.parent == folder or any(fnmatch(str(last), glob) for glob in globs)
-    return near and not _is_there(stream)
+    near = last.parent == folder or any(fnmatch(str(last), glob) for glob in source.globs)
+    return (near or may_be_piped(stream, source)) and not _is_there(stream)
+
+
+def may_be_piped(stream: Stream, source: Source) -> bool:
+    """Whether what begins alike may be the same wherever it is: it is long enough, or comes from the same node."""
+    return stream.head_size == HEAD or stream.source.partition(":")[0] == source.node
 
 
 def _is_same_file(log: Log, path: str) -> bool:

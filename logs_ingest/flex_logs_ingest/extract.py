@@ -143,7 +143,7 @@ def _w3c(layout: Layout) -> Extract:
                 count, pick = _columns(line, layout)
             return HEADING
         tabs = b"\t" in line
-        texts = _cells(line, b"\t" if tabs else b" ")
+        texts = _cells(line, b"\t" if tabs else b" ", count)
         if len(texts) != count:
             return None
         vhost, date, time, method, uri, status, sent = pick([*texts, b""])
@@ -163,10 +163,17 @@ def _columns(directive: bytes, layout: Layout) -> tuple[int, Callable[[list[byte
     return len(names(directive)) if enough else -1, pick
 
 
-def _cells(line: bytes, separator: bytes) -> list[bytes]:
-    """The texts of the columns; one that begins with a quotation mark ends with one, or has no end."""
+def _cells(line: bytes, separator: bytes, count: int) -> list[bytes]:
+    """The texts of the columns.
+
+    Where there are as many separators as there should be, none of them is in quotes, whatever a visitor wrote. Else a
+    text that begins with a quotation mark ends with one, or has no end.
+    """
+    plain = line.split(separator)
     if b'"' not in line:
-        return line.split(separator)
+        return plain
+    if len(plain) == count:
+        return [text[1:-1] if len(text) > 1 and text[:1] == text[-1:] == b'"' else text for text in plain]
     cells: list[bytes] = []
     at = 0
     while True:

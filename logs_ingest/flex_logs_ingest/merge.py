@@ -57,7 +57,8 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     """All accesses of the period to one target in 2**j, in time order, with the smallest j that leaves at most `limit`.
 
     Sizes are those of the file table; a target whose size is not known counts as its mean answer. Where targets are
-    left out, its sites are all that have any, with the totals of all of them.
+    left out, its sites are all that have any, with the totals of all of them;
+    unless counts of some days were added up, which leaves no sample of them.
     """
     found = _in_log_order(kept.with_sample(segments, period.first_day, period.last_day))
     level = _common_level(found, directory, period, limit)
@@ -68,7 +69,8 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
     target = _numbers(names, targets)[_in_all_names(read)]
     order = np.argsort(time, kind="stable")
-    of_sites = _totals(files) if level else None
+    every = kept.files(segments, period.first_day, period.last_day)
+    of_sites = _totals(files) if level and every == sorted(segment.id for segment in found) else None
     sites = targets["site"].unique() if of_sites is None else of_sites.index
     return Sample(
         sites=tuple(sites),

@@ -273,7 +273,9 @@ class PipeReading(_Reading):
         if not look:
             return self._report("unreadable" if self._log.note else "empty")
         self._record_size = record_size(self._reader.source.format, look)
-        self._places = sorted(alike(self._head, self._reader.streams(self._family)), key=lambda stream: stream.offset)
+        elsewhere = self._reader.elsewhere(self._log, self._head, self._family)
+        known = alike(self._head, [*self._reader.streams(self._family), *elsewhere])
+        self._places = sorted(known, key=lambda stream: stream.offset)
         if refused := self._prepare(Start(), look, ()):
             return refused
         chunks = chain([look], self._log.chunks())

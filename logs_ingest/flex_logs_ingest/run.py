@@ -16,10 +16,11 @@ from flex.ports import Segments
 from flex_logs_ingest import finished, partials
 from flex_logs_ingest.apart import Apart
 from flex_logs_ingest.documents import Documents
-from flex_logs_ingest.elsewhere import Elsewhere, may_be
+from flex_logs_ingest.elsewhere import Elsewhere, may_be, may_be_piped
 from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.layout import Layout
+from flex_logs_ingest.pipe import Pipe
 from flex_logs_ingest.scan import Counts
 from flex_logs_ingest.sources import Log, Source, Unusable
 
@@ -118,13 +119,15 @@ class Reader:
     def look_at(self, path: str, head: bytes) -> None:
         self._heads.setdefault(self.family(path), []).append(head)
 
-    def elsewhere(self, log: Log, head: bytes, family: str) -> list[Stream]:
+    def elsewhere(self, log: Log | Pipe, head: bytes, family: str) -> list[Stream]:
         """What it may go on with of other families and sources: see elsewhere.py."""
         with self.run.apart.serial():
             if self.run.elsewhere is None:
                 self.run.elsewhere = Elsewhere(self.run.segments.every_stream())
-            found = self.run.elsewhere.begin_as(head)
-        return [each for each in found if each.source != family and may_be(log, each, self.source.globs)]
+            found = [each for each in self.run.elsewhere.begin_as(head) if each.source != family]
+        if isinstance(log, Pipe):
+            return [each for each in found if may_be_piped(each, self.source)]
+        return [each for each in found if may_be(log, each, self.source)]
 
     def refuse_claimed(self, log: Log) -> None:
         """A log belongs to one source: read for two of them, every line would count twice. Raises Unusable."""

@@ -94,16 +94,30 @@ def test_counts_of_a_source_that_has_another_name_now_are_told(installation: Ins
     assert [row["state"] for row in rows if row["name"] == "counts of n1:old.example"] == ["warn"]
 
 
+def test_a_link_that_leads_nowhere_is_no_reason_to_stop_looking(installation: Installation) -> None:
+    (installation.folder / "logs").mkdir(exist_ok=True)
+    link = installation.folder / "loop.log"
+    link.symlink_to(link)
+    with (installation.folder / "sources").open("a", encoding="utf-8") as file:
+        file.write(f'[[ingest.source]]\nglob = "{link}"\nnode = "n1"\nsite = "loop.example"\n')
+    installation.write_settings()
+    said = installation.flex("-o", "json", "doctor")
+    assert said.code in {0, 3}
+    assert "logs of n1" in [row["name"] for row in said.json["checks"]]
+
+
 def test_sources_that_match_the_same_file_are_told_apart_from_those_that_share_a_glob_by_names(
     installation: Installation,
 ) -> None:
     log = installation.folder / "both.log"
     log.touch()
+    linked = installation.folder / "linked"
+    linked.symlink_to(installation.folder)
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
         file.write(f'[[ingest.source]]\nglob = "{log}"\nnode = "n1"\nsite = "one.example"\n')
-        file.write(f'[[ingest.source]]\nglob = "{log}*"\nnode = "n2"\nsite = "two.example"\n')
+        file.write(f'[[ingest.source]]\nglob = "{linked}/both*"\nnode = "n2"\nsite = "two.example"\n')
         file.write(f'[[ingest.source]]\nglob = "{log}"\nnode = "n3"\nsite_pattern = \'(?P<site>.+)[.]never\'\n')
     installation.write_settings()
     rows = installation.flex("-o", "json", "doctor").json["checks"]
-    told = [(row["name"], row["state"]) for row in rows if str(log) in row["detail"]]
+    told = [(row["name"], row["state"]) for row in rows if f"{linked}/both.log" in row["detail"]]
     assert told == [("logs of n1:one.example and n2:two.example", "warn")]

@@ -54,6 +54,23 @@ def test_a_log_that_rotates_into_another_source_counts_once(packed: bool, logs: 
     assert read(*sources) == {}
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("lines_", [50, 3])
+def test_a_log_that_is_carried_into_another_folder_counts_once(
+    packed: bool, lines_: int, logs: Path, tmp_path: Path, line: Line, read: Read
+) -> None:
+    """Also one that is shorter than what tells logs of several nodes apart."""
+    sources = of("live", f"{logs}/*"), replace(of("n1:a.example", f"{tmp_path}/old/*"), node="n1")
+    log, old = logs / "access.log", tmp_path / "old"
+    old.mkdir()
+    log.write_bytes(b"".join(line(f"/{i}") for i in range(lines_)))
+    assert read(replace(sources[0], name="n1"), sources[1]) == {("n1", "access.log"): lines_}
+    carried = old / ("access.log.1.gz" if packed else "access.log.1")
+    carried.write_bytes(gzip.compress(log.read_bytes()) if packed else log.read_bytes())
+    log.write_bytes(line("/new", 1_700_060_000) * 9)
+    assert read(replace(sources[0], name="n1"), sources[1]) == {("n1", "access.log"): 9}
+
+
 def test_what_was_read_for_a_source_that_is_gone_or_comes_later_now_is_not_read_again(
     logs: Path, line: Line, read: Read
 ) -> None:

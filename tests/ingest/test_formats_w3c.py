@@ -53,6 +53,10 @@ def rows(counts: Counts) -> list[tuple[object, ...]]:
         pytest.param(FIELDS.replace(b" ", b"\t") + LINE.replace(b" ", b"\t"), id="tabs"),
         pytest.param(FIELDS + b'"2000-10-10" "20:55:36" GET "/x" example.org 200 "5"\n', id="quoted"),
         pytest.param(FIELDS.replace(b"date", b"cs(Cookie) date") + b'"a; b" ' + LINE, id="quoted spaces"),
+        pytest.param(FIELDS.replace(b"date", b"cs(Cookie) date") + b'"x ' + LINE, id="a visitor's quotation mark"),
+        pytest.param(
+            FIELDS.replace(b"\n", b" cs(User-Agent)\n") + LINE.replace(b"\n", b' "\n'), id="a mark at the end"
+        ),
         pytest.param(FIELDS.replace(b"date", b"cs-x date") + b'a"b ' + LINE, id="a quotation mark inside"),
         pytest.param(
             FIELDS.replace(b"cs-host", b"s-sitename cs-host") + LINE.replace(b" ex", b" W3SVC1 ex"), id="best"

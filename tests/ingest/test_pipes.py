@@ -87,6 +87,27 @@ def test_a_file_and_a_pipe_of_it_count_once_whichever_comes_first(
     assert lines_of(read()["access.log"]) == 100
 
 
+@pytest.mark.parametrize("pipe_first", [True, False])
+def test_a_log_whose_name_says_its_site_and_a_pipe_of_it_count_once(
+    line: Line, store: MemoryStore, counts: Path, logs: Path, tmp_path: Path, pipe_first: bool
+) -> None:
+    log, pipe = logs / "a.example.access.log", tmp_path / "pipe"
+    log.write_bytes(text_of(line, 20))
+    os.mkfifo(pipe)
+    named = Source("node-1", (str(log),), "node-1", SiteRule(pattern="(?P<site>.+)[.]access[.]log"))
+    piped = Source("node-1:a.example", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),))
+    counted = []
+    for source in (piped, named) if pipe_first else (named, piped):
+        writer = threading.Thread(target=pipe.write_bytes, args=[log.read_bytes()])
+        if source is piped:
+            writer.start()
+        (report,) = ingest([source], store, counts)
+        counted.append(lines_of(report))
+        if source is piped:
+            writer.join()
+    assert counted == [20, 0]
+
+
 def test_a_pipe_that_only_begins_like_a_counted_log_is_counted_from_its_beginning(line: Line, piped: Piped) -> None:
     alike = text_of(line, 1_000)
     assert lines_of(piped(alike + text_of(line, 50, 5_000))) == 1_050

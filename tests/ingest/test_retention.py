@@ -110,6 +110,9 @@ def test_a_sample_is_of_the_days_that_still_have_one(store: MemoryStore, counts:
     tidy(store, counts, window_from=TODAY - 7, keep_from=0)
     sample = merge.sample_of(store, counts, days(-28, -1), 1_000)
     assert len(sample.time) == 2 * 9
+    # Totals would be of the days that have none, too.
+    assert merge.sample_of(store, counts, days(-28, -1), 9).totals is None
+    assert merge.sample_of(store, counts, days(-7, -1), 9).totals is not None
 
 
 # Tells of each step on disk and in the store, so that it can be killed at any of them.

@@ -24,7 +24,9 @@ from flex_api.wiring import World, world
 AsOf = Annotated[
     datetime | None,
     typer.Option(
-        "--as-of", formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"], help="take this for the present (UTC); to try old logs"
+        "--as-of",
+        formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d"],
+        help="take this for the present (UTC); to try old logs",
     ),
 ]
 Forced = Annotated[

@@ -1,6 +1,6 @@
 //! Lines whose columns the log itself names: see flex_logs_ingest/extract.py, which defines it.
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr_iter, memmem};
 
 use crate::cut::{DATE, FIELDS, Joined, METHOD, REQUEST, STATUS, TIME, Texts, URI, join};
 
@@ -28,9 +28,11 @@ impl Columns {
         let mut texts: Texts = [b""; FIELDS.len()];
         let tabs = memchr(b'\t', line).is_some();
         let separator = if tabs { b'\t' } else { b' ' };
+        // As many separators as there should be: then none of them is in quotes, whatever a visitor wrote.
+        let plain = memchr_iter(separator, line).count() + 1 == self.0.len();
         let mut rest = Some(line);
         for slot in &self.0 {
-            let (text, behind) = cell(rest?, separator)?;
+            let (text, behind) = if plain { part(rest?, separator) } else { cell(rest?, separator)? };
             if let Some(slot) = slot {
                 texts[*slot] = text;
             }
@@ -62,12 +64,19 @@ fn spaced(text: &mut [u8]) {
 }
 
 /// The text of the first column, and what stands behind its separator.
+fn part(line: &[u8], separator: u8) -> (&[u8], Option<&[u8]>) {
+    let (text, behind) = match memchr(separator, line) {
+        Some(end) => (&line[..end], Some(&line[end + 1..])),
+        None => (line, None),
+    };
+    (text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text), behind)
+}
+
+/// Likewise, where separators may stand in quotes: a text that begins with a quotation mark ends with one, or has no end.
 fn cell(line: &[u8], separator: u8) -> Option<(&[u8], Option<&[u8]>)> {
     if line.first() != Some(&b'"') {
-        let Some(end) = memchr(separator, line) else {
-            return Some((line, None));
-        };
-        return Some((&line[..end], Some(&line[end + 1..])));
+        let end = memchr(separator, line);
+        return Some((&line[..end.unwrap_or(line.len())], end.map(|end| &line[end + 1..])));
     }
     let line = &line[1..];
     match memmem::find(line, &[b'"', separator]) {
