@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flex import engine
+from flex import engine, records
 from flex.domain import Period
 from flex.errors import BadSetting, FlexError
 from flex.store import migrate, open_store
@@ -17,7 +17,9 @@ from flex_api.schemas import CheckRow
 from flex_api.sections import Primary
 from flex_api.settings import Settings
 from flex_api.wiring import controller, server, servers, solver, sources
+from flex_dns.discovery import zones_of
 from flex_dns.preflight import preflight
+from flex_dns.session import Session
 from flex_logs_ingest.sources import Source, paths, shown
 
 # Less than this beside the partials and the database makes a night a gamble.
@@ -185,6 +187,37 @@ def _dns(settings: Settings) -> Iterator[CheckRow]:
         yield _warn("DNS", "there is no zone", "name the zones of your sites in dns.zones")
     for primary in settings.dns.primaries:
         yield from _primary(settings, primary)
+    yield from _other_zones(settings)
+
+
+def _other_zones(settings: Settings) -> Iterator[CheckRow]:
+    """Sites that are in no zone of the settings, and in one that a primary answers for all the same."""
+    _, outside = records.split(_known_sites(settings), settings.dns.every_zone)
+    asked = [one for one in (settings.dns, *settings.dns.primary) if one.key_file]
+    for primary in asked if outside else ():
+        try:
+            found = server(settings, primary)
+            with Session(found) as session:
+                zones = zones_of(session, found, [records.name_of(site) for site in outside])
+        except FlexError as error:
+            yield _warn("zones of sites", str(error), error.advice)
+            continue
+        if zones:
+            named = ", ".join(f'"{zone}"' for zone in sorted(set(zones.values())))
+            said = f"{words.count(len(zones), 'site')} in zones that {found} serves and dns.zones does not name"
+            yield _warn("zones of sites", said, f"zones = [{named}] beside those that are there")
+
+
+def _known_sites(settings: Settings) -> list[str]:
+    """Those listed, else those that are placed or have been seen."""
+    try:
+        if settings.ingest.sites_file is not None:
+            return sorted(hosted.listed(settings.ingest.sites_file))
+        with open_store(settings.database.url) as store:
+            kept, (_, placement) = store.profiles(), store.placement()
+    except FlexError:
+        return []
+    return sorted({*placement["site"], *(kept[1]["site"] if kept else ())})
 
 
 def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
