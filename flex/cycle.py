@@ -83,7 +83,9 @@ def go_back(
     back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
     newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
     rows = _on_active_nodes(PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked)
-    quality = Proven("rollback", bound=0, proven=False, note="an earlier placement, as it was")
+    broken = [str(one.subject) for one in score.violations(asked, rows) if one.kind in ("pin", "barred", "replicas")]
+    against = f"; against wishes that are newer: {remarks.some(broken)}" if broken else ""
+    quality = Proven("rollback", bound=0, proven=False, note=f"an earlier placement, as it was{against}")
     return draft(asked, rows, quality, scratch(asked, rules.budget).rows, facts, rules, found, now)
 
 

@@ -8,6 +8,10 @@ import socket
 import pytest
 from hypothesis import settings
 
+from tests.postgresql import cluster
+
+__all__ = ["cluster"]
+
 # Timings on a shared machine say nothing about a law. Where nobody watches, the same examples run every time.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)

@@ -48,7 +48,7 @@ def lease(world: World, purpose: str, *, beats: timedelta = BEATS) -> Iterator[L
     started = world.clock()
     run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
     for lost in world.store.begin(run, LEASE, world.time_of_day()):
-        world.say(f"The run of {words.when(lost.started)} was interrupted; its work is taken up where it ended.")
+        world.say(f"The run of {words.when(lost.started)} was {lost.message}. Its work is taken up where it ended.")
     held = Lease(run)
     held.ends(1, f"{purpose}: interrupted")
     try:

@@ -203,7 +203,8 @@ def verify_output(partition: str, verdicts: Sequence[Verdict]) -> VerifyOutput:
     )
 
 
-def run_row(run: Run) -> RunRow:
+def run_row(run: Run, cycle: Cycle | None = None) -> RunRow:
+    """With the figures of its plan, where that is given."""
     stages = [
         StageRow(name=stage.name, started=stage.started, ended=stage.ended, outcome=stage.outcome)
         for stage in run.stages
@@ -216,6 +217,10 @@ def run_row(run: Run) -> RunRow:
         plan=run.cycle,
         message=run.message,
         stages=stages,
+        moves=len(cycle.moves) if cycle else None,
+        worst_before_ratio=cycle.before.worst if cycle and cycle.before else None,
+        worst_after_ratio=cycle.after.worst if cycle else None,
+        prediction_error_ratio=cycle.measured.error if cycle and cycle.measured else None,
     )
 
 

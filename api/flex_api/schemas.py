@@ -272,6 +272,10 @@ class RunRow(Part):
     plan: str
     message: str
     stages: list[StageRow]
+    moves: int | None = Field(None, description="of its plan")
+    worst_before_ratio: float | None = None
+    worst_after_ratio: float | None = None
+    prediction_error_ratio: float | None = Field(None, description="of the plan before, once it was measured")
 
 
 class RunOutput(Output):

@@ -334,9 +334,17 @@ def checks(console: Console, rows: Sequence[CheckRow]) -> None:
 
 
 def runs(console: Console, output: RunsOutput) -> None:
-    table = grid("run", "started", "took>", "exit>", "plan", "said")
+    table = grid("started", "took>", "exit>", "moves>", "worst was>", "is>", "predicted off by>", "plan", "said")
     for row in output.items:
         took = words.span(row.ended - row.started) if row.ended else "running"
-        code = "" if row.exit_code is None else str(row.exit_code)
-        table.add_row(row.id, words.when(row.started), took, code, row.plan, row.message)
+        figures = (row.worst_before_ratio, row.worst_after_ratio, row.prediction_error_ratio)
+        table.add_row(
+            words.when(row.started),
+            took,
+            "" if row.exit_code is None else str(row.exit_code),
+            "" if row.moves is None else f"{row.moves:,}",
+            *("" if figure is None else words.share(figure) for figure in figures),
+            row.plan,
+            row.message,
+        )
     console.print(table if output.items else "No run yet: `flex run` is the nightly one.")

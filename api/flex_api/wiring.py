@@ -16,7 +16,7 @@ from flex.errors import BadSetting
 from flex.given import Rules
 from flex.ports import DnsTarget, Solver, Store
 from flex.problem import Budget
-from flex.store import open_store
+from flex.store import SqlStore, open_store
 from flex_api import hosted
 from flex_api.sections import Primary
 from flex_api.settings import Settings
@@ -64,6 +64,11 @@ class World:
     @property
     def nodes(self) -> tuple[Node, ...]:
         return nodes(self.settings, self.store)
+
+    def close(self) -> None:
+        """Give the database's connections back; whoever goes on gets new ones."""
+        if isinstance(self.store, SqlStore):
+            self.store.close()
 
     @property
     def pins(self) -> tuple[Pin, ...]:

@@ -25,5 +25,8 @@ class Lease:
 
 
 def interrupted(run: Run, now: datetime) -> Run:
-    """What is recorded of a run that ended without a word."""
-    return replace(run, ended=now, exit_code=INTERRUPTED, message="interrupted: it ended without saying how")
+    """What is recorded of a run that ended without a word: the stage that it was in, if it had begun one."""
+    open_stages = [stage.name for stage in run.stages if stage.ended is None]
+    done = [stage.name for stage in run.stages if stage.ended]
+    where = f" at {open_stages[-1]}" if open_stages else f" behind {done[-1]}" if done else ""
+    return replace(run, ended=now, exit_code=INTERRUPTED, message=f"interrupted{where}: it ended without saying how")

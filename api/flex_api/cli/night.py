@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from flex.audit import Author
-from flex.domain import Cycle
+from flex.domain import Cycle, Run
 from flex.errors import NoData, Unreachable
 from flex_api import applying, approving, nightly, present, reporting, text
 from flex_api.cli.common import Context, author, bounded, context, now
@@ -54,7 +54,9 @@ def opened(found: Context, as_of: datetime | None = None, *, reason: str = "") -
     moment = as_of and bounded("--as-of", as_of)
     clock = (lambda: moment) if moment else now
     with following(found.progress) as told:
-        yield world(found.settings, clock, say=found.say, progress=told, author=Author(author(), reason))
+        here = world(found.settings, clock, say=found.say, progress=told, author=Author(author(), reason))
+        with closing(here):
+            yield here
 
 
 @plan_app.callback()
@@ -242,11 +244,16 @@ def report(
 
 
 def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
-    """The latest runs, newest first."""
+    """The latest runs, newest first: how they ended, what moved, how good the predictions were."""
     found = context(ctx)
     with opened(found) as here:
-        output = RunsOutput(items=[present.run_row(run) for run in here.store.runs(limit)])
+        runs = here.store.runs(limit)
+        output = RunsOutput(items=[present.run_row(run, _plan_of(here, run)) for run in runs])
     found.show(output, lambda console: text.runs(console, output))
+
+
+def _plan_of(here: World, run: Run) -> Cycle | None:
+    return here.store.cycle(run.cycle) if run.cycle else None
 
 
 def show(found: Context, cycle: Cycle, *, diff: bool = False) -> None:
