@@ -1,4 +1,4 @@
-"""The controller over a large store: a night's control part, and how much memory it takes.
+"""The controller over a large store: pages of lists and a minute of load, a night's control part and its memory.
 
 `SCALE=0.01` only shows that it runs; `API_FOLDER` keeps the store, which takes minutes to fill, for the next time.
 """
@@ -12,9 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.api import given
+from bench.api import asked, given
 from bench.figures import Figures
 
+WORKERS = int(os.environ.get("API_WORKERS", "2"))
 SCALE = float(os.environ.get("SCALE", "1"))
 
 
@@ -26,7 +27,7 @@ def measure() -> Figures:
         given.installation(folder, size)
         figures: Figures = {"sites": size.sites, "nodes": size.nodes, "nights": size.nights}
         figures["load_average"] = os.getloadavg()[0]
-        return figures | control(folder)
+        return figures | asked.measure(folder, size, WORKERS) | control(folder)
 
 
 def control(folder: Path) -> Figures:

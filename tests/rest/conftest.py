@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
 from flex.access import ROLES, Role
@@ -162,3 +165,17 @@ def filled() -> Iterator[Callable[[str], Door]]:
     """The same over a database, without readings of logs that are nowhere."""
     with ExitStack() as later:
         yield lambda url: Door(fill(later.enter_context(open_store(url)), read=0))
+
+
+@pytest.fixture
+def address(door: Door) -> Iterator[str]:
+    """Where the application answers: who connects before it is ready waits in the queue of the socket."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        bound.listen()
+        server = uvicorn.Server(uvicorn.Config(door.app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()

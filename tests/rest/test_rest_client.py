@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
 
 from flex.errors import Away, BadInput, Denied, Held, NoData, Overtaken, Unauthenticated, Unknown
 from flex_api import cli
@@ -21,20 +17,6 @@ if TYPE_CHECKING:
     from tests.rest.conftest import Door
 
 SITE = "s030.example.org"
-
-
-@pytest.fixture
-def address(door: Door) -> Iterator[str]:
-    """Where the application answers: who connects before it is ready waits in the queue of the socket."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        bound.listen()
-        server = uvicorn.Server(uvicorn.Config(door.app, log_level="error", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-        thread.start()
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture

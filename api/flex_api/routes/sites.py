@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.domain import Period
+from flex.domain import Period, Pin
 from flex.pins import unknown_site
 from flex_api import explaining, hosted, present
 from flex_api.catalogue import Catalogue, Wanted
@@ -48,7 +48,8 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     if more:
         last = rows[-1]
         following = encoded(Order.parse(query.sort), [found.value(last, query.sort), str(found.sites[last])])
-    items = [_row(desk, found, row) for row in rows]
+    pins = desk.views.pins()
+    items = [_row(found, row, pins) for row in rows]
     start, end = (found.period.start, found.period.end) if found.period else (None, None)
     return listed(desk.request, SitesPage(period_start=start, period_end=end, items=items, next=following), following)
 
@@ -65,16 +66,16 @@ def _wanted(desk: Desk, query: SitesQuery) -> Wanted:
     )
 
 
-def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
+def _row(found: Catalogue, row: int, pins: Mapping[str, Pin]) -> SiteRow:
     site = str(found.sites[row])
-    return present.site_row(site, found.measured(row), found.nodes_of(row), desk.views.pins().get(site))
+    return present.site_row(site, found.measured(row), found.nodes_of(row), pins.get(site))
 
 
 @router.get("/{site}", response_model=SiteRow)
 def site(desk: Viewer, site: str) -> Response:
     """One site: what it asks, and where it is."""
     found = desk.views.catalogue()
-    return reply(desk.request, _row(desk, found, known(found, site)))
+    return reply(desk.request, _row(found, known(found, site), desk.views.pins()))
 
 
 def known(found: Catalogue, site: str) -> int:

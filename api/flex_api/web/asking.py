@@ -81,7 +81,12 @@ class Asking:
             # The name of somebody unknown is his address: guessing tokens is slow.
             asked = Asked(request.method, peer, request.headers)
             try:
-                request.state.caller = await run_in_threadpool(self.gate.caller, asked, present())
+                # A thread costs as much as the rest of a small answer: only the store is worth one.
+                known = self.gate.remembers(asked)
+                who = self.gate.caller
+                request.state.caller = (
+                    who(asked, present()) if known else await run_in_threadpool(who, asked, present())
+                )
             except FlexError:
                 self._count(f"from {peer}")
                 raise

@@ -55,6 +55,15 @@ class Gate:
             return self._of_session(asked, session, now)
         return self._of_proxy(asked) or self._anybody()
 
+    def remembers(self, asked: Asked) -> bool:
+        """Whether the store need not be asked for this one."""
+        secret = asked.headers.get("authorization", "").partition(" ")[2].strip() or cookie(
+            asked.headers.get("cookie", "")
+        )
+        told, _ = self.known.get(digest_of(secret), (float("-inf"), None)) if secret else (float("inf"), None)
+        # Asked a little sooner than it must be, so that it is still so when it is looked at.
+        return self.ticks() - told < TRUST * 0.9
+
     def forget(self) -> None:
         self.known.clear()
 
