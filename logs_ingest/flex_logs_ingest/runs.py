@@ -92,7 +92,8 @@ def gone(path: Path | str, why: str) -> NoData:
         f"the counts in {path}",
         f"they are gone or damaged: {why}",
         kept="nothing was changed",
-        advice="restore the file from a backup, or set ingest.directory to where the counts are",
+        advice="restore the file from a backup, or set ingest.directory to where the counts are; to go on without what "
+        f"it counted: `flex data --set-aside {path}`",
     )
 
 

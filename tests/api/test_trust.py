@@ -121,3 +121,17 @@ def test_sources_that_match_the_same_file_are_told_apart_from_those_that_share_a
     rows = installation.flex("-o", "json", "doctor").json["checks"]
     told = [(row["name"], row["state"]) for row in rows if f"{linked}/both.log" in row["detail"]]
     assert told == [("logs of n1:one.example and n2:two.example", "warn")]
+
+
+def test_counts_that_are_damaged_are_named_with_the_way_out(installation: Installation) -> None:
+    assert installation.flex("ingest").code == 0
+    damaged = max((installation.folder / "partials").glob("*.files.parquet"), key=lambda path: path.stat().st_size)
+    damaged.write_bytes(b"PAR1 no more")
+    refused = installation.night()
+    assert refused.code == 20
+    assert f"flex data --set-aside {damaged}" in refused.err
+    assert "Traceback" not in refused.err
+    assert installation.flex("data", "--set-aside", "nothing.txt").code == 3
+    assert installation.flex("data", "--set-aside", str(damaged), "--as-of", installation.as_of()).code == 0
+    assert damaged.with_name(f"{damaged.name}.damaged").read_bytes() == b"PAR1 no more"
+    assert installation.night().code == 0

@@ -22,6 +22,7 @@ from flex_api.settings import Settings
 from flex_api.wiring import site_names, sources
 from flex_logs_ingest import arrivals, unread
 from flex_logs_ingest.arrivals import Arrival
+from flex_logs_ingest.aside import set_aside
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.read import FileReport
 from flex_logs_ingest.sites import SiteRule
@@ -155,10 +156,19 @@ def _refused(refused: Sequence[Arrival]) -> BadInput:
     )
 
 
-def data(ctx: typer.Context, as_of: AsOf = None, detailed_exitcode: Detailed = False) -> None:
+def data(
+    ctx: typer.Context,
+    as_of: AsOf = None,
+    detailed_exitcode: Detailed = False,
+    damaged: Annotated[
+        Path | None, typer.Option("--set-aside", metavar="FILE", help="go on without counts that cannot be read")
+    ] = None,
+) -> None:
     """Show how far the logs can be trusted: per source and node, what is missing, malformed, late or misdated."""
     found = context(ctx)
     with opened(found, as_of) as here:
+        for path in set_aside(damaged) if damaged else ():
+            found.say(f"Set aside: {path}")
         moment = here.clock()
         period = Period.days_before(moment, here.settings.profile.window.days)
         judged = trust.judged(here.settings, here.store, period, moment)
