@@ -70,6 +70,58 @@ def _gains(change: Change) -> bool:
     return not change.after or not set(change.after.values) <= set(before)
 
 
+def addressed(made: Plan) -> list[str]:
+    """The names whose addresses the plan changes."""
+    return sorted({change.name for change in made.changes if change.type in ADDRESSES})
+
+
+def widened(made: Plan) -> Plan:
+    """The first step of a plan that makes before it breaks: all that comes, and nothing of what goes."""
+    return replace(made, changes=tuple(Change(one.before, _union(one)) for one in made.changes if _adds(one)))
+
+
+def narrowed(made: Plan) -> Plan:
+    """The second step: what goes, from where the first one led."""
+    steps = (Change(_union(one), one.after) if _adds(one) else one for one in made.changes)
+    return replace(made, changes=tuple(one for one in steps if one.before != one.after), serial=0)
+
+
+def left(made: Plan, state: ZoneState) -> Plan:
+    """What is still to be done of a plan of which some steps were made: from what the zone says, where that is ours.
+
+    Anything else is somebody's, and stays in the plan for the name server to refuse.
+    """
+    have = by_name(state.records)
+    found = [one for one in (_left(one, have) for one in made.changes if one.type in ADDRESSES) if one]
+    marked = {marker_name(name, made.zone) for name in state.owned}
+    markers = [one for one in made.changes if one.type == "TXT" and one.name not in marked]
+    return replace(made, changes=(*found, *markers), serial=0)
+
+
+def _left(change: Change, have: Sets) -> Change | None:
+    said = have.get((change.name, change.type))
+    if _says(said, change.after):
+        return None
+    wide = _union(change)
+    return Change(wide, change.after) if _adds(change) and _says(said, wide) else change
+
+
+def _adds(change: Change) -> bool:
+    return bool(change.after) and _gains(change)
+
+
+def _union(change: Change) -> Rrset | None:
+    """Old and new addresses, with the new TTL."""
+    if not change.before or not change.after or change.type not in ADDRESSES:
+        return change.after
+    return replace(change.after, values=tuple(sorted({*change.before.values, *change.after.values})))
+
+
+def longest_ttl(made: Plan) -> int:
+    """For how long somebody may know what was there before."""
+    return max((rrset.ttl for one in made.changes for rrset in (one.before, one.after) if rrset), default=0)
+
+
 def undoing(made: Plan, state: ZoneState) -> Plan:
     """What takes a half-applied plan back, where the zone says what the plan wanted: anything else is somebody's."""
     have = by_name(state.records)
@@ -78,7 +130,12 @@ def undoing(made: Plan, state: ZoneState) -> Plan:
         if change.type in ADDRESSES:
             of_names.setdefault(change.name, []).append(change)
     back = {
-        name: [Change(one.after, one.before) for one in changes if _says(have.get((name, one.type)), one.after)]
+        name: [
+            Change(said, one.before)
+            for one in changes
+            for said in dict.fromkeys((one.after, _union(one)))
+            if _says(have.get((name, one.type)), said)
+        ]
         for name, changes in of_names.items()
     }
     marked = {

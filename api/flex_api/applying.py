@@ -5,8 +5,10 @@ Who calls this holds the lease (leases.py). What must hold before a plan is carr
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from flex import cycle as cycles
@@ -15,12 +17,16 @@ from flex import windows
 from flex.consent import Stop
 from flex.domain import Cycle, Plan, Verdict
 from flex.errors import DnsError, Frozen, Held, NoData, PartlyApplied, Unreachable
+from flex.ports import DnsTarget
 from flex.records import ZoneState, by_name
 from flex_api import approving, freezing, words
 from flex_api.wiring import World
+from flex_dns.gentle import GentleTarget
 
 # How many names a sentence lists.
 NAMED = 10
+# How a plan says that it is off a dead node.
+FAILOVER = "failover"
 
 
 def finish(world: World) -> None:
@@ -188,12 +194,24 @@ def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles
         world.store.placement_of(cycle.id),
         nodes=world.nodes,
         ttl=world.settings.dns.ttl,
-        target=world.target,
+        target=_target(world, cycle),
         store=world.store,
         now=world.clock(),
         patience=world.settings.dns.settle.total_seconds(),
         enters=enters,
     )
+
+
+def _target(world: World, cycle: Cycle) -> DnsTarget:
+    """A dead node's sites lose it at once; all other moves may make before they break."""
+    if not world.settings.dns.make_before_break or cycle.quality.solver == FAILOVER:
+        return world.target
+
+    def wait(seconds: float) -> None:
+        world.say(f"Old and new nodes answer; the old ones go in {words.span(timedelta(seconds=seconds))}.")
+        time.sleep(seconds)
+
+    return GentleTarget(world.target, wait, world.settings.dns.settle.total_seconds())
 
 
 def _held(cycle: Cycle, answer: str, advice: str) -> Held:

@@ -305,6 +305,9 @@ class Dns(Primary):
     settle: Span = Field(
         timedelta(seconds=30), le=timedelta(hours=1), description="for all servers to agree after a change"
     )
+    make_before_break: bool = Field(
+        False, description="a site that moves is on both nodes first, and on the new one alone when a TTL is over"
+    )
     primary: tuple[Primary, ...] = Field((), description="further primaries, each with its own key and zones")
 
     @model_validator(mode="after")

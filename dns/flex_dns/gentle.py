@@ -1,0 +1,110 @@
+"""Moves that make before they break: first both nodes answer for a site, and a TTL later only the new one does.
+
+In go plans, as to any target; each is applied in two steps, and between them every server has to say the first and
+resolvers have time to learn of it. Where a run was killed is read from DNS: what has both addresses only loses the old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from flex import plan
+from flex.domain import Plan, Verdict
+from flex.errors import DnsError, PartlyApplied
+from flex.journal import JournalRow, RowState
+from flex.ports import DnsTarget, Journal
+from flex.records import ZoneState
+from flex.tables import RECORDS
+
+ANEW = "an earlier run ended here; what DNS said then was planned anew"
+
+
+@dataclass(frozen=True, slots=True)
+class GentleTarget:
+    """`wait` is told for how many seconds resolvers may go on with what they know; servers have `patience` to agree."""
+
+    target: DnsTarget
+    wait: Callable[[float], None]
+    patience: float = 0.0
+
+    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
+        return self.target.read(zone, names)
+
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        return self.target.verify(zone, wanted, patience=patience)
+
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+        """As the target does it, in two steps. Raises PartlyApplied where the first is done and the second is not."""
+        begun = bool(journal and journal.rows())
+        left = [self._left(made) for made in plans] if begun else plans
+        wide, narrow = ([step(made) for made in left] for step in (plan.widened, plan.narrowed))
+        if any(made.changes for made in wide) and any(made.changes for made in narrow):
+            self._in_two_steps(wide, narrow, journal)
+        else:
+            self.target.apply(*left, journal=journal and _Anew(journal))
+
+    def _in_two_steps(self, wide: Sequence[Plan], narrow: Sequence[Plan], journal: Journal | None) -> None:
+        self.target.apply(*wide, journal=journal and _Anew(journal))
+        try:
+            self._refuse_disagreement(wide)
+            self.wait(float(max(plan.longest_ttl(made) for made in wide)))
+            self.target.apply(*narrow, journal=journal and _Anew(journal))
+        except DnsError as error:
+            raise _both(error) from error
+
+    def _left(self, made: Plan) -> Plan:
+        return plan.left(made, self.target.read(made.zone, plan.addressed(made)))
+
+    def _refuse_disagreement(self, wide: Sequence[Plan]) -> None:
+        for made in wide:
+            rows = [
+                (rrset.name, rrset.type, rrset.ttl, value)
+                for change in made.changes
+                if (rrset := change.after) and rrset.type in plan.ADDRESSES
+                for value in rrset.values
+            ]
+            wanted = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+            for verdict in self.target.verify(made.zone, wanted, patience=self.patience) if rows else ():
+                if not verdict.agrees:
+                    raise _disagrees(made, verdict)
+
+
+def _both(error: DnsError) -> PartlyApplied:
+    return PartlyApplied(
+        error.asked,
+        error.answer,
+        kept="the new addresses are in DNS beside the old ones, of which none was taken away",
+        advice=f"{error.advice}; then `flex apply --resume` goes on, `--undo` takes them back",
+    )
+
+
+def _disagrees(made: Plan, verdict: Verdict) -> DnsError:
+    said = verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
+    return DnsError(
+        f"adding new addresses in {made.zone} before the old ones go",
+        f"{verdict.server}: {said}",
+        kept="",
+        advice="see why that server does not follow",
+    )
+
+
+class _Anew:
+    """A journal for one more step: earlier rows stay as a record, and what was open of them is closed."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        earlier = journal.rows()
+        self._from = max((row.number for row in earlier), default=-1) + 1
+        journal.became([row.number for row in earlier if row.state in ("planned", "sent")], "refused", ANEW)
+
+    def rows(self) -> tuple[JournalRow, ...]:
+        return ()
+
+    def intend(self, rows: Sequence[JournalRow]) -> None:
+        self._journal.intend([replace(row, number=self._from + row.number) for row in rows])
+
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
+        self._journal.became([self._from + number for number in numbers], state, note)

@@ -1,0 +1,112 @@
+"""A site that moves is on both nodes before it leaves the old one, wherever a run is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from flex import plan
+from flex.domain import Change, Plan, Rrset
+from flex.errors import PartlyApplied, Stale
+from flex.ports import DnsTarget
+from flex.store.journals import MemoryJournal
+from flex_dns.gentle import GentleTarget
+from tests.dns.conftest import Edit
+from tests.dns.given import placed
+
+OLD, NEW = ("192.0.2.1",), ("192.0.2.2",)
+BOTH = (*OLD, *NEW)
+
+
+class Killed(Exception):
+    """What ends a run while it waits."""
+
+
+@dataclass
+class Watched:
+    """A gentle target that says what the zone said while it waited, and does something meanwhile."""
+
+    target: DnsTarget
+    zone: str
+    meanwhile: Callable[[], None] = lambda: None
+    seen: list[tuple[float, list[str]]] = field(default_factory=list)
+
+    def apply(self, made: Plan, journal: MemoryJournal | None = None) -> None:
+        GentleTarget(self.target, self._wait).apply(made, journal=journal)
+
+    def _wait(self, seconds: float) -> None:
+        self.seen.append((seconds, addresses(self.target, self.zone)))
+        self.meanwhile()
+
+
+def addresses(target: DnsTarget, zone: str) -> list[str]:
+    return sorted(target.read(zone, [f"www.{zone}"]).records["value"])
+
+
+def move(zone: str, *after: str) -> Plan:
+    www = Rrset(f"www.{zone}", "A", 60, OLD)
+    return Plan(zone, (Change(www, Rrset(www.name, "A", 60, after)),))
+
+
+@pytest.fixture
+def home(target: DnsTarget, zone: str) -> str:
+    """A zone in which the site is on its old node."""
+    target.apply(Plan(zone, placed(zone, f"www.{zone}", *OLD)))
+    return zone
+
+
+def test_a_move_waits_a_ttl_with_both_nodes_in_dns(target: DnsTarget, home: str) -> None:
+    watched = Watched(target, home)
+    watched.apply(move(home, *NEW))
+    assert watched.seen == [(60.0, list(BOTH))]
+    assert addresses(target, home) == list(NEW)
+
+
+def test_what_only_comes_or_only_goes_waits_for_nothing(target: DnsTarget, home: str) -> None:
+    watched = Watched(target, home)
+    watched.apply(Plan(home, placed(home, f"new.{home}", *NEW)))
+    watched.apply(move(home, *BOTH))
+    both = Rrset(f"www.{home}", "A", 60, BOTH)
+    watched.apply(Plan(home, (Change(both, Rrset(both.name, "A", 60, NEW)),)))
+    assert (watched.seen, addresses(target, home)) == ([], list(NEW))
+
+
+def killed_in_between(target: DnsTarget, zone: str, journal: MemoryJournal) -> None:
+    def kill() -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        Watched(target, zone, kill).apply(move(zone, *NEW), journal)
+    assert addresses(target, zone) == list(BOTH)
+
+
+def test_a_run_that_was_killed_while_it_waited_only_takes_the_old_node_away(target: DnsTarget, home: str) -> None:
+    journal = MemoryJournal()
+    killed_in_between(target, home, journal)
+    Watched(target, home).apply(move(home, *NEW), journal)
+    assert addresses(target, home) == list(NEW)
+    assert {row.state for row in journal.rows()} <= {"done", "refused"}
+
+
+def test_a_run_that_was_killed_while_it_waited_is_taken_back(target: DnsTarget, home: str) -> None:
+    killed_in_between(target, home, MemoryJournal())
+    made = move(home, *NEW)
+    target.apply(plan.undoing(made, target.read(home, plan.addressed(made))))
+    assert addresses(target, home) == list(OLD)
+
+
+def test_what_somebody_writes_while_it_waits_stays(target: DnsTarget, home: str, edit: Edit) -> None:
+    watched = Watched(target, home, lambda: edit(f"www.{home}", "A", ["198.51.100.1"]))
+    with pytest.raises(PartlyApplied):
+        watched.apply(move(home, *NEW))
+    assert addresses(target, home) == ["198.51.100.1"]
+
+
+def test_a_plan_that_is_outdated_is_refused_before_anything_is_added(target: DnsTarget, home: str, edit: Edit) -> None:
+    edit(f"www.{home}", "A", ["198.51.100.1"])
+    watched = Watched(target, home)
+    with pytest.raises(Stale):
+        watched.apply(move(home, *NEW))
+    assert (watched.seen, addresses(target, home)) == ([], ["198.51.100.1"])
