@@ -37,8 +37,8 @@ from flex.store.memory import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_api import settings as config
 from flex_api.app import create_app
+from flex_api.kinds import KINDS
 from flex_api.rest_schemas import NodesPage, PlansPage, SitesPage
-from flex_api.routes.problems import KINDS
 from flex_api.schemas import PlanOutput
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)
