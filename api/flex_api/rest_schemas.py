@@ -258,7 +258,8 @@ class RoutingShown(Part):
     site: str
     replicated: bool
     targets: list[str]
-    routed: bool = Field(description="whether a front end is told of this site; none is")
+    routed: bool = Field(description="whether HAProxy on its nodes shares its requests out by content")
+    policy: str = Field(description="by which policy; empty where it is not routed")
     note: str
 
 

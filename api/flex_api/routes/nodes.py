@@ -26,6 +26,8 @@ Sort = Literal[
     "access_units", "-access_units", "working_set_units", "-working_set_units",
 ]  # fmt: skip
 FIELDS = ("node", "sites", "ram_bytes", "capacity_ratio", "access_units", "working_set_units")
+# What a row of a node is made from.
+CHANGED = ("node.order", "node.put", "node.drop", "plan.settle")
 DryRun = Annotated[bool, Query(description="check it, change nothing")]
 
 
@@ -37,7 +39,7 @@ class NodesQuery(ListQuery):
 @router.get("", response_model=NodesPage)
 def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     """Every node, in the state that somebody put it into, with its load under the partition in force."""
-    rows = [row for row in _rows(desk, desk.views.carried()) if query.state in (None, row.state)]
+    rows = [row for row in _every(desk) if query.state in (None, row.state)]
     fields = {name: (lambda row, name=name: getattr(row, name)) for name in FIELDS}
     found = page(
         rows, fields, lambda row: row.node, sort=query.sort, limit=query.limit, cursor=query.cursor
@@ -60,7 +62,11 @@ def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
 @router.get("/{node}", response_model=NodeRow)
 def node(desk: Viewer, node: str) -> Response:
     """One node; its ETag is what a change of it needs."""
-    return reply(desk.request, _row(desk, desk.views.carried(), node))
+    found = next((row for row in _every(desk) if row.node == node), None)
+    if found is None:
+        noding.known(desk.world(), node)
+        found = _row(desk, desk.views.carried(), node)
+    return reply(desk.request, found)
 
 
 @router.patch("/{node}", response_model=NodeChanged)
@@ -129,6 +135,11 @@ def _ordered(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run:
         condition.refuse_unmet(f"the node {wanted.node}", _row(desk, carried, wanted.node))
         notes = noding.order(world, wanted, dry_run=dry_run)
         return reply(desk.request, NodeChanged(node=_row(desk, carried, wanted.node), notes=notes))
+
+
+def _every(desk: Desk) -> list[NodeRow]:
+    """To be read; a change makes its row anew, from what it changed itself."""
+    return desk.views.of("nodes", CHANGED, lambda: _rows(desk, desk.views.carried()))
 
 
 def _rows(desk: Desk, carried: Carried) -> list[NodeRow]:

@@ -19,7 +19,9 @@ from flex_api.web.paging import Order, decoded, encoded, page
 
 router = APIRouter(prefix="/api/v1", tags=["partitions"])
 
-UNROUTED = "FLEX routes by DNS alone: each replica gets the share of visitors that resolvers send it."
+UNROUTED = "By DNS alone: each replica gets the share of visitors that resolvers send it ([routing] on = false)."
+ROUTED = "By content: HAProxy on its nodes sends each request to the replica that has it in memory."
+ALONE = "It has one node, which gets every request."
 
 
 class PartitionsQuery(ListQuery):
@@ -109,7 +111,7 @@ def _behind(frame: pd.DataFrame, site: str, node: str) -> int:
 
 @router.get("/routing/{site}", response_model=RoutingShown, tags=["routing"])
 def routing(desk: Viewer, site: str) -> Response:
-    """Where visitors of a site are sent. No front end is told anything yet: DNS is all there is."""
+    """Where visitors of a site are sent, and by what: by DNS, or by HAProxy where that is switched on."""
     return reply(desk.request, _routing(desk, site))
 
 
@@ -120,4 +122,14 @@ def _routing(desk: Desk, site: str) -> RoutingShown:
     if row is None:
         raise unknown_site(site, [str(one) for one in found.sites[:50]])
     targets = found.nodes_of(row)
-    return RoutingShown(site=name, replicated=len(targets) > 1, targets=targets, routed=False, note=UNROUTED)
+    settings = desk.settings.routing
+    several = len(targets) > 1
+    policies = {one.name: one.policy for one in settings.site if one.policy}
+    return RoutingShown(
+        site=name,
+        replicated=several,
+        targets=targets,
+        routed=several and settings.on,
+        policy=policies.get(name, settings.policy) if several and settings.on else "",
+        note=ALONE if not several else ROUTED if settings.on else UNROUTED,
+    )
