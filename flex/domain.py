@@ -375,7 +375,8 @@ class Segment:
     `lines` counts by class: counted, other_status, no_request, malformed. `reasons` counts the malformed ones by what
     is wrong with them, `samples` are a few of each. `hours` are the answers in each hour since 1970, of all sites.
     A reading without a line that says its time belongs to the day of `read_at`, when it was made. `begins` is the
-    `ends` of the reading that it goes on behind, "" at the beginning of a log.
+    `ends` of the reading that it goes on behind, "" at the beginning of a log. `after` is the reading that the machine
+    which sent this one had sent before it, "" where nothing was sent or that is not known.
     """
 
     id: str
@@ -396,3 +397,4 @@ class Segment:
     read_at: int = 0
     begins: str = ""
     ends: str = ""
+    after: str = ""

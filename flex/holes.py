@@ -1,31 +1,29 @@
-"""Readings of logs that never came: what was read next goes on behind them, so they are known to the byte.
+"""Readings of logs that never came, known by those that did.
 
-In go segments, and whoever knows which places readings have ended at; out come Holes. Only what was counted elsewhere
-and sent can be missing: who reads here goes on where he was.
+In go segments, and a store that knows which places readings have ended at and which readings there are; out come Holes.
+Only what was counted elsewhere and sent can be missing: who reads here goes on where he was. A reading goes on behind
+another of its log, and was sent after another of its machine. So a hole in a log is known to the byte, and one that
+nothing of the log goes on behind is known once its machine sends anything more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from flex.domain import Segment
+from flex.ports import Segments
+from flex.quality import Hole
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
-    """Some of the bytes of a log before `until` were read, and what they count has not arrived."""
-
-    source: str
-    path: str
-    until: int
-
-
-def holes(segments: Iterable[Segment], ended: Callable[[Collection[str]], Collection[str]]) -> tuple[Hole, ...]:
-    """`ended` says which of these places any reading there is has ended at, however long ago."""
-    segments = tuple(segments)
-    ends = {segment.ends for segment in segments}
-    open_ = [segment for segment in segments if segment.begins and segment.begins not in ends]
-    known = set(ended({segment.begins for segment in open_})) if open_ else set()
-    found = {Hole(each.source, each.path, each.first_byte) for each in open_ if each.begins not in known}
+def holes(arrived: Iterable[Segment], known: Segments) -> tuple[Hole, ...]:
+    """What these go on behind and the store does not have, however long ago it should have come."""
+    arrived = tuple(arrived)
+    ended = known.ended({segment.begins for segment in arrived} - {""})
+    sent = known.recorded({segment.after for segment in arrived} - {""})
+    found = set[Hole]()
+    for segment in arrived:
+        if segment.begins and segment.begins not in ended:
+            found.add(Hole(segment.source, segment.path, segment.first_byte))
+        elif segment.after and segment.after not in sent:
+            found.add(Hole(segment.source, segment.path, 0))
     return tuple(sorted(found, key=lambda hole: (hole.source, hole.path, hole.until)))

@@ -132,6 +132,10 @@ class Segments(Protocol):
         """Those of these places that a reading ended at, whenever that was."""
         ...
 
+    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+        """Those of these segments that there are."""
+        ...
+
     def moved_counts(self) -> Mapping[str, str]:
         """Segments whose counts are not in files of their own: the id of those they are in, "" where deleted."""
         ...

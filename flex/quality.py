@@ -15,7 +15,6 @@ from itertools import chain, groupby
 from typing import Literal
 
 from flex.domain import LAST_DAY, BadLine, Period, Segment
-from flex.holes import Hole
 from flex.rhythm import displaced
 
 State = Literal["ok", "warn", "bad"]
@@ -38,6 +37,18 @@ ENOUGH_LINES = 100
 # A larger share of answers from days to come is a clock that is wrong; fewer are somebody's fault, once.
 AHEAD = 0.01
 SAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Some of the bytes of a log before `until` were read, and what they count has not arrived.
+
+    Where `until` is 0 something was sent before what arrived of this log, and nobody knows of which log.
+    """
+
+    source: str
+    path: str
+    until: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +243,10 @@ class _Bench:
         ours = [hole for hole in self.holes if hole.source in sources]
         if not ours:
             return None
-        told = ", ".join(f"{hole.path} before byte {hole.until:,}" for hole in ours[:SAMPLES])
+        told = ", ".join(
+            f"{hole.path} before byte {hole.until:,}" if hole.until else f"one sent before {hole.path}"
+            for hole in ours[:SAMPLES]
+        )
         said = f"readings that were made elsewhere have not arrived: {told}"
         return Finding(MIN_COVERAGE, "warn", said, "all", f"{len(ours)} missing")
 

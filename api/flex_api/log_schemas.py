@@ -78,11 +78,14 @@ class ArrivalRow(Part):
 
 
 class MissingRow(Part):
-    """Some of the log before this byte was read where it is, and the parcel of it has not arrived."""
+    """Some of the log before this byte was read where it is, and the parcel of it has not arrived.
+
+    Without a byte it is known only that a parcel was made before that of this log, and has not arrived.
+    """
 
     source: str
     log: str
-    before_byte: int
+    before_byte: int | None
 
 
 class ImportOutput(Output):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from flex.holes import Hole
+from flex.quality import Hole
 from flex_api import beside, present, reporting
 from flex_api.schemas import ArrivalRow, ImportOutput, IngestOutput, InvalidRow, LogRow, MissingRow, ParcelsRow, RateRow
 from flex_logs_ingest.arrivals import Arrival
@@ -84,5 +84,5 @@ def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOu
         ],
         taken=sum(arrival.outcome == "taken" for arrival in taken),
         lines=sum(arrival.lines for arrival in taken if arrival.outcome == "taken"),
-        missing=[MissingRow(source=hole.source, log=hole.path, before_byte=hole.until) for hole in missing],
+        missing=[MissingRow(source=hole.source, log=hole.path, before_byte=hole.until or None) for hole in missing],
     )

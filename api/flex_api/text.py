@@ -278,7 +278,11 @@ def arrivals(console: Console, output: ImportOutput) -> None:
         console.print(f"{words.count(known, 'parcel')} taken before.", markup=False)
     console.print(f"{words.count(output.taken, 'parcel')} taken, {words.count(output.lines, 'line')}.", markup=False)
     for missing in output.missing:
-        where = f"{missing.source}: a parcel of {missing.log} before byte {missing.before_byte:,}"
+        byte = missing.before_byte
+        which = (
+            f"a parcel of {missing.log} before byte {byte:,}" if byte else f"a parcel made before that of {missing.log}"
+        )
+        where = f"{missing.source}: {which}"
         console.print(f"{where} has not arrived; send it again from DIR/out where it was made", markup=False)
 
 

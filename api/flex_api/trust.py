@@ -29,7 +29,7 @@ def judged(settings: Settings, store: Store, period: Period, now: datetime) -> J
     idle = {node.name for node in nodes(settings, store) if node.state != "active"} | _left(known, store)
     found = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
-    missing = holes([each for each in found if each.last_day >= period.first_day], store.ended)
+    missing = holes([each for each in found if each.last_day >= period.first_day], store)
     return quality.judge(named, found, period, now, _limits(settings), idle=idle, holes=missing)
 
 

@@ -136,6 +136,9 @@ class MemoryStore(MemoryDesk):
         ]
         return tuple(found[:limit])
 
+    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+        return frozenset(ids) & self._segments.keys()
+
     def moved_counts(self) -> Mapping[str, str]:
         return dict(self._moved)
 

@@ -151,6 +151,7 @@ segments = Table(
     Column("read_at", BigInteger, nullable=False),
     Column("begins", TEXT, nullable=False),
     Column("ends", TEXT, nullable=False),
+    Column("after", TEXT, nullable=False),
     Index(None, "last_day", "first_day"),
     Index(None, "ends"),
 )

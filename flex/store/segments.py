@@ -68,10 +68,16 @@ class SqlSegments(Part):
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
 
     def ended(self, places: Collection[str]) -> frozenset[str]:
-        asked, found = sorted(places), set[str]()
+        return self._there(segments.c.ends, places)
+
+    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+        return self._there(segments.c.id, ids)
+
+    def _there(self, column: ColumnElement[str], values: Collection[str]) -> frozenset[str]:
+        asked, found = sorted(values), set[str]()
         with self._database.reading() as connection:
             for first in range(0, len(asked), MOST_ASKED):
-                wanted = select(segments.c.ends).where(segments.c.ends.in_(asked[first : first + MOST_ASKED]))
+                wanted = select(column).where(column.in_(asked[first : first + MOST_ASKED]))
                 found |= set(connection.scalars(wanted))
         return frozenset(found)
 

@@ -253,6 +253,9 @@ class _Sent:
     def ended(self, places: Collection[str]) -> frozenset[str]:
         return frozenset(places) & {segment.ends for segment in self._segments.values()}
 
+    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+        return frozenset(ids) & self._segments.keys()
+
     def moved_counts(self) -> Mapping[str, str]:
         return {}
 

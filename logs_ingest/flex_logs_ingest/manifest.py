@@ -92,6 +92,7 @@ def _segment(found: Mapping[str, object]) -> Segment:
         samples=_many(found, "samples", _sample),
         hours=_many(found, "hours", _hour),
         read_at=_number(found, "read_at", LAST_TIME),
+        after=_text(found, "after", _ID) if found.get("after") else "",
     )
 
 

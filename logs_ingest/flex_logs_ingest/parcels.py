@@ -31,6 +31,8 @@ ENDING = ".parcel"
 KINDS = ("files", "hours", "sample")
 # What one reading is about on its way, beside its counts.
 _NOTE = ".json"
+# Which reading's parcel was made last.
+_LATEST = "latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +67,30 @@ class Outbox:
     def ended(self, places: Collection[str]) -> frozenset[str]:
         return self._store.ended(places)
 
+    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+        return self._store.recorded(ids)
+
     def moved_counts(self) -> Mapping[str, str]:
         return self._store.moved_counts()
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         # A parcel speaks of one source, whatever the log was counted as before.
         before = replace(replaces, source=stream.source) if replaces else None
-        note = json.dumps(asdict(Reading(segment, stream, before)))
+        told = replace(segment, after=self._latest())
+        note = json.dumps(asdict(Reading(told, stream, before)))
         self._write(self._note_of(segment.id), note.encode())
-        recorded = self._store.record(segment, stream, replaces)
+        recorded = self._store.record(told, stream, replaces)
         if recorded:
+            self._write(self._counts / _LATEST, segment.id.encode())
             self._send(segment.id)
         return recorded
+
+    def _latest(self) -> str:
+        """The reading whose parcel was made last; killed at the wrong moment, the one before it."""
+        try:
+            return (self._counts / _LATEST).read_text(encoding="ascii")
+        except FileNotFoundError:
+            return ""
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         return self._store.adopt(segment, stream, replaces)

@@ -49,6 +49,7 @@ def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
         read_at=LARGEST,
         begins="where it begins",
         ends=f"where {id_} ends",
+        after="what was sent before",
     )
 
 
@@ -57,6 +58,7 @@ def test_places_that_readings_ended_at_are_found_however_many_are_asked_for(stor
         assert store.record(replace(segment(id_), ends=f"end {id_}"), stream(0, head=id_), None)
     assert store.ended([]) == frozenset()
     assert store.ended(["end b", "end a", "end c", *map(str, range(2_000))]) == {"end a", "end b"}
+    assert store.recorded(["c", "b", *map(str, range(2_000))]) == {"b"}
 
 
 def test_where_counts_are_changes_for_all_of_them_at_once_and_again(store: Store) -> None:

@@ -67,7 +67,7 @@ READ = {
     "readings", "in_force", "history",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
-    "tokens", "token_of", "jobs", "job", "ended", "signed", "together",
+    "tokens", "token_of", "jobs", "job", "ended", "recorded", "signed", "together",
 }  # fmt: skip
 
 

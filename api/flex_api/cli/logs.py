@@ -124,7 +124,7 @@ def import_(
         allowed = _allowed(here.settings, node)
         # What is to be removed is looked at first: nobody could send it again.
         taken = arrivals.take(paths, here.store, here.settings.ingest.directory, allowed, known_too=delete)
-        missing = holes([arrival.segment for arrival in taken if arrival.segment], here.store.ended)
+        missing = holes([arrival.segment for arrival in taken if arrival.segment], here.store)
     if delete:
         _delete(taken)
     output = readings.import_output(taken, missing)
