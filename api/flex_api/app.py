@@ -43,10 +43,11 @@ from flex_api.settings import Settings
 from flex_api.web import contract
 from flex_api.web.asking import Asking, seal
 from flex_api.web.desk import House
-from flex_api.web.gate import Gate
+from flex_api.web.gate import Gate, present
 from flex_api.web.limits import Rate
 from flex_api.web.once import OnceOnly
 from flex_api.web.views import Views
+from flex_api.wiring import Clock
 from flex_api.working import Workers
 
 ROUTES = (
@@ -56,7 +57,13 @@ ROUTES = (
 ABOUT = "What FLEX planned, why, what became of it, and everything a person may ask of it. docs/api.md has examples."
 
 
-def create_app(settings: Settings, store: Store, connect: Callable[[], DnsTarget] | None = None) -> FastAPI:
+def create_app(
+    settings: Settings,
+    store: Store,
+    connect: Callable[[], DnsTarget] | None = None,
+    clock: Clock = present,
+) -> FastAPI:
+    """`clock` says as of when plans are made; who comes in, and for how long, goes by the real time."""
     app = FastAPI(
         title="FLEX",
         version=flex.__version__,
@@ -72,6 +79,7 @@ def create_app(settings: Settings, store: Store, connect: Callable[[], DnsTarget
         settings,
         store,
         connect or (lambda: wiring.target(settings)),
+        clock,
         gate,
         Views(store),
         Workers(lambda error, job: problems.described(error, f"/api/v1/jobs/{job.id}")),

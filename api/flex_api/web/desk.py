@@ -20,7 +20,7 @@ from flex_api.access import Caller, refuse_below
 from flex_api.settings import Settings
 from flex_api.web.gate import Gate, unauthenticated
 from flex_api.web.views import Views
-from flex_api.wiring import World
+from flex_api.wiring import Clock, World
 from flex_api.working import Workers
 
 Connect = Callable[[], DnsTarget]
@@ -33,6 +33,7 @@ class House:
     settings: Settings
     store: Store
     connect: Connect
+    clock: Clock
     gate: Gate
     views: Views
     workers: Workers
@@ -71,7 +72,7 @@ def world(house: House, store: Store) -> World:
         settings=house.settings,
         store=store,
         connect=house.connect,
-        clock=lambda: datetime.now(UTC),
+        clock=house.clock,
         time_of_day=lambda: datetime.now(UTC),
         say=wiring.silent,
         progress=wiring.silent,
