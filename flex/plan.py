@@ -75,55 +75,85 @@ def addressed(made: Plan) -> list[str]:
     return sorted({change.name for change in made.changes if change.type in ADDRESSES})
 
 
-def widened(made: Plan) -> Plan:
-    """The first step of a plan that makes before it breaks: all that comes, and nothing of what goes."""
-    return replace(made, changes=tuple(Change(one.before, _union(one)) for one in made.changes if _adds(one)))
+def lowered(made: Plan, ttl: int) -> Plan:
+    """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at most."""
+    steps = (Change(one.before, low) for one in made.changes if (low := _low(one, ttl)) != one.before)
+    return replace(made, changes=tuple(steps))
 
 
-def narrowed(made: Plan) -> Plan:
+def from_lowered(made: Plan, ttl: int) -> Plan:
+    """The plan as it is once that step is made."""
+    return replace(made, changes=tuple(Change(_low(one, ttl), one.after) for one in made.changes))
+
+
+def widened(made: Plan, ttl: int = 0) -> Plan:
+    """The first step of a plan that makes before it breaks: all that comes, and nothing of what goes.
+
+    What is there in between has this TTL, where one is given.
+    """
+    return replace(made, changes=tuple(Change(one.before, _union(one, ttl)) for one in made.changes if _adds(one)))
+
+
+def narrowed(made: Plan, ttl: int = 0) -> Plan:
     """The second step: what goes, from where the first one led."""
-    steps = (Change(_union(one), one.after) if _adds(one) else one for one in made.changes)
+    steps = (Change(_union(one, ttl), one.after) if _adds(one) else one for one in made.changes)
     return replace(made, changes=tuple(one for one in steps if one.before != one.after), serial=0)
 
 
-def left(made: Plan, state: ZoneState) -> Plan:
+def left(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
     """What is still to be done of a plan of which some steps were made: from what the zone says, where that is ours.
 
     Anything else is somebody's, and stays in the plan for the name server to refuse.
     """
     have = by_name(state.records)
-    found = [one for one in (_left(one, have) for one in made.changes if one.type in ADDRESSES) if one]
+    found = [one for one in (_left(one, have, ttl) for one in made.changes if one.type in ADDRESSES) if one]
     marked = {marker_name(name, made.zone) for name in state.owned}
     markers = [one for one in made.changes if one.type == "TXT" and one.name not in marked]
     return replace(made, changes=(*found, *markers), serial=0)
 
 
-def _left(change: Change, have: Sets) -> Change | None:
+def _left(change: Change, have: Sets, ttl: int) -> Change | None:
     said = have.get((change.name, change.type))
     if _says(said, change.after):
         return None
-    wide = _union(change)
-    return Change(wide, change.after) if _adds(change) and _says(said, wide) else change
+    between = (one for one in _between(change, ttl) if _says(said, one))
+    return Change(next(between, change.before), change.after)
+
+
+def _between(change: Change, ttl: int) -> tuple[Rrset | None, ...]:
+    """What the zone can say while a plan is on its way."""
+    return (_union(change, ttl), _low(change, ttl)) if _adds(change) else (change.after,)
+
+
+def _low(change: Change, ttl: int) -> Rrset | None:
+    before = change.before
+    if not before or not ttl or before.ttl <= ttl or before.type not in ADDRESSES or not _adds(change):
+        return before
+    return replace(before, ttl=ttl)
 
 
 def _adds(change: Change) -> bool:
     return bool(change.after) and _gains(change)
 
 
-def _union(change: Change) -> Rrset | None:
-    """Old and new addresses, with the new TTL."""
+def _union(change: Change, ttl: int) -> Rrset | None:
+    """Old and new addresses, with the new TTL or a shorter one."""
     if not change.before or not change.after or change.type not in ADDRESSES:
         return change.after
-    return replace(change.after, values=tuple(sorted({*change.before.values, *change.after.values})))
+    values = tuple(sorted({*change.before.values, *change.after.values}))
+    return replace(change.after, values=values, ttl=min(change.after.ttl, ttl or change.after.ttl))
 
 
 def longest_ttl(made: Plan) -> int:
     """For how long somebody may know what was there before."""
-    return max((rrset.ttl for one in made.changes for rrset in (one.before, one.after) if rrset), default=0)
+    return max((one.before.ttl for one in made.changes if one.before), default=0)
 
 
-def undoing(made: Plan, state: ZoneState) -> Plan:
-    """What takes a half-applied plan back, where the zone says what the plan wanted: anything else is somebody's."""
+def undoing(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
+    """What takes a half-applied plan back, where the zone says what the plan wanted: anything else is somebody's.
+
+    With the TTL that the plan was to have on its way.
+    """
     have = by_name(state.records)
     of_names: dict[str, list[Change]] = {}
     for change in made.changes:
@@ -133,8 +163,8 @@ def undoing(made: Plan, state: ZoneState) -> Plan:
         name: [
             Change(said, one.before)
             for one in changes
-            for said in dict.fromkeys((one.after, _union(one)))
-            if _says(have.get((name, one.type)), said)
+            for said in dict.fromkeys((one.after, *_between(one, ttl)))
+            if said != one.before and _says(have.get((name, one.type)), said)
         ]
         for name, changes in of_names.items()
     }

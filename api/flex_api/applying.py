@@ -86,7 +86,7 @@ def take_back(world: World) -> tuple[str, ...]:
 def _undoing(world: World, made: Plan) -> Plan:
     names = sorted({change.name for change in made.changes if change.type in plans.ADDRESSES})
     state = world.target.read(made.zone, names)
-    back = plans.undoing(made, state)
+    back = plans.undoing(made, state, world.settings.dns.moving_ttl)
     others = sorted(set(names) - {change.name for change in back.changes} - _as_before(made, state))
     left = f"; of others by now, and left alone: {', '.join(others[:NAMED])}" if others else ""
     world.say(f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}.")
@@ -208,10 +208,11 @@ def _target(world: World, cycle: Cycle) -> DnsTarget:
         return world.target
 
     def wait(seconds: float) -> None:
-        world.say(f"Old and new nodes answer; the old ones go in {words.span(timedelta(seconds=seconds))}.")
+        world.say(f"Resolvers have {words.span(timedelta(seconds=seconds))} to learn of it; old nodes serve on.")
         time.sleep(seconds)
 
-    return GentleTarget(world.target, wait, world.settings.dns.settle.total_seconds())
+    dns = world.settings.dns
+    return GentleTarget(world.target, wait, dns.settle.total_seconds(), dns.moving_ttl)
 
 
 def _held(cycle: Cycle, answer: str, advice: str) -> Held:

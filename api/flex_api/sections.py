@@ -308,6 +308,9 @@ class Dns(Primary):
     make_before_break: bool = Field(
         False, description="a site that moves is on both nodes first, and on the new one alone when a TTL is over"
     )
+    moving_ttl: Whole = Field(
+        0, le=604800, description="then of what moves, lowered one old TTL ahead and restored at the end; 0: as ttl"
+    )
     primary: tuple[Primary, ...] = Field((), description="further primaries, each with its own key and zones")
 
     @model_validator(mode="after")

@@ -6,8 +6,10 @@ resolvers have time to learn of it. Where a run was killed is read from DNS: wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pandas as pd
 
@@ -24,11 +26,15 @@ ANEW = "an earlier run ended here; what DNS said then was planned anew"
 
 @dataclass(frozen=True, slots=True)
 class GentleTarget:
-    """`wait` is told for how many seconds resolvers may go on with what they know; servers have `patience` to agree."""
+    """`wait` is told for how many seconds resolvers may go on with what they know; servers have `patience` to agree.
+
+    With a `ttl` what moves has it on the way: it is lowered one old TTL ahead, and the last step restores it.
+    """
 
     target: DnsTarget
     wait: Callable[[float], None]
     patience: float = 0.0
+    ttl: int = 0
 
     def read(self, zone: str, names: Sequence[str]) -> ZoneState:
         return self.target.read(zone, names)
@@ -37,29 +43,29 @@ class GentleTarget:
         return self.target.verify(zone, wanted, patience=patience)
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
-        """As the target does it, in two steps. Raises PartlyApplied where the first is done and the second is not."""
+        """As the target does it, step by step. Raises PartlyApplied where one is done and the next cannot be made."""
         begun = bool(journal and journal.rows())
-        left = [self._left(made) for made in plans] if begun else plans
-        wide, narrow = ([step(made) for made in left] for step in (plan.widened, plan.narrowed))
-        if any(made.changes for made in wide) and any(made.changes for made in narrow):
-            self._in_two_steps(wide, narrow, journal)
-        else:
-            self.target.apply(*left, journal=journal and _Anew(journal))
+        steps = _steps([self._left(made) for made in plans] if begun else plans, self.ttl)
+        for step in steps[:1]:
+            self._make(step, journal)
+        with _on_the_way():
+            for before, step in pairwise(steps):
+                self._settle(before)
+                self._make(step, journal)
 
-    def _in_two_steps(self, wide: Sequence[Plan], narrow: Sequence[Plan], journal: Journal | None) -> None:
-        self.target.apply(*wide, journal=journal and _Anew(journal))
-        try:
-            self._refuse_disagreement(wide)
-            self.wait(float(max(plan.longest_ttl(made) for made in wide)))
-            self.target.apply(*narrow, journal=journal and _Anew(journal))
-        except DnsError as error:
-            raise _both(error) from error
+    def _make(self, step: Sequence[Plan], journal: Journal | None) -> None:
+        self.target.apply(*step, journal=journal and _Anew(journal))
+
+    def _settle(self, made: Sequence[Plan]) -> None:
+        """Until no resolver can know any more what was there before."""
+        self._refuse_disagreement(made)
+        self.wait(float(max(map(plan.longest_ttl, made))))
 
     def _left(self, made: Plan) -> Plan:
-        return plan.left(made, self.target.read(made.zone, plan.addressed(made)))
+        return plan.left(made, self.target.read(made.zone, plan.addressed(made)), self.ttl)
 
-    def _refuse_disagreement(self, wide: Sequence[Plan]) -> None:
-        for made in wide:
+    def _refuse_disagreement(self, plans: Sequence[Plan]) -> None:
+        for made in plans:
             rows = [
                 (rrset.name, rrset.type, rrset.ttl, value)
                 for change in made.changes
@@ -72,13 +78,25 @@ class GentleTarget:
                     raise _disagrees(made, verdict)
 
 
-def _both(error: DnsError) -> PartlyApplied:
-    return PartlyApplied(
-        error.asked,
-        error.answer,
-        kept="the new addresses are in DNS beside the old ones, of which none was taken away",
-        advice=f"{error.advice}; then `flex apply --resume` goes on, `--undo` takes them back",
-    )
+def _steps(plans: Sequence[Plan], ttl: int) -> list[list[Plan]]:
+    """A plan for each zone, step by step; what only comes, or only goes, is one step."""
+    low = [plan.lowered(made, ttl) for made in plans]
+    left = [plan.from_lowered(made, ttl) for made in plans]
+    steps = (low, [plan.widened(made, ttl) for made in left], [plan.narrowed(made, ttl) for made in left])
+    return [step for step in steps if any(made.changes for made in step)]
+
+
+@contextmanager
+def _on_the_way() -> Iterator[None]:
+    try:
+        yield
+    except DnsError as error:
+        raise PartlyApplied(
+            error.asked,
+            error.answer,
+            kept="what moves is on its way: of the old addresses none was taken away",
+            advice=f"{error.advice}; then `flex apply --resume` goes on, `--undo` takes the new addresses back",
+        ) from error
 
 
 def _disagrees(made: Plan, verdict: Verdict) -> DnsError:

@@ -10,6 +10,7 @@ import pytest
 from flex import plan
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
+from flex.journal import JournalRow
 from flex.ports import DnsTarget
 from flex.store.journals import MemoryJournal
 from flex_dns.gentle import GentleTarget
@@ -31,10 +32,11 @@ class Watched:
     target: DnsTarget
     zone: str
     meanwhile: Callable[[], None] = lambda: None
+    ttl: int = 0
     seen: list[tuple[float, list[str]]] = field(default_factory=list)
 
     def apply(self, made: Plan, journal: MemoryJournal | None = None) -> None:
-        GentleTarget(self.target, self._wait).apply(made, journal=journal)
+        GentleTarget(self.target, self._wait, ttl=self.ttl).apply(made, journal=journal)
 
     def _wait(self, seconds: float) -> None:
         self.seen.append((seconds, addresses(self.target, self.zone)))
@@ -110,3 +112,39 @@ def test_a_plan_that_is_outdated_is_refused_before_anything_is_added(target: Dns
     with pytest.raises(Stale):
         watched.apply(move(home, *NEW))
     assert (watched.seen, addresses(target, home)) == ([], ["198.51.100.1"])
+
+
+def ttls(target: DnsTarget, zone: str) -> set[int]:
+    return set(target.read(zone, [f"www.{zone}"]).records["ttl"])
+
+
+def test_a_ttl_is_lowered_one_old_ttl_ahead_and_restored_by_the_last_step(target: DnsTarget, home: str) -> None:
+    on_the_way: list[set[int]] = []
+    watched = Watched(target, home, lambda: on_the_way.append(ttls(target, home)), ttl=5)
+    watched.apply(move(home, *NEW))
+    assert watched.seen == [(60.0, list(OLD)), (5.0, list(BOTH))]
+    assert on_the_way == [{5}, {5}]
+    assert (addresses(target, home), ttls(target, home)) == (list(NEW), {60})
+
+
+@pytest.mark.parametrize("waits", [1, 2])
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_wherever_it_was_killed_it_goes_on_or_back_with_the_ttl_that_was(
+    target: DnsTarget, home: str, waits: int, goes_on: bool
+) -> None:
+    def kill() -> None:
+        if len(watched.seen) == waits:
+            raise Killed
+
+    journal, watched = MemoryJournal(), Watched(target, home, kill, ttl=5)
+    with pytest.raises(Killed):
+        watched.apply(move(home, *NEW), journal)
+    if not journal.rows():
+        # The double sends no messages, and so keeps no journal that would say that it was begun.
+        journal.intend([JournalRow(0, home, (0,), "done")])
+    made = move(home, *NEW)
+    if goes_on:
+        Watched(target, home, ttl=5).apply(made, journal)
+    else:
+        target.apply(plan.undoing(made, target.read(home, plan.addressed(made)), 5))
+    assert (addresses(target, home), ttls(target, home)) == (list(NEW if goes_on else OLD), {60})
