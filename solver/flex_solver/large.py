@@ -32,8 +32,8 @@ from flex_solver.relax import Relaxed, relaxed
 BLOCK = 400
 # Sizes of blocks, the next one tried when the one before finds nothing more; and how many are solved side by side.
 SIZES, ABREAST = (4, 6, 8, 10), 4
-# How many times the steps of local.py go into what the blocks start from, and into how many of them in small clusters.
-THOROUGH, STARTS = 10, 6
+# How many times the steps of local.py go into a search that the blocks may start from, and how many of these there are.
+THOROUGH, STARTS = 10, 4
 # A size is given up after so many blocks in a row that were tried before.
 TRIED = 30
 
@@ -55,13 +55,13 @@ def place(
 
 
 def _best_of_some(problem: Problem, known: Relaxed, steps: int, threads: int, in_time: InTime) -> tuple[Placed, str]:
-    """Where the cluster is small, the best of some searches is better than one that is as long as all of them."""
+    """The best of some searches is better than one that is as long as all of them."""
 
     def search(seed: int) -> tuple[Placed, str]:
         return searched(problem, known, THOROUGH * steps, in_time, seed)
 
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(search, range(STARTS if proof.is_small(problem, steps) else 1)))
+        found = list(pool.map(search, range(STARTS)))
     return min((placed for placed, _ in found), key=Placed.merit), max(note for _, note in found)
 
 

