@@ -6,7 +6,6 @@ In go a probe as the settings write it, `tcp:80` or `http:80/path`, and an addre
 from __future__ import annotations
 
 import http.client
-import re
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +13,8 @@ from contextlib import closing
 from itertools import product
 
 from flex.domain import Node
+from flex_api.watch_sections import PROBE
 
-PROBE = re.compile(r"(?P<kind>tcp|http):(?P<port>[0-9]{1,5})(?P<path>/\S*)?")
 # Probes on their way at a time.
 SIDE_BY_SIDE = 64
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from pydantic import Field, field_validator
 
 from flex.health import Terms
-from flex_api.probing import PROBE
 from flex_api.quantities import Section, Share, Span, Whole
 
 SECOND = timedelta(seconds=1)
+PROBE = re.compile(r"(?P<kind>tcp|http):(?P<port>[0-9]{1,5})(?P<path>/\S*)?")
 
 
 class Watch(Section):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 
 import dns.message
@@ -42,9 +43,14 @@ class Session:
     ) -> None:
         self.close()
 
-    def reading(self) -> Session:
-        """A connection of its own to transfer a zone: with the key that is for it."""
-        return Session(self.server.reading, self._clock)
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """What a zone is transferred by: a connection of its own where there is another key for that."""
+        if self.server.reader is None:
+            yield self
+            return
+        with Session(self.server.reading, self._clock) as own:
+            yield own
 
     def close(self) -> None:
         """The next message opens a new connection."""
