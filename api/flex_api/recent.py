@@ -38,7 +38,7 @@ NIGHT = timedelta(days=1)
 
 def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
     safety = world.settings.safety
-    known = world.store.cycles(CYCLES)
+    known = _known(world)
     return Guard(
         hold=1 if HOLD in force else safety.hold_runs,
         over=1 + _nights_over(known, period, safety.trigger_imbalance),
@@ -53,6 +53,13 @@ def forced(rules: Rules, force: Collection[str]) -> Rules:
     return replace(
         rules, trigger=0.0 if TRIGGER in force else rules.trigger, margin=-1.0 if MARGIN in force else rules.margin
     )
+
+
+def _known(world: World) -> list[Cycle]:
+    """The cycles of the last month, newest first, without first placements: they are large, and moved nothing."""
+    since = world.clock() - MONTH
+    lately = [one for one in world.store.headlines() if one.created >= since and (one.base or one.moves < one.sites)]
+    return [world.store.cycle(one.id) for one in lately[:CYCLES]]
 
 
 def _limits(limits: Limits, force: Collection[str]) -> Limits:

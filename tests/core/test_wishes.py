@@ -87,3 +87,30 @@ def test_at_least_gives_way_to_not_on() -> None:
     assert kept.pins == (Pin("a", not_on=("n1",)),)
     every = tuple(node.name for node in NODES)
     assert possible([Pin("a", not_on=every)], SITES, NODES).pins == ()
+
+
+def test_sites_tied_through_others_are_tied_to_all_their_wishes() -> None:
+    pins = [
+        Pin("a", ("n1",), max_replicas=1),
+        Pin("b", together=("a",)),
+        Pin("c", ("n3",), max_replicas=1, together=("b",)),
+    ]
+    kept = possible(pins, SITES, NODES)
+    assert [pin.site for pin in kept.pins if pin.together] == ["b"]
+    assert kept.suspended == ("c (together with b, whose wishes for nodes are others; n3 still holds)",)
+
+
+def test_sites_apart_need_nodes_of_their_own_among_those_they_may_be_on() -> None:
+    only = [Pin("a", not_on=("n3",), apart=("b",)), Pin("b", not_on=("n3",))]
+    kept = possible(only, SITES, NODES)
+    assert kept.suspended == ("a (2 sites apart on 2 active nodes)",)
+    assert [pin.not_on for pin in kept.pins] == [("n3",), ("n3",)]
+    same = [Pin("a", ("n1",), apart=("b",)), Pin("b", ("n1",))]
+    assert possible(same, SITES, NODES).suspended == ("a (2 sites apart on 2 active nodes; n1 still holds)",)
+
+
+def test_nobody_is_apart_from_whom_it_is_kept_together_with() -> None:
+    pins = [Pin("a", together=("b",)), Pin("b", apart=("a",))]
+    kept = possible(pins, SITES, NODES)
+    assert kept.pins == (Pin("a", together=("b",)),)
+    assert kept.suspended == ("b (apart from a, with which it is kept together)",)
