@@ -2,7 +2,7 @@
 
 `solver` takes ten seeds of every size but the largest, of which it takes one; `solver-quick` two seeds of the first
 two sizes. The other solvers of the register stand beside `auto` on the first seed: what they move, and how many nodes
-they leave outside the band.
+they leave outside the band. A million equal sites in balance show what size alone costs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -52,10 +52,23 @@ def measure(seeds: Mapping[str, int] = SEEDS) -> Figures:
         figures |= _of_all(size, [_solve("auto", problem, SECONDS[size]) for problem in problems])
         figures[f"{size}_peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         figures |= _of_others(size)
-    return figures
+    return figures | {"equal_sites_1000000_seconds": _solve("auto", _equal(1_000_000, 16), 15.0).seconds}
 
 
 quick = partial(measure, QUICK)
+
+
+def _equal(sites: int, nodes: int) -> Problem:
+    """Sites that cannot be told apart, as many on every node: the size alone must cost nothing."""
+    one, every = cluster(nodes, nodes, seed=1), np.arange(sites)
+    return replace(
+        one,
+        sites=tuple(f"s{s:07}.example.org" for s in range(sites)),
+        replicas=np.ones(sites, dtype=np.int64),
+        load=np.full((sites, 2), 100.0 * nodes / sites),
+        cold=np.ones(sites, dtype=np.int64),
+        old=np.stack([every, every % nodes], axis=1),
+    )
 
 
 def _of_all(size: str, found: list[Found]) -> Figures:
