@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Condition, Event
+from contextlib import contextmanager, nullcontext
+from threading import Condition, Event, Lock
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -32,6 +32,7 @@ class Apart:
         self._inside: list[bytes] = []
         self._changed = Condition()
         self._stop = Event()
+        self._wide = Lock()
 
     @contextmanager
     def alone(self, head: bytes) -> Iterator[None]:
@@ -45,6 +46,12 @@ class Apart:
             with self._changed:
                 self._inside.remove(head)
                 self._changed.notify_all()
+
+    @contextmanager
+    def roomy(self, wide: bool) -> Iterator[None]:
+        """One at a time of those that take much memory to unpack. To be entered before `alone`."""
+        with self._wide if wide else nullcontext():
+            yield
 
     @contextmanager
     def serial(self) -> Iterator[None]:

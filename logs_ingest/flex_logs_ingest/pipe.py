@@ -10,7 +10,17 @@ import io
 import os
 from pathlib import Path
 
-from flex_logs_ingest.sources import BROKEN, CHUNK, MAGIC_SIZE, PACKINGS, Bytes, Unpacked, Unusable, packing_of
+from flex_logs_ingest.sources import (
+    BROKEN,
+    CHUNK,
+    MAGIC_SIZE,
+    PACKINGS,
+    Bytes,
+    Unpacked,
+    Unusable,
+    packing_of,
+    unpacked_no_further,
+)
 
 STANDARD_INPUT = "-"
 
@@ -47,7 +57,7 @@ class Pipe(Unpacked):
         try:
             return self._bytes.read1(size)
         except BROKEN as error:
-            self.note = f"the {self.packing} data end early or are damaged: {error}"
+            self.note = unpacked_no_further(self.packing, error)
             return b""
 
 

@@ -108,7 +108,7 @@ def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes
 
 def _file(reader: Reader, path: str) -> FileReport:
     try:
-        with Log(path) as log:
+        with Log(path) as log, reader.run.apart.roomy(log.is_wide):
             reader.refuse_claimed(log)
             report = FileReading(reader, log).report()
             if report.outcome not in FAILED:

@@ -35,8 +35,12 @@ _GZIP_BITE = 2**12
 # A header with nothing special in it, with extra fields, or with a name; any other may be longer.
 _USUAL = (b"", b"\0", b"\x04", b"\x08")
 _SHORT_HEADER, _LONG_HEADER = 1024, 2**17
-# What `xz -9` takes to unpack, and some more.
+# What `xz -9` takes to unpack, and some more; zstd takes as much only when it is asked to look far back.
 _XZ_MEMORY = 80 * 2**20
+_ZSTD_WINDOW = 2**26
+_ZSTD_HEADER = 18
+# What takes more than this to unpack is unpacked by one reader at a time.
+_NARROW = 2**23
 # The data have a header of gzip's, not of zlib's.
 _GZIP = 31
 
@@ -140,7 +144,7 @@ class _Gzip(_Streams):
 
 
 def _zstd(raw: BinaryIO) -> Bytes:
-    return _Streams(raw, lambda: zstandard.ZstdDecompressor().decompressobj(), "zstd frame")
+    return _Streams(raw, lambda: zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj(), "zstd frame")
 
 
 def _xz(raw: BinaryIO) -> Bytes:
@@ -167,6 +171,13 @@ MAGIC_SIZE = max(len(magic) for packing in PACKINGS.values() for magic in packin
 # Its own stubs say that this is an exception, not a class of them.
 _IsalError = cast("type[Exception]", isal_zlib.IsalError)
 BROKEN = (EOFError, OSError, _IsalError, lzma.LZMAError, zstandard.ZstdError)
+
+
+def unpacked_no_further(packing: str, error: Exception) -> str:
+    if "memory" in str(error).lower():
+        how = "zstd -dc --long=31" if packing == "zstd" else f"{packing} -dc"
+        return f"it takes too much memory to unpack; let its own program do it: {how} LOG | flex ingest - --node NODE"
+    return f"the {packing} data end early or are damaged: {error}"
 
 
 class Unpacked(ABC):
@@ -226,6 +237,17 @@ class Log(Unpacked):
     def is_plain(self) -> bool:
         return self.packing == "plain"
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether unpacking it takes much memory, as far as its beginning says."""
+        if self.packing != "zstd":
+            return self.packing == "xz"
+        begin = os.pread(self._raw.fileno(), _ZSTD_HEADER, 0)
+        try:
+            return zstandard.get_frame_parameters(begin).window_size > _NARROW
+        except zstandard.ZstdError:
+            return True
+
     def seek(self, offset: int) -> bool:
         """Whether the log is that long; packed files are read again from the start where they must."""
         if self.is_plain:
@@ -254,7 +276,7 @@ class Log(Unpacked):
             try:
                 self._left = self._bytes.read1(size) or b""
             except BROKEN as error:
-                self.note = f"the {self.packing} data end early or are damaged: {error}"
+                self.note = unpacked_no_further(self.packing, error)
         part, self._left = self._left[:size], self._left[size:]
         self.position += len(part)
         return part

@@ -54,6 +54,26 @@ def content(path: Path) -> tuple[bytes, str]:
         return b"".join(log.chunks()), log.note
 
 
+def test_what_takes_too_much_memory_to_unpack_is_told_with_the_way_round(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    far = zstandard.ZstdCompressionParameters.from_level(3, window_log=27)
+    packer = zstandard.ZstdCompressor(compression_params=far).compressobj()
+    path.write_bytes(packer.compress(TEXT * 50) + packer.flush())
+    read, note = content(path)
+    assert read == b""
+    assert "| flex ingest -" in note
+    with Log(str(path)) as log:
+        assert log.is_wide
+
+
+@pytest.mark.parametrize(("packing", "wide"), [("zstd", False), ("xz", True), ("gzip", False)])
+def test_only_what_may_take_much_memory_waits_for_others_of_its_kind(tmp_path: Path, packing: str, wide: bool) -> None:
+    path = tmp_path / "access.log"
+    path.write_bytes(PACK[packing](TEXT))
+    with Log(str(path)) as log:
+        assert log.is_wide is wide
+
+
 def test_every_packing_is_tortured() -> None:
     assert set(PACK) == set(PACKINGS)
 
