@@ -64,7 +64,7 @@ class Installation:
     def as_of(self, nights: int = 1) -> str:
         """In the night after that day, and later each time: no two calls are made at one moment."""
         self.calls += 1
-        return f"{DAY + timedelta(days=nights)}T02:17:{self.calls:02}"
+        return f"{DAY + timedelta(days=nights)}T02:{17 + self.calls // 60:02}:{self.calls % 60:02}"
 
     def flex(self, *arguments: str) -> Said:
         """In this process: the same entry as the program's, without a second of start-up."""
