@@ -104,7 +104,7 @@ def _disagrees(made: Plan, verdict: Verdict) -> DnsError:
     return DnsError(
         f"adding new addresses in {made.zone} before the old ones go",
         f"{verdict.server}: {said}",
-        kept="",
+        kept="of the old addresses none was taken away",
         advice="see why that server does not follow",
     )
 
