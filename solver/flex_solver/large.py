@@ -34,6 +34,8 @@ BLOCK = 400
 SIZES, ABREAST = (4, 6, 8, 10), 4
 # How many times the steps of local.py go into a search that the blocks may start from, and how many of these there are.
 THOROUGH, STARTS = 10, 4
+# The part of the time left that proofs may take.
+FOR_PROOFS = 0.8
 # A size is given up after so many blocks in a row that were tried before.
 TRIED = 30
 
@@ -45,8 +47,8 @@ def place(
     known = relaxed(problem)
     found, note = _best_of_some(problem, known, budget.steps, threads, lambda: time.monotonic() < until)
     if with_highs and not note:
-        half = (until - time.monotonic()) / 2
-        found, known, unsettled = _with_proof(problem, found, known, budget.steps, time.monotonic() + half)
+        most = FOR_PROOFS * (until - time.monotonic())
+        found, known, unsettled = _with_proof(problem, found, known, budget.steps, time.monotonic() + most)
         search = _Blocks(found, known.least, changes(found, budget.steps) // BLOCK)
         note = _solved_again(search, threads, lambda: time.monotonic() < until) or unsettled
         found = search.best
