@@ -33,7 +33,8 @@ BLOCK = 400
 # Sizes of blocks, the next one tried when the one before finds nothing more; and how many are solved side by side.
 SIZES, ABREAST = (4, 6, 8, 10), 4
 # How many times the steps of local.py go into a search that the blocks may start from, and how many of these there are.
-THOROUGH, STARTS = 10, 4
+# With more nodes than a few, one search differs less from the next, and two are enough.
+THOROUGH, STARTS, FEW = 10, 4, 100
 # The part of the time left that proofs may take.
 FOR_PROOFS = 0.8
 # A size is given up after so many blocks in a row that were tried before.
@@ -63,7 +64,7 @@ def _best_of_some(problem: Problem, known: Relaxed, steps: int, threads: int, in
         return searched(problem, known, THOROUGH * steps, in_time, seed)
 
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(search, range(STARTS)))
+        found = list(pool.map(search, range(STARTS if problem.open.sum() <= FEW else 2)))
     return min((placed for placed, _ in found), key=Placed.merit), max(note for _, note in found)
 
 
