@@ -19,7 +19,7 @@ from flex.domain import Cycle, Plan, Verdict
 from flex.errors import DnsError, Frozen, Held, NoData, PartlyApplied, Unreachable
 from flex.ports import DnsTarget
 from flex.records import ZoneState, by_name
-from flex_api import approving, freezing, words
+from flex_api import approving, freezing, outdated, words
 from flex_api.wiring import World
 from flex_dns.gentle import GentleTarget
 
@@ -135,6 +135,7 @@ def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
     return (
         *((freezing.stop(frozen),) if frozen else ()),
         *_outside(world),
+        *outdated.stops(world, cycle),
         *(
             Stop(breach.rule, f"{breach.limit:g}", f"{breach.actual:g}", "it is over a limit")
             for breach in cycle.breaches

@@ -243,10 +243,13 @@ class History:
                     path.write_bytes(gzip.compress(text[:half]) + gzip.compress(text[half:]))
 
     def rename_again(self) -> None:
-        """As logrotate does with what it rotated before; the whole file goes, the server may still write to it."""
+        """As logrotate does with what it rotated before; the whole file goes, the server may still write to it.
+
+        No file takes another's place: where a whole log is gone, nobody can tell that a cut copy of it is one.
+        """
         if logs := self.rotated_logs():
-            path = self.random.choice(logs)
-            path.rename(self.next_name().with_suffix(path.suffix if path.suffix in PACK else f".{self.rotated}"))
+            path, name = self.random.choice(logs), self.next_name()
+            path.rename(name.with_name(name.name + (path.suffix if path.suffix in PACK else "")))
 
     def copy_half(self) -> None:
         """As one sees a log while another program copies it."""

@@ -95,8 +95,9 @@ def _asked(request: Request, key: str, body: bytes) -> Once:
 
 
 def _answered(asked: Once, messages: list[Message]) -> Once | None:
-    """What is kept of an answer; None where it was a fault of ours, or never came."""
-    if not messages or messages[0]["status"] >= 500 or messages[-1].get("more_body", False):
+    """What is kept of an answer; None where it never came, was a fault of ours, or said that it may go well later."""
+    status = messages[0]["status"] if messages else 500
+    if status >= 500 or status in PASSING or messages[-1].get("more_body", False):
         return None
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in messages[0]["headers"]}
     secret = SHOWN_ONCE in headers
@@ -105,6 +106,8 @@ def _answered(asked: Once, messages: list[Message]) -> Once | None:
     return replace(asked, status=messages[0]["status"], headers=json.dumps(kept), body=body)
 
 
+# Nothing was done: somebody else was at it, another version was meant, or the caller may not, now.
+PASSING = (401, 403, 409, 412, 423, 428, 429)
 KEPT = ("content-type", "etag", "location", "link")
 
 

@@ -1,0 +1,70 @@
+"""What became otherwise since a plan was made: nodes, their addresses, and wishes for what it moves.
+
+In go the world and a plan that waits, out come the rules against applying it. Another partition in force is not looked
+at here: cycle.py refuses that by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flex.consent import Stop
+from flex.domain import Cycle, Move, Pin
+from flex.plan import ADDRESSES
+from flex.remarks import some
+from flex_api.wiring import World
+
+NODES, ADDRESSED, WISHES = "plan.nodes", "plan.addresses", "plan.wishes"
+LIMIT = "as when the plan was made"
+# How many entries of the record are looked at in one go.
+_ENTRIES = 1000
+
+
+def stops(world: World, cycle: Cycle) -> Iterator[Stop]:
+    yield from _nodes(world, cycle)
+    yield from _addresses(world, cycle)
+    yield from _wishes(world, cycle)
+
+
+def _nodes(world: World, cycle: Cycle) -> Iterator[Stop]:
+    states = {node.name: node.state for node in world.nodes}
+    targets = {move.target for move in cycle.moves if move.target}
+    if found := sorted(f"{name} is {states.get(name, 'removed')}" for name in targets if states.get(name) != "active"):
+        yield Stop(NODES, LIMIT, some(found), "it moves sites to nodes that take none any more")
+
+
+def _addresses(world: World, cycle: Cycle) -> Iterator[Stop]:
+    ours = {address for node in world.nodes for address in node.addresses}
+    changes = (change for plan in cycle.plans for change in plan.changes if change.type in ADDRESSES and change.after)
+    if found := sorted({value for change in changes if change.after for value in change.after.values} - ours):
+        yield Stop(ADDRESSED, LIMIT, some(found), "it would announce addresses that no node has any more")
+
+
+def _wishes(world: World, cycle: Cycle) -> Iterator[Stop]:
+    """Of wishes that were made after the plan."""
+    newer = _wished_since(world, cycle)
+    pins = {pin.site: pin for pin in world.store.pins() if pin.site in newer and pin.holds(world.clock())}
+    if found := [move.site for move in cycle.moves if move.site in pins and _is_against(move, pins[move.site])]:
+        yield Stop(WISHES, LIMIT, some(found), "it moves sites against wishes that are newer")
+
+
+def _is_against(move: Move, pin: Pin) -> bool:
+    if move.target is None:
+        return False
+    return pin.excluded or move.target in pin.not_on or bool(pin.nodes and move.target not in pin.nodes)
+
+
+def _wished_since(world: World, cycle: Cycle) -> set[str]:
+    """By the order of the record: clocks say nothing, and plans may be made for another day."""
+    made = [
+        entry.number
+        for entry in world.store.found_entries(_ENTRIES, action="plan.propose")
+        if entry.subject == cycle.id
+    ]
+    if not made:
+        return set()
+    sites, number = set[str](), max(made)
+    while entries := world.store.entries(after=number, limit=_ENTRIES):
+        sites |= {entry.subject for entry in entries if entry.action == "pin.put"}
+        number = entries[-1].number
+    return sites
