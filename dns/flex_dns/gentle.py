@@ -1,7 +1,8 @@
 """Moves that make before they break: first both nodes answer for a site, and a TTL later only the new one does.
 
 In go plans, as to any target; each is applied in two steps, and between them every server has to say the first and
-resolvers have time to learn of it. Where a run was killed is read from DNS: what has both addresses only loses the old.
+resolvers have time to learn of it. Where a run was killed is read from DNS: what has both addresses only loses the old,
+after another wait, for nobody knows how long the killed one was.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import pairwise
 import pandas as pd
 
 from flex import plan
-from flex.domain import Plan, Verdict
+from flex.domain import Change, Plan, Verdict
 from flex.errors import DnsError, PartlyApplied
 from flex.journal import JournalRow, RowState
 from flex.ports import DnsTarget, Journal
@@ -47,6 +48,8 @@ class GentleTarget:
         begun = bool(journal and journal.rows())
         steps = _steps([self._left(made) for made in plans] if begun else plans, self.ttl)
         for step in steps[:1]:
+            if begun:
+                self._settle_again(step, plans)
             self._make(step, journal)
         with _on_the_way():
             for before, step in pairwise(steps):
@@ -60,6 +63,13 @@ class GentleTarget:
         """Until no resolver can know any more what was there before."""
         self._refuse_disagreement(made)
         self.wait(float(max(map(plan.longest_ttl, made))))
+
+    def _settle_again(self, step: Sequence[Plan], plans: Sequence[Plan]) -> None:
+        """A run that was killed may have been waiting, and nobody knows since when."""
+        standing = [replace(made, changes=tuple(map(_as_it_is, made.changes))) for made in step]
+        if any(change.after for made in standing for change in made.changes):
+            self._refuse_disagreement(standing)
+            self.wait(float(max(map(plan.longest_ttl, plans))))
 
     def _left(self, made: Plan) -> Plan:
         return plan.left(made, self.target.read(made.zone, plan.addressed(made)), self.ttl)
@@ -84,6 +94,10 @@ def _steps(plans: Sequence[Plan], ttl: int) -> list[list[Plan]]:
     left = [plan.from_lowered(made, ttl) for made in plans]
     steps = (low, [plan.widened(made, ttl) for made in left], [plan.narrowed(made, ttl) for made in left])
     return [step for step in steps if any(made.changes for made in step)]
+
+
+def _as_it_is(change: Change) -> Change:
+    return replace(change, after=change.before)
 
 
 @contextmanager
