@@ -90,15 +90,28 @@ def go_back(
 
 
 def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime) -> Proposal:
-    """Off a dead node: sites with other nodes only lose it, and go first; those without get one. Nothing else moves."""
+    """Off a dead node: sites with other nodes only lose it, and go first; those without get one. Nothing else moves.
+
+    A name that somebody changed, and that is not at the dead node any more, is left to him.
+    """
     found = seen(facts, rules, target)
     facts = within(found, facts)
+    found = _without_others(facts, rules, found, dead)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
     rows = failover.rehomed(asked, failover.survivors(asked, node), node)
     quality = Proven("failover", bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
     made = draft(asked, rows, quality, rows, facts, rules, found, now)
     return replace(made, cycle=replace(made.cycle, plans=tuple(map(plan.losses_first, made.cycle.plans))))
+
+
+def _without_others(facts: Facts, rules: Rules, found: Reach, dead: str) -> Reach:
+    gone = {address for node in facts.nodes if node.name == dead for address in node.addresses}
+    changed = set(_drifted(facts, rules, found))
+    at_dead = {name for state in found.states.values() for name in plan.names_with(state.records, gone)}
+    others = dict.fromkeys(changed - at_dead, f"somebody changed it, and it is not at {dead}")
+    foreign = {zone: {**names, **others} for zone, names in found.foreign.items()}
+    return replace(found, foreign=foreign)
 
 
 def draft(

@@ -31,6 +31,11 @@ def foreign(state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozense
     return without | {name: state.blocked[name] for name in names if name in state.blocked}
 
 
+def names_with(found: pd.DataFrame, addresses: Set[str]) -> set[str]:
+    """The names of RECORDS that have one of these addresses."""
+    return set(found["name"][found["value"].isin(list(addresses))])
+
+
 def diff(
     zone: str, wanted: pd.DataFrame, state: ZoneState, *, owner: str, ttl: int, left_alone: Mapping[str, str]
 ) -> Plan:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import dns.query
+import dns.update
 import pytest
 
 if TYPE_CHECKING:
@@ -34,6 +36,19 @@ def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(installation: Installa
     serial = installation.serial()
     assert installation.flex("nodes", "down", "n1").code == 0
     assert installation.serial() == serial
+
+
+def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(installation: Installation) -> None:
+    """The dead node's own addresses go all the same, wherever they are."""
+    assert installation.night().code == 0
+    sites = installation.flex("-o", "json", "sites", "list").json["items"]
+    mine, *others = (row["site"] for row in sites if row["nodes"] == ["n1"])
+    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
+    update.replace(f"{mine}.", 60, "A", "203.0.113.9")
+    dns.query.tcp(update, "127.0.0.1", port=installation.server.port)
+    assert installation.flex("nodes", "down", "n1").code in {0, 32}
+    assert installation.addresses(mine) == ["203.0.113.9"]
+    assert all("192.0.2.1" not in installation.addresses(site) for site in others)
 
 
 def test_the_last_node_is_never_taken_down(installation: Installation) -> None:
