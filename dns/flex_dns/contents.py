@@ -63,7 +63,7 @@ def state(zone: str, names: Sequence[str], owner: str, contents: Contents) -> Zo
     blocked: dict[str, str] = {}
     rows: list[tuple[str, str, int, str]] = []
     for name in names:
-        reason = unfit(zone, name) or contents.closed.get(name, "") or _held(zone, name, owner, contents)
+        reason = unfit(zone, name) or contents.closed.get(name, "") or claimed(zone, name, owner, contents)
         if reason:
             blocked[name] = reason
         elif (marker_name(name, zone), "TXT") in contents.sets:
@@ -121,7 +121,8 @@ def _above(name: str) -> Iterator[str]:
         yield name
 
 
-def _held(zone: str, name: str, owner: str, contents: Contents) -> str:
+def claimed(zone: str, name: str, owner: str, contents: Contents) -> str:
+    """By what its marker says that the name is not ours; "" where it says so, or there is none."""
     marker = marker_name(name, zone)
     if marker in contents.closed:
         return f"its marker {marker} {contents.closed[marker]}"

@@ -11,7 +11,7 @@ from flex.domain import Plan, Verdict
 from flex.ports import Journal
 from flex.records import ZoneState
 from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical, state
-from flex_dns.standing import Standing, overtaken, standing
+from flex_dns.standing import Standing, overtaken, questions, standing
 from flex_dns.trouble import not_authoritative
 from flex_dns.verify import Wanted, differences
 
@@ -73,8 +73,8 @@ class MemoryTarget:
         return self._serials[zone]
 
     def _standing(self, plan: Plan) -> Standing:
-        asked: list[Question] = [(change.name, change.type) for change in plan.changes]
-        return standing(plan.zone, plan.changes, self._contents(plan.zone, asked))
+        found = self._contents(plan.zone, questions(plan.zone, plan.changes))
+        return standing(plan.zone, plan.changes, found, self._owner)
 
     def _zone(self, zone: str, asked: str) -> dict[Question, Set]:
         if zone not in self._zones:

@@ -21,12 +21,12 @@ from flex.ports import Journal
 from flex.records import ZoneState
 from flex_dns import fence, reading, settling, update
 from flex_dns.carrying import carry
-from flex_dns.contents import Asked, Question, state
+from flex_dns.contents import Asked, state
 from flex_dns.ledger import Tally
 from flex_dns.outcome import judged
 from flex_dns.server import Address, Server
 from flex_dns.session import Clock, Session
-from flex_dns.standing import Standing, overtaken, standing
+from flex_dns.standing import Standing, overtaken, questions, standing
 
 # BIND stores no more records of one type at one name, and refuses the whole message for them.
 MOST_VALUES = 100
@@ -105,8 +105,8 @@ class Rfc2136Target:
         _refuse_too_many(self.server, plan)
         if plan.serial and reading.soa_serial(session, self.server, plan.zone) == plan.serial:
             return Standing((), plan.changes, ())
-        asked: list[Question] = [(change.name, change.type) for change in plan.changes]
-        return standing(plan.zone, plan.changes, reading.read(session, self.server, plan.zone, asked))
+        found = reading.read(session, self.server, plan.zone, questions(plan.zone, plan.changes))
+        return standing(plan.zone, plan.changes, found, self.owner)
 
 
 class Unkept:

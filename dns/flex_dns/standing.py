@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
-from flex_dns.contents import Contents, canonical
+from flex.marker import marker_name
+from flex_dns.contents import Contents, Question, canonical, claimed
 from flex_dns.marker import site_name
 
 SHOWN = 10
@@ -39,8 +40,18 @@ class Standing:
     withheld: tuple[Change, ...] = ()
 
 
-def standing(zone: str, changes: Sequence[Change], contents: Contents) -> Standing:
-    """Values and TTL both count: a TTL that somebody else edited is their edit."""
+def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
+    """What the zone has to be asked for `standing`: the record sets, and the markers of their names."""
+    names = {name for change in changes if _lies_in(zone, name := site_name(zone, change.name))}
+    asked: dict[Question, None] = dict.fromkeys((change.name, change.type) for change in changes)
+    return list(asked | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names)))
+
+
+def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: str = "") -> Standing:
+    """Values and TTL both count: a TTL that somebody else edited is their edit.
+
+    With an `owner`, names that carry the marker of another by now are his, whatever their records say.
+    """
     done: list[Change] = []
     pending: list[Change] = []
     conflicts: list[Conflict] = []
@@ -51,6 +62,8 @@ def standing(zone: str, changes: Sequence[Change], contents: Contents) -> Standi
             conflicts.append(Conflict(change, f"that it {closed}"))
         elif found == _held(change.after):
             done.append(change)
+        elif owner and (claim := _claim(zone, change, contents, owner)):
+            conflicts.append(Conflict(change, f"that it {claim}"))
         elif found == _held(change.before):
             pending.append(change)
         else:
@@ -75,6 +88,16 @@ def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | P
         kept=f"{done} of the record sets are as planned; what others wrote was left alone",
         advice="look at the named records, then make a new plan with `flex plan`",
     )
+
+
+def _claim(zone: str, change: Change, contents: Contents, owner: str) -> str:
+    name = site_name(zone, change.name)
+    return claimed(zone, name, owner, contents) if _lies_in(zone, name) else ""
+
+
+def _lies_in(zone: str, name: str) -> bool:
+    """What does not has no marker; the server says what is wrong with it."""
+    return name == zone or name.endswith(f".{zone}")
 
 
 def _held(rrset: Rrset | None) -> Held:

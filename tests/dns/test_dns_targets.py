@@ -118,6 +118,15 @@ def test_a_name_somebody_else_took_meanwhile_stays_theirs(target: DnsTarget, zon
     assert state.owned == frozenset()
 
 
+def test_a_name_of_ours_that_somebody_else_marked_meanwhile_is_theirs(target: DnsTarget, zone: str, edit: Edit) -> None:
+    www = f"www.{zone}"
+    target.apply(Plan(zone, placed(zone, www, "192.0.2.1")))
+    edit(marker_name(www, zone), "TXT", [f'"{marker_text("somebody-else")}"'])
+    with pytest.raises(Stale, match="marker"):
+        target.apply(Plan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
+    assert said(target, zone, www) == {www: ["192.0.2.1"]}
+
+
 def test_somebody_elses_extra_address_is_not_overwritten(target: DnsTarget, zone: str, edit: Edit) -> None:
     www = f"www.{zone}"
     edit(www, "A", ["192.0.2.1", "192.0.2.99"])
