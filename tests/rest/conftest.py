@@ -86,10 +86,10 @@ def fill(store: Store, *, read: int = 5) -> Store:
     for one in (first, second):
         store.propose(one, placement)
         store.settle(one, placement)
-    waiting = cycle(3, "proposed", second.id, breaches=(Breach("safety.max_moved_sites", 2, 5),), author="root")
-    store.propose(waiting, placement)
     for at, site in enumerate(SITES[:6]):
         store.put_pin(Pin(site, (NODES[at % 3],), author="anna" if at % 2 else "bert"))
+    waiting = cycle(3, "proposed", second.id, breaches=(Breach("safety.max_moved_sites", 2, 5),), author="root")
+    store.propose(waiting, placement)
     day = PERIOD.first_day
     for number in range(read):
         lines = (("counted", 990), ("malformed", 10))
