@@ -107,10 +107,10 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
 
 def _without_others(facts: Facts, rules: Rules, found: Reach, dead: str) -> Reach:
     gone = {address for node in facts.nodes if node.name == dead for address in node.addresses}
-    changed = set(_drifted(facts, rules, found))
-    at_dead = {name for state in found.states.values() for name in plan.names_with(state.records, gone)}
-    others = dict.fromkeys(changed - at_dead, f"somebody changed it, and it is not at {dead}")
-    foreign = {zone: {**names, **others} for zone, names in found.foreign.items()}
+    foreign = {zone: dict(names) for zone, names in found.foreign.items()}
+    for zone, changed in _drifted(facts, rules, found).items():
+        others = set(changed) - plan.names_with(found.states[zone].records, gone)
+        foreign[zone] |= dict.fromkeys(others, f"somebody changed it, and it is not at {dead}")
     return replace(found, foreign=foreign)
 
 
@@ -127,7 +127,8 @@ def draft(
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     placement = problem.placement_of(asked, rows)
     plans, changed = _plans(placement, facts, rules, found), moves(asked, rows)
-    forecasts, drifted = _forecasts(asked, placement, fresh, facts), _drifted(facts, rules, found)
+    forecasts = _forecasts(asked, placement, fresh, facts)
+    drifted = [name for names in _drifted(facts, rules, found).values() for name in names]
     digest = plan.digest(plans, placement)
     cycle = Cycle(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -180,7 +181,7 @@ def carry_out(
     Raises Held when another placement came into force since the proposal was made, a DnsError when nothing was
     changed, PartlyApplied when some of it was, Unverified when the servers do not agree with what was applied.
     """
-    in_force, _ = store.placement()
+    in_force = store.in_force()
     if in_force != cycle.base:
         raise _outdated(cycle, in_force)
     begun = cycle.state == "applying"
@@ -316,13 +317,13 @@ def _new(moves: Sequence[Move], facts: Facts) -> int:
     return len({move.site for move in moves} - facts.placed) if facts.placed else 0
 
 
-def _drifted(facts: Facts, rules: Rules, found: Reach) -> list[str]:
-    """The names that somebody else changed since the placement in force was applied."""
+def _drifted(facts: Facts, rules: Rules, found: Reach) -> dict[str, list[str]]:
+    """By zone, the names that somebody else changed since the placement in force was applied."""
     if not facts.base:
-        return []
+        return {}
     known = records.on_known_nodes(facts.placement, facts.nodes)
     in_force = records.in_zones(records.records(known, facts.nodes, rules.ttl), rules.zones)
-    return [name for zone, state in sorted(found.states.items()) for name in plan.drifted(state, in_force[zone])]
+    return {zone: list(plan.drifted(state, in_force[zone])) for zone, state in sorted(found.states.items())}
 
 
 def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:

@@ -45,6 +45,11 @@ class Sample:
     totals: Totals | None = None
 
 
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+# Where nothing is to be predicted.
+NO_SAMPLE = Sample((), _NONE, _NONE, _NONE, _NONE, 1.0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayed:
     """Per node."""

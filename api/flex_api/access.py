@@ -53,8 +53,15 @@ def create(
     parent: str = "",
     random: Callable[[int], bytes] = secrets.token_bytes,
 ) -> tuple[Token, str]:
-    """A new token and its secret, which is nowhere afterwards."""
+    """A new token and its secret, which is nowhere afterwards. Raises Denied, or BadInput for one that has ended."""
     refuse_below(caller, role, f"making a token for {role}")
+    if expires and expires <= now:
+        raise BadInput(
+            f"a token for {name}",
+            "its end is in the past",
+            kept="nothing was changed",
+            advice="give a later one, or none for a year",
+        )
     secret = secret_of(random(32))
     token = Token(
         random(6).hex(), name, role, digest_of(secret), caller.name, now, expires or now + USUAL, parent=parent

@@ -84,7 +84,7 @@ def take_back(world: World) -> tuple[str, ...]:
 
 
 def _undoing(world: World, made: Plan) -> Plan:
-    names = sorted({change.name for change in made.changes if change.type in plans.ADDRESSES})
+    names = plans.addressed(made)
     state = world.target.read(made.zone, names)
     back = plans.undoing(made, state, world.settings.dns.moving_ttl)
     others = sorted(set(names) - {change.name for change in back.changes} - _as_before(made, state))

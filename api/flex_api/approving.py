@@ -57,7 +57,7 @@ def waiting(world: World, plan_id: str, doing: str, *, checksum: str = "") -> Cy
     if world.clock() - cycle.created > world.settings.safety.plan_expiry:
         made = words.ago(cycle.created, world.clock())
         raise _held(doing, cycle, f"it was made {made}", "make a new one with `flex plan`")
-    base, _ = world.store.placement()
+    base = world.store.in_force()
     if base != cycle.base:
         answer = f"it was made when {cycle.base or 'nothing'} was in force; now {base or 'nothing'} is"
         raise _held(doing, cycle, answer, "make a new plan with `flex plan`")

@@ -6,24 +6,19 @@ nodes lose the dead one's addresses, then the others get a new node. It is verif
 
 from __future__ import annotations
 
-import numpy as np
-
 from flex import cycle as cycles
 from flex.domain import Cycle
 from flex.errors import Held, NoData
 from flex.given import Facts
 from flex.orders import NodeOrder
-from flex.replay import Sample
+from flex.replay import NO_SAMPLE
 from flex_api import applying
 from flex_api.wiring import World
 
-# Nothing is predicted: every second counts.
-NONE = np.zeros(0, dtype=np.int64)
-NOTHING = Sample((), NONE, NONE, NONE, NONE, 1.0)
 
-
-def take_down(world: World, node: str) -> Cycle | None:
+def take_down(world: World, order: NodeOrder) -> Cycle | None:
     """The plan that was carried out; None where no site was on the node. It is marked as down, whatever comes then."""
+    node = order.node
     if world.settings.cluster.mode == "shadow":
         raise Held(
             f"taking {node} out of DNS",
@@ -31,7 +26,7 @@ def take_down(world: World, node: str) -> Cycle | None:
             kept="nothing was changed",
             advice="set cluster.mode to review or auto",
         )
-    world.store.order_node(NodeOrder(node, "down", given=world.clock()))
+    world.store.order_node(order)
     applying.finish(world)
     made = cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
     if not made.cycle.moves:
@@ -51,4 +46,4 @@ def facts(world: World) -> Facts:
         )
     period, profiles, spreads = found
     pins = tuple(pin for pin in world.pins if not pin.excluded)
-    return Facts(period, profiles, spreads, NOTHING, world.nodes, pins, base, placement)
+    return Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, pins, base, placement)

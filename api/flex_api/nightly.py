@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from flex import cycle as cycles
@@ -20,8 +19,7 @@ from flex.cycle import Proposal
 from flex.domain import Cycle, Measured, Period, Run
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
-from flex.problem import Ints
-from flex.replay import Sample
+from flex.replay import NO_SAMPLE
 from flex_api import applying, freezing, hosted, notifying, recent, reporting, words
 from flex_api.expecting import expected
 from flex_api.leases import lease
@@ -39,9 +37,6 @@ LARGE = 0.3
 
 # What profiles need of the file table.
 SIZES = ("site", "requests", "size")
-
-_NONE: Ints = np.zeros(0, dtype=np.int64)
-NO_SAMPLE = Sample((), _NONE, _NONE, _NONE, _NONE, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

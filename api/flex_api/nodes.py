@@ -6,7 +6,6 @@ changed here without touching the file: what people say of it comes before what 
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from flex import wishes
@@ -18,12 +17,17 @@ from flex_api import words
 from flex_api.sections import NodeSection
 from flex_api.wiring import World
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
 
 def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str]:
     """Put a node into a state, from the next plan on; which pins that suspends. Raises Unknown or BadInput."""
     node = known(world, wanted.node)
+    if wanted.deadline and wanted.deadline <= world.time_of_day():
+        raise BadInput(
+            f"draining {wanted.node}",
+            "the deadline is in the past",
+            kept="nothing was changed",
+            advice="give a later one, or none",
+        )
     if wanted.state != "active":
         refuse_last(world, wanted.node)
     notes = [] if wanted.state == "removed" else pins_stopped(world, replace(node, state=wanted.state))
@@ -47,9 +51,7 @@ def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
 
 
 def add(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
-    """Raises BadInput for a name that is taken or that is none."""
-    if not NAME.fullmatch(node.name):
-        raise _bad(node.name, "this is no name of a node", "letters, digits, dots, dashes; such as n5")
+    """Of one that was `checked`. Raises BadInput for a name that is taken."""
     if node.name in {one.name for one in world.nodes}:
         raise _bad(node.name, "there is a node of that name", "`flex nodes set` changes it")
     return put(world, node, dry_run=dry_run)

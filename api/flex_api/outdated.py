@@ -55,16 +55,16 @@ def _is_against(move: Move, pin: Pin) -> bool:
 
 
 def _wished_since(world: World, cycle: Cycle) -> set[str]:
-    """By the order of the record: clocks say nothing, and plans may be made for another day."""
-    made = [
-        entry.number
-        for entry in world.store.found_entries(_ENTRIES, action="plan.propose")
-        if entry.subject == cycle.id
-    ]
-    if not made:
-        return set()
-    sites, number = set[str](), max(made)
-    while entries := world.store.entries(after=number, limit=_ENTRIES):
-        sites |= {entry.subject for entry in entries if entry.action == "pin.put"}
-        number = entries[-1].number
-    return sites
+    """By the order of the record: clocks say nothing, and plans may be made for another day.
+
+    None of a plan that is older than the record.
+    """
+    sites, behind = set[str](), None
+    while entries := world.store.found_entries(_ENTRIES, behind):
+        for entry in entries:
+            if (entry.action, entry.subject) == ("plan.propose", cycle.id):
+                return sites
+            if entry.action == "pin.put":
+                sites.add(entry.subject)
+        behind = entries[-1].number
+    return set()

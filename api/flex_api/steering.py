@@ -12,7 +12,7 @@ from flex.domain import Node
 from flex.errors import BadInput
 from flex.ports import Store
 from flex.steer import haproxy
-from flex.steer.pool import Pool, members
+from flex.steer.pool import Pool, backend, members
 from flex_api.settings import Settings
 from flex_api.wiring import nodes
 
@@ -38,8 +38,7 @@ def _pool(settings: Settings, site: str, aliases: Sequence[str], at: Mapping[str
     own = settings.routing.of(site)
     limits, policy = settings.routing.limits(own), own.policy or settings.routing.policy
     hosts = tuple(alias for alias in aliases if not alias.startswith("/"))
-    first = Pool(site, hosts, members(at), policy, limits, own.by_query)
-    return Pool(site, hosts, members(at, slots.get(first.name)), policy, limits, own.by_query)
+    return Pool(site, hosts, members(at, slots.get(backend(site))), policy, limits, own.by_query)
 
 
 def addresses(known: Sequence[Node]) -> dict[str, str]:

@@ -16,7 +16,8 @@ from flex import health
 from flex.domain import Node
 from flex.errors import FlexError
 from flex.health import Pulse
-from flex_api import failover, probing, wiring
+from flex.orders import NodeOrder
+from flex_api import failover, freezing, probing, wiring
 from flex_api.leases import lease
 from flex_api.settings import Settings
 from flex_api.wiring import World
@@ -54,7 +55,7 @@ class Watch:
             return
         try:
             with lease(self._world, f"health watch: node {node} down") as held:
-                done = failover.take_down(self._world, node)
+                done = failover.take_down(self._world, NodeOrder(node, "down", given=self._world.clock()))
                 if done:
                     held.concerns(done)
         except FlexError as error:
@@ -65,8 +66,7 @@ class Watch:
     def _held_back(self) -> str:
         if self._world.settings.cluster.mode != "auto":
             return f"the mode is {self._world.settings.cluster.mode}"
-        freeze = self._world.store.freeze()
-        return "changes are frozen" if freeze and freeze.holds(self._world.clock()) else ""
+        return "changes are frozen" if freezing.frozen(self._world) else ""
 
     def _tell(self, before: Mapping[str, Pulse]) -> None:
         for node, pulse in self._pulses.items():

@@ -11,8 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from flex.errors import BadInput
-from flex.steer.pool import Pool
+from flex.steer.pool import Pool, unwritten
 from flex.steer.rules import RULES
 
 CONFIGURATION = "haproxy.cfg"
@@ -50,11 +49,13 @@ class Layout:
         words = (self.directory, *self.listen, *self.listen_tls, self.certificates, self.socket, self.metrics)
         for word in (*words, self.check_path):
             if word and not _WORD.fullmatch(word):
-                raise _bad(f"{word!r:.100} in [routing]", "it cannot stand in a HAProxy configuration")
+                raise unwritten(f"{word!r:.100} in [routing]", "it cannot stand in a HAProxy configuration")
         if bool(self.listen_tls) != bool(self.certificates):
-            raise _bad("TLS in [routing]", "addresses to listen on and a folder of certificates are needed together")
+            raise unwritten(
+                "TLS in [routing]", "addresses to listen on and a folder of certificates are needed together"
+            )
         if not {self.origin_port, self.peers_port} <= set(_PORTS):
-            raise _bad("ports of [routing]", "a port is a number from 1 to 65535")
+            raise unwritten("ports of [routing]", "a port is a number from 1 to 65535")
         ipaddress.ip_address(self.origin)
 
 
@@ -158,7 +159,7 @@ def _metrics(layout: Layout) -> list[str]:
 
 def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     if pool.policy not in RULES:
-        raise _bad(f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}")
+        raise unwritten(f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}")
     if pool.limits.admission and len(pool.members) > 1:
         yield from _admission(pool)
     yield [f"backend {pool.name}", *RULES[pool.policy](pool, "date"), *_servers(pool, node, layout)]
@@ -215,8 +216,4 @@ def _refuse_shared_hosts(pools: Collection[Pool]) -> None:
     for pool in pools:
         for host in {pool.site, *pool.hosts}:
             if seen.setdefault(host, pool.site) != pool.site:
-                raise _bad(f"the host name {host}", f"both {seen[host]} and {pool.site} have it")
-
-
-def _bad(asked: str, answer: str) -> BadInput:
-    return BadInput(asked, answer, kept="no configuration was written", advice="correct the settings, or what names it")
+                raise unwritten(f"the host name {host}", f"both {seen[host]} and {pool.site} have it")

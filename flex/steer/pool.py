@@ -34,7 +34,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.high <= 10_000 or self.hold < 0:
-            raise _bad(
+            raise unwritten(
                 f"limits of {self.low} and {self.high} requests and {self.hold} s",
                 "low must be over 0 and not over high, high not over 10,000, and the time not negative",
             )
@@ -55,7 +55,7 @@ class Member:
     def __post_init__(self) -> None:
         ipaddress.ip_address(self.address)
         if not _NODE.fullmatch(self.node) or not 0 <= self.slot < MOST_MEMBERS:
-            raise _bad(f"the node {self.node!r:.100} in slot {self.slot}", "no such name or slot can be written")
+            raise unwritten(f"the node {self.node!r:.100} in slot {self.slot}", "no such name or slot can be written")
 
     @property
     def bit(self) -> int:
@@ -76,14 +76,13 @@ class Pool:
     def __post_init__(self) -> None:
         for host in (self.site, *self.hosts):
             if not _HOST.fullmatch(host):
-                raise _bad(f"the host name {host!r:.100}", "it is none that DNS could have")
+                raise unwritten(f"the host name {host!r:.100}", "it is none that DNS could have")
         if len({member.slot for member in self.members}) < len(self.members) or not self.members:
-            raise _bad(f"the members of {self.site}", "two share a slot, or there are none")
+            raise unwritten(f"the members of {self.site}", "two share a slot, or there are none")
 
     @property
     def name(self) -> str:
-        """What HAProxy calls it: no name of a site is long or strange enough to matter."""
-        return f"site_{sha256(self.site.encode()).hexdigest()[:16]}"
+        return backend(self.site)
 
     @property
     def target(self) -> str:
@@ -94,12 +93,17 @@ class Pool:
 def members(addresses: Mapping[str, str], slots: Mapping[str, int] | None = None) -> tuple[Member, ...]:
     """A member for each node and its address, in its slot if it has one; the others take what slots are free."""
     if len(addresses) > MOST_MEMBERS:
-        raise _bad(f"a site routed on {len(addresses)} nodes", f"at most {MOST_MEMBERS} can share one")
+        raise unwritten(f"a site routed on {len(addresses)} nodes", f"at most {MOST_MEMBERS} can share one")
     kept = {node: slot for node, slot in (slots or {}).items() if node in addresses and slot < MOST_MEMBERS}
     free = (slot for slot in range(MOST_MEMBERS) if slot not in kept.values())
     made = (Member(node, addresses[node], kept[node] if node in kept else next(free)) for node in sorted(addresses))
     return tuple(sorted(made, key=lambda member: member.slot))
 
 
-def _bad(asked: str, answer: str) -> BadInput:
+def backend(site: str) -> str:
+    """What HAProxy calls it: no name of a site is long or strange enough to matter."""
+    return f"site_{sha256(site.encode()).hexdigest()[:16]}"
+
+
+def unwritten(asked: str, answer: str) -> BadInput:
     return BadInput(asked, answer, kept="no configuration was written", advice="correct the settings, or what names it")

@@ -6,6 +6,8 @@ own columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pandas as pd
 from sqlalchemy import Connection, Table, delete, insert, select
 
@@ -13,6 +15,13 @@ from flex.tables import Schema
 
 # Rows sent to the database at a time: enough to be quick, few enough to stay small in memory.
 CHUNK = 10_000
+# Values that one question may name: databases take only so many.
+NAMED = 500
+
+
+def parted(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """As many at a time as one question may name."""
+    return (values[first : first + NAMED] for first in range(0, len(values), NAMED))
 
 
 def store(connection: Connection, table: Table, owner: str | int, frame: pd.DataFrame) -> None:

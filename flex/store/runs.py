@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, func, insert, select, true, update
 
 from flex.domain import Run, Stage
-from flex.store import refusals, schema
+from flex.store import bulk, refusals, schema
 from flex.store.database import Part
 from flex.store.lease import Lease, interrupted
 from flex.store.schema import runs, stages
@@ -76,10 +76,10 @@ def _runs(connection: Connection, which: ColumnElement[bool], limit: int | None 
 
 
 def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
-    """Of all these runs, a few hundred at a time: a statement takes only so many values."""
+    """Of all these runs."""
     found: dict[str, list[Stage]] = {}
-    for first in range(0, len(run_ids), 500):
-        of_runs = select(stages).where(stages.c.run.in_(run_ids[first : first + 500])).order_by(stages.c.position)
+    for few in bulk.parted(run_ids):
+        of_runs = select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
         for row in connection.execute(of_runs):
             found.setdefault(row.run, []).append(Stage(row.name, row.started, row.ended, row.outcome))
     return found

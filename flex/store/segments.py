@@ -8,12 +8,9 @@ from dataclasses import asdict
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select, tuple_
 
 from flex.domain import BadLine, Segment, Stream
-from flex.store import refusals
+from flex.store import bulk, refusals
 from flex.store.database import Part
 from flex.store.schema import moved_counts, segments, streams
-
-# Databases take only so many values in one question.
-MOST_ASKED = 500
 
 
 class SqlSegments(Part):
@@ -74,12 +71,9 @@ class SqlSegments(Part):
         return self._there(segments.c.id, ids)
 
     def _there(self, column: ColumnElement[str], values: Collection[str]) -> frozenset[str]:
-        asked, found = sorted(values), set[str]()
         with self._database.reading() as connection:
-            for first in range(0, len(asked), MOST_ASKED):
-                wanted = select(column).where(column.in_(asked[first : first + MOST_ASKED]))
-                found |= set(connection.scalars(wanted))
-        return frozenset(found)
+            found = (connection.scalars(select(column).where(column.in_(few))) for few in bulk.parted(sorted(values)))
+            return frozenset(value for values in found for value in values)
 
     def moved_counts(self) -> Mapping[str, str]:
         with self._database.reading() as connection:

@@ -23,7 +23,7 @@ from typing import BinaryIO
 from flex.domain import LAST_DAY, Segment, Stream
 from flex.errors import NotWritten
 from flex.ports import Segments
-from flex_logs_ingest import unknown
+from flex_logs_ingest import partials, unknown
 
 VERSION = 1
 ENDING = ".parcel"
@@ -112,7 +112,7 @@ class Outbox:
                 note = json.loads(self._note_of(id_).read_bytes())
                 pack(note | {"strangers": unknown.names_of(self._counts, id_)}, files, parcel)
                 parcel.replace(self._out / parcel.name)
-                _sync(self._out)
+                partials.sync(self._out)
             except OSError as error:
                 raise _not_written(self._out, error) from error
         unknown.delete(self._counts, id_)
@@ -130,7 +130,7 @@ class Outbox:
                 file.write(content)
                 _flush(file)
             unfinished.replace(path)
-            _sync(path.parent)
+            partials.sync(path.parent)
         except OSError as error:
             raise _not_written(path.parent, error) from error
 
@@ -155,14 +155,6 @@ def pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) ->
 def _flush(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _not_written(directory: Path, error: OSError) -> NotWritten:

@@ -134,7 +134,7 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
 
     cluster.clock[0] += timedelta(hours=5)
     others = {site: cluster.nodes_of(site) for site in SITES if "n4" not in cluster.nodes_of(site)}
-    assert failover.take_down(world, "n4") is not None
+    assert failover.take_down(world, NodeOrder("n4", "down", given=world.clock())) is not None
     assert cluster.on("n4") == 0
     assert all(cluster.nodes_of(site) == nodes for site, nodes in others.items())
 

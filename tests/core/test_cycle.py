@@ -396,3 +396,18 @@ def test_going_back_to_a_drained_node_is_refused(cluster: Cluster, nodes: Callab
         cycles.go_back(
             facts, RULES, cluster.store.placement_of(first.id), scratch=turns, target=cluster.target, now=NOW
         )
+
+
+def test_what_somebody_changed_is_left_to_him_in_its_own_zone_alone_when_a_node_dies(cluster: Cluster) -> None:
+    other = "a.hosting.example."
+    cluster.target = target = MemoryTarget([ZONE, other], owner=RULES.owner)
+    cluster.rules = rules = replace(RULES, zones=(ZONE, other))
+    cluster.night()
+    target.edit(ZONE, "c.hosting.example.", "A", values=["203.0.113.9"])
+    base, placement = cluster.store.placement()
+    facts = replace(cluster.facts, base=base, placement=placement)
+    made = cycles.fail_over(facts, rules, "n1", target=target, now=NOW)
+    changed = {plan.zone: {change.name for change in plan.changes} for plan in made.cycle.plans}
+    assert changed == {ZONE: set(), other: {other}}
+    left = {plan.zone: [name.split()[0] for name in plan.foreign] for plan in made.cycle.plans}
+    assert left == {ZONE: ["c.hosting.example."], other: []}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -24,6 +25,13 @@ from flex_api.settings import Settings
 
 # Long before the first access log and long after the last: between these, no sum of days leaves the calendar.
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+# Options and arguments that mean the same everywhere.
+Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
+SiteName = Annotated[str, typer.Argument(metavar="SITE")]
+NodeName = Annotated[str, typer.Argument(metavar="NODE")]
+PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")]
 
 
 class Format(StrEnum):
@@ -111,6 +119,11 @@ def moment(option: str, given: str) -> datetime | None:
     except ValueError as error:
         advice = "write it as 2026-12-01T06:00Z"
         raise BadInput(f"{option} {given}", str(error), kept="nothing was changed", advice=advice) from error
+
+
+def listed(names: str) -> tuple[str, ...]:
+    """What stands between commas: n1, n2."""
+    return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 def author() -> str:

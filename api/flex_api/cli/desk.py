@@ -13,7 +13,7 @@ from flex.errors import StoreError
 from flex.ports import Store
 from flex_api import access, desk_text
 from flex_api.access import Caller
-from flex_api.cli.common import author, context, moment, now
+from flex_api.cli.common import Reason, author, context, moment, now
 from flex_api.cli.night import opened
 from flex_api.desk_schemas import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput, audit_row, token_row
 
@@ -22,7 +22,6 @@ audit_app = typer.Typer(
     help="Who changed what, when and why: a log that is only added to, each entry with the hash of the one before.",
     rich_markup_mode=None,
 )
-Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -12,15 +12,12 @@ from flex.domain import Cycle, Node
 from flex.errors import BadInput
 from flex.orders import NodeOrder, OrderState
 from flex_api import failover, nodes, present, text, words
-from flex_api.cli.common import author, context, moment, now
+from flex_api.cli.common import DryRun, NodeName, Reason, author, context, listed, moment, now
 from flex_api.cli.night import opened
 from flex_api.leases import lease
 from flex_api.night_schemas import NodesOutput
 from flex_api.wiring import World
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
-Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
-NodeName = Annotated[str, typer.Argument(metavar="NODE")]
 Addresses = Annotated[str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")]
 Ram = Annotated[str, typer.Option(help="page cache to count on, such as '12 GiB'")]
 Capacity = Annotated[float | None, typer.Option(help="service rate beside the other nodes")]
@@ -47,11 +44,11 @@ def nodes_add(
     node: NodeName,
     addresses: Addresses,
     ram: Ram,
-    capacity: Capacity = 1.0,
+    capacity: Capacity = None,
     dry_run: DryRun = False,
 ) -> None:
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
-    wanted = _checked(node, addresses, ram, capacity or 1.0)
+    wanted = _checked(node, addresses, ram, 1.0 if capacity is None else capacity)
     _ordered(ctx, lambda here: nodes.add(here, wanted, dry_run=dry_run))
 
 
@@ -117,9 +114,7 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
     with opened(found) as here, lease(here, f"node {node} down {reason}".strip()) as held:
         nodes.refuse_last(here, nodes.known(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
-        done = None if dry_run else failover.take_down(here, node)
-        if not dry_run:
-            here.store.order_node(_given(here, node, "down", reason, ""))
+        done = None if dry_run else failover.take_down(here, _given(here, node, "down", reason, ""))
         if done:
             held.concerns(done)
         output = _nodes(here, notes)
@@ -157,9 +152,8 @@ def _agreed(cycle: Cycle) -> str:
 
 
 def _checked(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
-    listed = tuple(each.strip() for each in addresses.split(",") if each.strip())
     try:
-        return nodes.checked(name, listed, ram, capacity)
+        return nodes.checked(name, listed(addresses), ram, capacity)
     except ValidationError as error:
         first = error.errors()[0]
         raise BadInput(

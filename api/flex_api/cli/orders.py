@@ -9,14 +9,11 @@ import typer
 from flex.consent import Approval
 from flex.orders import Freeze
 from flex_api import approving, freezing, words
-from flex_api.cli.common import Context, author, context, moment
+from flex_api.cli.common import Context, DryRun, PlanId, Reason, author, context, moment
 from flex_api.cli.night import AsOf, opened, show
 from flex_api.leases import lease
 from flex_api.night_schemas import FreezeOutput
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
-Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
-PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")]
 Checksum = Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")]
 
 

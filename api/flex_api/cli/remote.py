@@ -14,7 +14,7 @@ import typer
 from flex.errors import BadInput, Unknown
 from flex_api import client as clients
 from flex_api import desk_text, text, words
-from flex_api.cli.common import Context, Format, context, moment
+from flex_api.cli.common import Context, DryRun, Format, NodeName, PlanId, Reason, SiteName, context, listed, moment
 from flex_api.client import Client
 from flex_api.night_schemas import FreezeOutput, NodesOutput, PinOutput
 from flex_api.rest_schemas import (
@@ -39,12 +39,6 @@ plan_app = typer.Typer(help="Make a plan and show it.", rich_markup_mode=None)
 for _name, _part in {"sites": sites_app, "nodes": nodes_app}.items():
     app.add_typer(_part, name=_name)
 app.add_typer(plan_app, name="plan", invoke_without_command=True)
-
-Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
-SiteName = Annotated[str, typer.Argument(metavar="SITE")]
-NodeName = Annotated[str, typer.Argument(metavar="NODE")]
-PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +117,10 @@ def sites_pin(
     """Say where a site is to be, where not, on how many nodes and with which others, from the next plan on."""
     asked = _asked(ctx)
     wanted = PinGiven(
-        nodes=_listed(nodes),
-        not_on=_listed(not_on),
-        together=_listed(together),
-        apart=_listed(apart),
+        nodes=listed(nodes),
+        not_on=listed(not_on),
+        together=listed(together),
+        apart=listed(apart),
         min_replicas=min_replicas,
         max_replicas=max_replicas,
         weight=weight,
@@ -155,10 +149,6 @@ def _show_pin(asked: Asked, pin: PinShown, *, pinned: bool, dry_run: bool) -> No
     values: dict[str, Any] = pin.model_dump(exclude={"holds"})
     output = PinOutput(pinned=pinned, dry_run=dry_run, **values)
     asked.context.show(output, lambda console: desk_text.pin(console, output))
-
-
-def _listed(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 @nodes_app.command("list")

@@ -114,8 +114,10 @@ def _print_files(console: Console, output: RouteConfigOutput) -> None:
             console.print(f"# {name}", markup=False)
             console.print(text, markup=False, soft_wrap=True, highlight=False)
         return
+    if not output.changed:
+        console.print(f"{output.directory} has it already.", markup=False)
+        return
     checked = (
         f"checked by HAProxy {output.checked_by}" if output.checked_by else "not checked: there is no HAProxy here"
     )
-    said = f"written to {output.directory}, {checked}" if output.changed else f"{output.directory} has it already"
-    console.print(f"The configuration of {output.node} is {said}." if output.changed else f"{said}.", markup=False)
+    console.print(f"The configuration of {output.node} is written to {output.directory}, {checked}.", markup=False)

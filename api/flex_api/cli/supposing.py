@@ -12,7 +12,7 @@ from rich.table import Table
 from flex.errors import BadInput
 from flex.suppose import Supposition
 from flex_api import hosted, supposing, text, words
-from flex_api.cli.common import context
+from flex_api.cli.common import context, listed
 from flex_api.cli.night import opened, plan_app
 from flex_api.supposed_schemas import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 
@@ -41,7 +41,7 @@ def whatif(
 ) -> None:
     """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
     found = context(ctx)
-    lost = tuple(name.strip() for name in without.split(",") if name.strip())
+    lost = listed(without)
     wanted = Supposition(more, lost, ram, growth, _times(times or ()), tolerance, max_moves)
     with opened(found) as here:
         output = supposing.what_if(here, wanted, with_frontier=frontier)

@@ -9,15 +9,13 @@ import typer
 from flex.domain import LAST_DAY, Period, Pin
 from flex.pins import unknown_site
 from flex_api import desk_text, hosted, pinning, present, text
-from flex_api.cli.common import Context, author, context, moment
+from flex_api.cli.common import Context, Reason, SiteName, author, context, listed, moment
 from flex_api.cli.night import opened
 from flex_api.schemas import PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.wiring import World
 from flex_logs_ingest.unknown import unknown
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check the wish, change nothing")]
-Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
-SiteName = Annotated[str, typer.Argument(metavar="SITE")]
 Until = Annotated[str, typer.Option(metavar="TIME", help="ends by itself, such as 2026-12-01T06:00Z")]
 Since = Annotated[str, typer.Option(metavar="TIME", help="begins by itself; now when it is left out")]
 
@@ -97,15 +95,15 @@ def sites_pin(
     found = context(ctx)
     pin = Pin(
         hosted.site_name(site),
-        _listed(nodes),
+        listed(nodes),
         min_replicas,
         moment("--until", until),
         reason,
         author(),
-        not_on=_listed(not_on),
+        not_on=listed(not_on),
         max_replicas=max_replicas,
-        together=tuple(map(hosted.site_name, _listed(together))),
-        apart=tuple(map(hosted.site_name, _listed(apart))),
+        together=tuple(map(hosted.site_name, listed(together))),
+        apart=tuple(map(hosted.site_name, listed(apart))),
         since=moment("--since", since),
         weight=weight,
         sla=sla,
@@ -150,10 +148,6 @@ def sites_exclude(
     with opened(found) as here:
         pinning.pin(here, pin, dry_run=dry_run)
     _show_pin(found, pin, pinned=True, dry_run=dry_run)
-
-
-def _listed(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 def _show_pin(found: Context, pin: Pin, *, pinned: bool, dry_run: bool) -> None:

@@ -103,13 +103,6 @@ def remove(
 def drain(desk: Operator, node: str, given: DrainGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
     """Take its sites off it with the next plans, until the deadline where there is one."""
     desk = desk.because(given.reason)
-    if given.deadline and given.deadline <= desk.now:
-        raise BadInput(
-            f"draining {node}",
-            "the deadline is in the past",
-            kept="nothing was changed",
-            advice="give a later one, or none",
-        )
     wanted = NodeOrder(node, "draining", desk.now, given.deadline, given.reason, desk.caller.name)
     return _ordered(desk, wanted, condition, dry_run=dry_run)
 
