@@ -8,10 +8,12 @@ import signal
 import sqlite3
 import subprocess
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.orders import NodeOrder
 from flex.store import open_store
 
 if TYPE_CHECKING:
@@ -96,9 +98,12 @@ def test_rollback_puts_the_zone_back_as_it_was(installation: Installation) -> No
     assert installation.addresses(site["site"]) == before
 
 
-def test_a_drained_node_loses_its_sites_and_nothing_else_moves(installation: Installation) -> None:
+def test_a_node_that_is_to_be_empty_before_the_next_night_loses_its_sites_and_nothing_else_moves(
+    installation: Installation,
+) -> None:
     installation.night()
-    assert installation.flex("nodes", "drain", "n2", "--deadline", "2190-03-03T06:00Z").code == 0
+    soon = datetime.fromisoformat(f"{installation.as_of()}+00:00") + timedelta(hours=4)
+    open_store(f"sqlite:///{installation.folder}/flex.db").order_node(NodeOrder("n2", "draining", deadline=soon))
     plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
     assert "n2" not in {load["node"] for load in plan["after"]["nodes"] if load["sites"]}
     assert all(move["target"] != "n2" for move in plan["moves"])
