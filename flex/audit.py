@@ -1,14 +1,15 @@
 """Who changed what: a log to which entries are only added, each carrying the hash of the one before it.
 
 In go what was before and after a change and who made it, out come entries; whoever has them can check that none was
-altered, taken out or put in between. That none is missing at the end only shows to who has noted the last hash.
+altered, taken out or put in between. That none is missing at the end shows by the head, which is kept apart from them;
+and what is there without an entry, by what the entries tell of.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
 
@@ -47,12 +48,27 @@ class Entry:
     hash: str = ""
 
 
-def entry(last: Entry | None, author: Author, action: str, subject: str, before: object, after: object) -> Entry:
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The number and the hash of the last entry, kept apart from the entries."""
+
+    number: int = 0
+    hash: str = NOTHING
+
+
+# Before the first entry.
+FIRST = Head()
+
+# The entry that tells what was there before the record began: by action, the subjects that have no entry of their own.
+BEGIN = "audit.begin"
+
+
+def entry(last: Head, author: Author, action: str, subject: str, before: object, after: object) -> Entry:
     """The next entry, sealed."""
     earlier, later = changed(plain(before), plain(after))
     return sealed(
         Entry(
-            number=last.number + 1 if last else 1,
+            number=last.number + 1,
             time=author.clock(),
             actor=author.name,
             action=action,
@@ -61,7 +77,7 @@ def entry(last: Entry | None, author: Author, action: str, subject: str, before:
             request=author.request,
             before=as_text(earlier),
             after=as_text(later),
-            previous=last.hash if last else NOTHING,
+            previous=last.hash,
         )
     )
 
@@ -72,18 +88,26 @@ def sealed(open_: Entry) -> Entry:
     return Entry(**asdict(open_) | {"hash": hashlib.sha256(as_text(values).encode()).hexdigest()})
 
 
-def broken(entries: Iterable[Entry], last: Entry | None = None) -> str:
+def broken(entries: Iterable[Entry], last: Head = FIRST) -> str:
     """What is wrong with the chain, in words; empty when nothing is. `last` is the entry before the first of these."""
     for found in entries:
-        expected, previous = (last.number + 1, last.hash) if last else (1, NOTHING)
-        if found.number != expected:
-            return f"entry {expected} is missing: after {expected - 1} comes {found.number}"
-        if found.previous != previous:
-            return f"entry {found.number} does not follow from entry {expected - 1}: one of them was replaced"
+        if found.number != last.number + 1:
+            return f"entry {last.number + 1} is missing: after {last.number} comes {found.number}"
+        if found.previous != last.hash:
+            return f"entry {found.number} does not follow from entry {last.number}: one of them was replaced"
         if sealed(found).hash != found.hash:
             return f"entry {found.number} was altered: it is not what its hash says"
-        last = found
+        last = Head(found.number, found.hash)
     return ""
+
+
+def untold(there: Mapping[str, Set[str]], told: Mapping[str, Set[str]]) -> list[str]:
+    """What is there though no entry tells of it, in words; both by the action that makes it."""
+    return [
+        f"{subject} is there without an entry {action}"
+        for action, subjects in sorted(there.items())
+        for subject in sorted(subjects - told.get(action, frozenset()))
+    ]
 
 
 def changed(before: object, after: object) -> tuple[object, object]:

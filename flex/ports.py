@@ -10,7 +10,7 @@ from typing import Protocol, Self
 import pandas as pd
 
 from flex.access import Token
-from flex.audit import Author, Entry
+from flex.audit import Author, Entry, Head
 from flex.domain import Cycle, CycleState, Node, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
 from flex.headline import Headline
 from flex.jobs import Job, Once
@@ -264,6 +264,10 @@ class Audit(Protocol):
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         """Add an entry in the author's name, in the same transaction as the change where there is one."""
+        ...
+
+    def audit_head(self) -> Head:
+        """The last entry's number and hash, as they are kept apart from the entries."""
         ...
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:

@@ -83,6 +83,12 @@ def on_known_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFra
     return placement[~placement["site"].isin(list(strange))].reset_index(drop=True)
 
 
+def on_other_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:
+    """By the name of a node that is none of these, how many sites it has."""
+    strange = placement["node"][~placement["node"].isin([node.name for node in nodes])]
+    return {str(node): int(count) for node, count in strange.value_counts().sort_index().items()}
+
+
 def placement_from(found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:
     """Where the records say that sites are. A name that shows any address that is no node's says nothing of ours."""
     site_of = {name_of(site): site for site in sites}

@@ -1,4 +1,4 @@
-"""The half of a night that changes DNS: carry out a plan, finish or give up one that was begun, check what is in force.
+"""The half of a night that changes DNS: carry out a plan, finish or give up one that was begun.
 
 Who calls this holds the lease (leases.py). What must hold before a plan is carried out is asked here, once.
 """
@@ -15,8 +15,8 @@ from flex import cycle as cycles
 from flex import plan as plans
 from flex import windows
 from flex.consent import Stop
-from flex.domain import Cycle, Plan, Verdict
-from flex.errors import DnsError, Frozen, Held, NoData, PartlyApplied, Unreachable
+from flex.domain import Cycle, Plan
+from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable
 from flex.ports import DnsTarget
 from flex.records import ZoneState, by_name
 from flex_api import approving, freezing, outdated, words
@@ -165,28 +165,6 @@ def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> N
         advice=f"to apply it all the same: flex apply {cycle.id} {forced}",
         stops=broken,
     )
-
-
-def verify(world: World) -> tuple[str, tuple[Verdict, ...]]:
-    """The partition in force, and what each name server says of it."""
-    base, placement = world.store.placement()
-    if not base:
-        raise NoData(
-            "verifying the partition in force",
-            "no plan was applied yet",
-            kept="nothing was changed",
-            advice="`flex plan`, then `flex apply`",
-        )
-    cycle = world.store.cycle(base)
-    verdicts = cycles.check(cycle, placement, world.nodes, world.settings.dns.ttl, world.target)
-    if not any(verdict.checked or verdict.error for verdict in verdicts):
-        raise NoData(
-            f"verifying the partition of {base}",
-            "no record set of it is ours, so nothing was checked",
-            kept="nothing was changed",
-            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
-        )
-    return base, verdicts
 
 
 def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles.unheard) -> Cycle:

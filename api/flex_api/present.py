@@ -57,6 +57,7 @@ from flex_api.schemas import (
     VerifyOutput,
     ZoneRow,
 )
+from flex_api.verifying import Verified
 
 
 def plan_output(cycle: Cycle) -> PlanOutput:
@@ -195,11 +196,12 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
     )
 
 
-def verify_output(partition: str, verdicts: Sequence[Verdict]) -> VerifyOutput:
+def verify_output(found: Verified) -> VerifyOutput:
     return VerifyOutput(
-        partition=partition,
-        servers=[verdict_row(verdict) for verdict in verdicts],
-        drift=sum(len(verdict.wrong) for verdict in verdicts),
+        partition=found.partition,
+        servers=[verdict_row(verdict) for verdict in found.verdicts],
+        drift=sum(len(verdict.wrong) for verdict in found.verdicts),
+        not_checked=dict(found.not_checked),
     )
 
 

@@ -251,6 +251,7 @@ class RunsPage(PageOf):
 class DriftShown(Part):
     partition: str
     drift: int
+    not_checked: dict[str, int] = Field(description="sites on nodes that are known no more, by node")
     items: list[VerdictRow]
 
 

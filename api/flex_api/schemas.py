@@ -255,6 +255,7 @@ class VerifyOutput(Output):
     partition: str
     servers: list[VerdictRow]
     drift: int
+    not_checked: dict[str, int] = Field({}, description="sites on nodes that are known no more, by node")
 
 
 class StageRow(Part):

@@ -28,6 +28,7 @@ from flex_api.schemas import (
     SitesOutput,
     UnknownOutput,
     VerdictRow,
+    VerifyOutput,
 )
 
 BAR = 24
@@ -327,6 +328,15 @@ def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
         console.print(f"{row.server}: {state} ({words.count(row.checked, 'record set')} checked{serial})", markup=False)
         for line in row.wrong:
             console.print(f"  {line}", markup=False)
+
+
+def verified(console: Console, output: VerifyOutput) -> None:
+    verdicts(console, output.servers)
+    for node, sites in output.not_checked.items():
+        said = (
+            f"{words.count(sites, 'site')} on {node}, which is known no more: not checked; the next plan moves them off"
+        )
+        console.print(said, markup=False)
 
 
 def checks(console: Console, rows: Sequence[CheckRow]) -> None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select, update
 
-from flex.audit import Entry, entry
+from flex.audit import Entry, Head, entry
 from flex.store.database import Part
-from flex.store.schema import audit
+from flex.store.schema import audit, audit_head
 
 
 class SqlAudit(Part):
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._database.writing() as connection:
-            made = entry(_last(connection), self._author, action, subject, before, after)
+            made = entry(_head(connection), self._author, action, subject, before, after)
             connection.execute(insert(audit), asdict(made))
+            connection.execute(update(audit_head).values(number=made.number, hash=made.hash))
         return made
+
+    def audit_head(self) -> Head:
+        with self._database.reading() as connection:
+            return _head(connection)
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
         return self._found(select(audit).where(audit.c.number > after).order_by(audit.c.number).limit(limit))
@@ -60,6 +65,7 @@ def _is(action: str) -> ColumnElement[bool]:
     return or_(audit.c.action == action, func.substr(audit.c.action, 1, len(action) + 1) == f"{action}.")
 
 
-def _last(connection: Connection) -> Entry | None:
-    row = connection.execute(select(audit).order_by(audit.c.number.desc()).limit(1)).mappings().one_or_none()
-    return Entry(**row) if row else None
+def _head(connection: Connection) -> Head:
+    """Not of the entries: where the newest were taken out, the next one must not take their numbers."""
+    row = connection.execute(select(audit_head.c.number, audit_head.c.hash)).one()
+    return Head(row.number, row.hash)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from flex.access import Token
-from flex.audit import Author, Entry, entry
+from flex.audit import Author, Entry, Head, entry
 from flex.jobs import Job, Once
 
 
@@ -61,9 +61,13 @@ class MemoryDesk:
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._lock:
-            made = entry(self._desk.entries.get(self.noted()), self._author, action, subject, before, after)
+            made = entry(self.audit_head(), self._author, action, subject, before, after)
             self._desk.entries[made.number] = made
             return made
+
+    def audit_head(self) -> Head:
+        last = self._desk.entries.get(self.noted())
+        return Head(last.number, last.hash) if last else Head()
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
         return tuple(one for one in self._desk.entries.values() if one.number > after)[:limit]

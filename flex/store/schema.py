@@ -30,6 +30,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from flex.store import guards
+
 # A migration can only change a constraint that has a name, and SQLite gives none by itself.
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -298,6 +300,18 @@ audit = Table(
     Column("hash", TEXT, nullable=False),
     Index(None, "action", "number"),
 )
+
+# The number and hash of the last entry: one row, there from its migration on.
+audit_head = Table(
+    "audit_head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, nullable=False),
+    Column("hash", TEXT, nullable=False),
+    CheckConstraint("id = 1", name="single"),
+)
+
+guards.watch(audit, audit_head)
 
 tokens = Table(
     "tokens",

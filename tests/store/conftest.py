@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, update
 
+from flex.audit import NOTHING
 from flex.ports import Store
 from flex.store import MemoryStore, migrate, open_store, schema
 from flex.store.database import KINDS, Database
 from tests.postgresql import Cluster
+from tests.store.tampering import unguarded
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +27,12 @@ def postgresql_url(cluster: Cluster) -> str:
 
 def emptied(url: str) -> str:
     database = Database(url)
-    with database.writing() as connection:
+    with unguarded(database) as connection:
         connection.execute(update(schema.in_force).values(cycle=None))
         connection.execute(update(schema.lease).values(run=None, since=None, expires=None))
+        connection.execute(update(schema.audit_head).values(number=0, hash=NOTHING))
         for table in reversed(schema.metadata.sorted_tables):
-            if table not in (schema.in_force, schema.lease):
+            if table not in (schema.in_force, schema.lease, schema.audit_head):
                 connection.execute(delete(table))
     database.close()
     return url

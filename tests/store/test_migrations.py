@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import stat
@@ -16,10 +17,12 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, inspect, text
 
+from flex.audit import BEGIN, Head
 from flex.domain import BadLine, Pin, Stream
 from flex.errors import BadInput, FlexError, StoreError
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
+from flex_api.auditing import verified
 from flex_logs_ingest.stream import place
 
 
@@ -141,6 +144,25 @@ def test_logs_read_before_places_had_names_go_on_without_a_hole(empty_url: str) 
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
         assert store.ended([place(read_to)]) == {place(read_to)}
+
+
+def test_what_is_older_than_the_record_is_told_by_its_first_entry(empty_url: str) -> None:
+    migrate.upgrade(empty_url, "0010")
+    database = Database(empty_url)
+    columns = "site, nodes, min_replicas, reason, author, not_on, max_replicas, together, apart, weight, sla, excluded"
+    with database.writing() as connection:
+        connection.execute(
+            text(
+                f"INSERT INTO pins ({columns}) "
+                "VALUES ('a.example', '[]', 2, '', '', '[]', 0, '[]', '[]', 1, '', (1 = 0))"
+            )
+        )
+    database.close()
+    migrate.upgrade(empty_url)
+    with open_store(empty_url) as store:
+        (found,) = store.entries()
+        assert (found.action, json.loads(found.after)) == (BEGIN, {"pin.put": ["a.example"]})
+        assert verified(store) == Head(1, found.hash)
 
 
 def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:

@@ -9,17 +9,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, text, update
+from sqlalchemy.exc import IntegrityError
 
 from flex.access import Token, digest_of
-from flex.audit import Author, Entry, broken
+from flex.audit import Author, Entry, Head, broken
 from flex.domain import Period, Pin, Run
+from flex.errors import StoreError
 from flex.jobs import Job, Once
 from flex.ports import Store
-from flex.store import SqlStore, schema
+from flex.store import SqlStore, open_store, schema
 from flex.store.database import Database
 from flex.store.noting import CHANGES
 from flex.tables import PROFILES, SPREADS
+from tests.store.tampering import unguarded
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -67,6 +70,7 @@ READ = {
     "readings", "in_force", "history",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
+    "audit_head",
     "tokens", "token_of", "jobs", "job", "ended", "recorded", "signed", "together",
 }  # fmt: skip
 
@@ -82,7 +86,8 @@ def test_the_chain_holds_from_the_first_entry_on(store: Store) -> None:
     entries = store.entries()
     assert [entry.number for entry in entries] == list(range(1, 26))
     assert broken(entries) == ""
-    assert broken(entries[10:], entries[9]) == ""
+    assert broken(entries[10:], Head(10, entries[9].hash)) == ""
+    assert store.audit_head() == Head(25, entries[-1].hash)
 
 
 def altered(entries: list[Entry]) -> dict[str, list[Entry]]:
@@ -106,13 +111,46 @@ def test_who_alters_the_database_is_found_out(url: str) -> None:
     store = SqlStore(database)
     for number in range(3):
         store.note("try", str(number), None, number)
-    with database.writing() as connection:
+    with unguarded(database) as connection:
         connection.execute(update(schema.audit).where(schema.audit.c.number == 2).values(subject="9"))
     assert "entry 2" in broken(store.entries())
-    with database.writing() as connection:
+    with unguarded(database) as connection:
         connection.execute(delete(schema.audit).where(schema.audit.c.number == 2))
     assert "entry 2 is missing" in broken(store.entries())
     store.close()
+
+
+CHANGES_OF_THE_PAST = (
+    "UPDATE audit SET actor = 'nobody'",
+    "DELETE FROM audit",
+    "DELETE FROM audit WHERE number = 3",
+    "UPDATE audit_head SET number = 0",
+    "DELETE FROM audit_head",
+)
+
+
+@pytest.mark.parametrize("statement", CHANGES_OF_THE_PAST)
+def test_the_database_itself_refuses_to_change_what_was_noted(url: str, statement: str) -> None:
+    with open_store(url) as store:
+        for number in range(3):
+            store.note("try", str(number), None, number)
+        database = Database(url)
+        with pytest.raises((StoreError, IntegrityError), match="audit log"), database.writing() as connection:
+            connection.execute(text(statement))
+        database.close()
+        assert len(store.entries()) == 3
+
+
+def test_where_the_newest_entries_were_taken_out_the_next_does_not_take_their_numbers(url: str) -> None:
+    with open_store(url) as store:
+        for number in range(3):
+            store.note("try", str(number), None, number)
+        database = Database(url)
+        with unguarded(database) as connection:
+            connection.execute(delete(schema.audit).where(schema.audit.c.number > 1))
+        database.close()
+        assert store.note("try", "again", None, 4).number == 4
+        assert "entry 2 is missing" in broken(store.entries())
 
 
 def test_the_found_entries_can_be_told_apart(store: Store) -> None:

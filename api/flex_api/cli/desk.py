@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from flex import audit as chain
-from flex.audit import Author, Entry
-from flex.errors import StoreError
-from flex.ports import Store
-from flex_api import access, desk_text
+from flex.audit import Author
+from flex_api import access, auditing, desk_text
 from flex_api.access import Caller
 from flex_api.cli.common import Reason, author, context, moment, now
 from flex_api.cli.night import opened
@@ -93,45 +89,19 @@ def audit(
 def audit_verify(
     ctx: typer.Context,
     last: Annotated[
-        str, typer.Option(metavar="HASH", help="as it was printed before: entries missing at the end show, too")
+        str, typer.Option(metavar="HASH", help="as it was printed before: a record that was made anew shows, too")
     ] = "",
 ) -> None:
-    """Check that no entry was altered, taken out or put in between. Prints the last hash, for the next time."""
+    """Check that no entry was altered, taken out or put in between, and that nothing is there without one.
+
+    Prints the last hash, to be noted elsewhere.
+    """
     found = context(ctx)
     with opened(found) as here:
-        output = _verified(here.store, last)
+        head = auditing.verified(here.store, last)
+    output = AuditVerifyOutput(entries=head.number, last=head.hash)
     found.show(
         output, lambda console: console.print(f"{output.entries} entries hold. Last: {output.last}", markup=False)
-    )
-
-
-def _verified(store: Store, last: str) -> AuditVerifyOutput:
-    """Raises StoreError where the chain is broken."""
-    newest: Entry | None = None
-    seen = not last
-    for found in _pieces(store):
-        if broken := chain.broken(found, newest):
-            raise _altered(broken)
-        newest = found[-1]
-        seen = seen or any(entry.hash == last for entry in found)
-    if not seen:
-        raise _altered(f"no entry has the hash {last}: it, and what came after, was taken out or replaced")
-    return AuditVerifyOutput(entries=newest.number if newest else 0, last=newest.hash if newest else chain.NOTHING)
-
-
-def _pieces(store: Store) -> Iterator[tuple[Entry, ...]]:
-    after = 0
-    while found := store.entries(after):
-        yield found
-        after = found[-1].number
-
-
-def _altered(answer: str) -> StoreError:
-    return StoreError(
-        "checking the audit log",
-        answer,
-        kept="nothing was changed",
-        advice="somebody changed the database past FLEX: compare it with a backup",
     )
 
 

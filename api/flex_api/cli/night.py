@@ -13,8 +13,8 @@ import typer
 
 from flex.audit import Author
 from flex.domain import Cycle, Run
-from flex.errors import NoData, Unreachable
-from flex_api import applying, approving, nightly, present, reporting, text
+from flex.errors import NoData, Unreachable, Unverified
+from flex_api import applying, approving, nightly, present, reporting, text, verifying
 from flex_api.cli.common import Context, author, bounded, context, now
 from flex_api.cli.following import count_down, following
 from flex_api.leases import lease
@@ -201,16 +201,19 @@ def rollback(
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     """Compare DNS with the partition in force. Every name server is asked for every name.
 
-    Exits 32 when a server says something else, 30 when one does not answer and the others agree.
+    Exits 32 when a server says something else, or when sites are on nodes that are gone and could not be checked; 30
+    when a server does not answer and the others agree.
     """
     found = context(ctx)
     with opened(found) as here:
-        partition, verdicts = applying.verify(here)
-    output = present.verify_output(partition, verdicts)
-    found.show(output, lambda console: text.verdicts(console, output.servers))
-    if any(verdict.wrong for verdict in verdicts):
-        raise typer.Exit(10 if detailed_exitcode else 32)
-    if not all(verdict.agrees for verdict in verdicts):
+        verified = verifying.verify(here)
+    output = present.verify_output(verified)
+    found.show(output, lambda console: text.verified(console, output))
+    if verified.differs and detailed_exitcode:
+        raise typer.Exit(10)
+    if verified.differs or verified.not_checked:
+        raise typer.Exit(Unverified.exit_code)
+    if not verified.holds:
         # Nothing differs as far as anybody answered.
         raise typer.Exit(Unreachable.exit_code)
 

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex_api.desk_schemas import audit_row
+from flex_api import auditing
+from flex_api.desk_schemas import AuditVerifyOutput, audit_row
 from flex_api.rest_schemas import CLEAN, AuditPage, ListQuery, Moment
-from flex_api.web.answers import listed
+from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Viewer
 from flex_api.web.paging import Order, decoded, encoded
 
@@ -24,7 +25,7 @@ class AuditQuery(ListQuery):
 
 @router.get("", response_model=AuditPage)
 def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
-    """Every change, the latest first. `flex audit verify` checks the chain."""
+    """Every change, the latest first."""
     order = Order.parse(query.sort)
     at = decoded(query.cursor, order, (int, str))[0] if query.cursor else None
     found = desk.store.found_entries(
@@ -33,3 +34,13 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
     rows = found[: query.limit]
     following = encoded(order, [rows[-1].number, ""]) if len(found) > query.limit else None
     return listed(desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following)
+
+
+@router.get("/verification", response_model=AuditVerifyOutput)
+def verification(
+    desk: Viewer,
+    last: Annotated[str, Query(max_length=64, pattern=r"^[0-9a-f]*$", description="a hash that was noted before")] = "",
+) -> Response:
+    """Whether no entry was altered or taken out, and nothing is there without one. Reads all of it."""
+    head = auditing.verified(desk.store, last)
+    return reply(desk.request, AuditVerifyOutput(entries=head.number, last=head.hash))

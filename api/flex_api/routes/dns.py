@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from flex_api import applying, present
+from flex_api import present, verifying
 from flex_api.rest_schemas import DriftShown
 from flex_api.web.answers import reply
 from flex_api.web.desk import Viewer
@@ -15,7 +15,6 @@ router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 @router.get("/drift", response_model=DriftShown)
 def drift(desk: Viewer) -> Response:
     """Ask every name server for every name of the partition in force; what differs is named, server by server."""
-    partition, verdicts = applying.verify(desk.world())
-    items = [present.verdict_row(verdict) for verdict in verdicts]
-    wrong = sum(len(verdict.wrong) for verdict in verdicts)
-    return reply(desk.request, DriftShown(partition=partition, drift=wrong, items=items))
+    found = present.verify_output(verifying.verify(desk.world()))
+    shown = DriftShown(partition=found.partition, drift=found.drift, not_checked=found.not_checked, items=found.servers)
+    return reply(desk.request, shown)

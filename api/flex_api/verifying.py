@@ -1,0 +1,56 @@
+"""What the name servers say of the partition in force: what the command line and the REST API both ask.
+
+In goes the world; out come verdicts, server by server, and what could not be asked for. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flex import cycle as cycles
+from flex import records
+from flex.domain import Verdict
+from flex.errors import NoData
+from flex_api.wiring import World
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """`not_checked` counts the sites on each node that FLEX knows no more: nobody knows their addresses."""
+
+    partition: str
+    verdicts: tuple[Verdict, ...]
+    not_checked: Mapping[str, int]
+
+    @property
+    def differs(self) -> bool:
+        return any(verdict.wrong for verdict in self.verdicts)
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything was checked, and every server agrees with all of it."""
+        return not self.not_checked and all(verdict.agrees for verdict in self.verdicts)
+
+
+def verify(world: World) -> Verified:
+    """Ask every name server for every name. Raises NoData where nothing of the partition could be asked for."""
+    base, placement = world.store.placement()
+    if not base:
+        raise NoData(
+            "verifying the partition in force",
+            "no plan was applied yet",
+            kept="nothing was changed",
+            advice="`flex plan`, then `flex apply`",
+        )
+    cycle, nodes = world.store.cycle(base), world.nodes
+    verdicts = cycles.check(cycle, placement, nodes, world.settings.dns.ttl, world.target)
+    not_checked = records.on_other_nodes(placement, nodes)
+    if not not_checked and not any(verdict.checked or verdict.error for verdict in verdicts):
+        raise NoData(
+            f"verifying the partition of {base}",
+            "no record set of it is ours, so nothing was checked",
+            kept="nothing was changed",
+            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
+        )
+    return Verified(base, verdicts, not_checked)

@@ -1,0 +1,51 @@
+"""What keeps the audit log as it was written: triggers of the database, which refuse to change or take out an entry.
+
+The head may only go on by one. Who owns the database can take the triggers away; what is done then still shows, by the
+hashes of the entries, by the head, and by what is there without an entry (flex/audit.py).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import DDL, Table, event
+
+SQLITE_ENTRIES = (
+    """CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
+    BEGIN SELECT RAISE(ABORT, 'entries of the audit log are never changed'); END""",
+    """CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+    BEGIN SELECT RAISE(ABORT, 'entries of the audit log are never taken out'); END""",
+)
+SQLITE_HEAD = (
+    """CREATE TRIGGER audit_head_goes_on BEFORE UPDATE ON audit_head WHEN NEW.number <> OLD.number + 1
+    BEGIN SELECT RAISE(ABORT, 'the head of the audit log only goes on by one'); END""",
+    """CREATE TRIGGER audit_head_no_delete BEFORE DELETE ON audit_head
+    BEGIN SELECT RAISE(ABORT, 'the head of the audit log is never taken out'); END""",
+)
+POSTGRESQL_ENTRIES = (
+    """CREATE FUNCTION audit_refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'the audit log is only added to'; END $$""",
+    """CREATE TRIGGER audit_no_change BEFORE UPDATE OR DELETE ON audit
+    FOR EACH ROW EXECUTE FUNCTION audit_refuse()""",
+    """CREATE TRIGGER audit_no_truncate BEFORE TRUNCATE ON audit
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse()""",
+)
+POSTGRESQL_HEAD = (
+    """CREATE TRIGGER audit_head_goes_on BEFORE UPDATE ON audit_head
+    FOR EACH ROW WHEN (NEW.number <> OLD.number + 1) EXECUTE FUNCTION audit_refuse()""",
+    """CREATE TRIGGER audit_head_no_delete BEFORE DELETE ON audit_head
+    FOR EACH ROW EXECUTE FUNCTION audit_refuse()""",
+    """CREATE TRIGGER audit_head_no_truncate BEFORE TRUNCATE ON audit_head
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse()""",
+)
+
+
+def watch(entries: Table, head: Table) -> None:
+    """Have the triggers made with the tables."""
+    _with(entries, "sqlite", SQLITE_ENTRIES)
+    _with(head, "sqlite", SQLITE_HEAD)
+    _with(entries, "postgresql", POSTGRESQL_ENTRIES)
+    _with(head, "postgresql", POSTGRESQL_HEAD)
+
+
+def _with(table: Table, dialect: str, statements: tuple[str, ...]) -> None:
+    for statement in statements:
+        event.listen(table, "after_create", DDL(statement).execute_if(dialect=dialect))  # type: ignore[no-untyped-call]  # SQLAlchemy's
