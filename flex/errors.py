@@ -19,6 +19,7 @@
     │   └── TooMany      more requests than one token may make
     ├── NotWritten       a directory takes no more: full, rights  exit 24
     ├── StoreError       the database did not do as asked         exit 25
+    │   └── NotWhole     somebody wrote to it past FLEX
     ├── Denied           who asks may not do this                 exit 26
     │   └── Unauthenticated  nobody knows who asks
     ├── Away             the FLEX server did not answer           exit 27
@@ -133,6 +134,10 @@ class TooMany(Busy):
 class StoreError(FlexError):
     exit_code = 25
     slug = "store"
+
+
+class NotWhole(StoreError):
+    pass
 
 
 class NotWritten(FlexError):

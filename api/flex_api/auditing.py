@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 from flex import audit as chain
 from flex.audit import BEGIN, Entry, Head
-from flex.errors import StoreError
+from flex.errors import NotWhole
 from flex.ports import Store
 
 
 def verified(store: Store, last: str = "") -> Head:
-    """The last entry's number and hash. Raises StoreError, saying where, for a record that is not whole.
+    """The last entry's number and hash. Raises NotWhole, saying where, for a record that is not whole.
 
     `last` is a hash that somebody noted before. Others may write meanwhile: what is there is looked at first, so that
     each of it has its entry by the time these are read.
@@ -72,8 +72,8 @@ def _pieces(store: Store) -> Iterator[tuple[Entry, ...]]:
         after = found[-1].number
 
 
-def _altered(answer: str) -> StoreError:
-    return StoreError(
+def _altered(answer: str) -> NotWhole:
+    return NotWhole(
         "checking the audit log",
         answer,
         kept="nothing was changed",

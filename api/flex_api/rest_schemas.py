@@ -268,6 +268,13 @@ class AuditPage(PageOf):
     items: list[AuditRow]
 
 
+class AuditVerified(Part):
+    holds: bool
+    wrong: str = Field(description="what is wrong with it; empty where it holds")
+    entries: int
+    last: str = Field(description="the hash of the last entry, to be noted elsewhere")
+
+
 class TokenGiven(Given):
     name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._@-]+$")]
     role: Role = "viewer"

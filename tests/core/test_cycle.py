@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -15,78 +14,20 @@ from flex.consent import Limits
 from flex.cycle import Proposal
 from flex.domain import Cycle, Node, Period, Pin, Plan, Verdict
 from flex.errors import Held, Infeasible, PartlyApplied, Refused, StoreError, Unverified
-from flex.given import Facts, Rules
-from flex.ports import DnsTarget, Journal, Solver
-from flex.problem import Budget, Problem, Solution, in_order
+from flex.given import Facts
+from flex.ports import DnsTarget, Journal
 from flex.records import ZoneState
 from flex.replay import Sample
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, SPREADS
 from flex_dns.memory import MemoryTarget
 from flex_solver import SOLVERS
+from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns
 
-NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
-ZONE = "hosting.example."
 EMPTY = np.zeros(0, dtype=np.int64)
-RULES = Rules(
-    tolerance=0.2,
-    trigger=0.3,
-    margin=0.01,
-    replicate_above=1.0,
-    limits=Limits(),
-    zones=(ZONE,),
-    owner="me",
-    ttl=60,
-    adopt=False,
-    budget=Budget(),
-)
 
 Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
 Placement = Callable[[Mapping[str, str]], pd.DataFrame]
-
-
-def turns(problem: Problem, budget: Budget) -> Solution:
-    """A solver that deals the sites out to the open nodes by turns: where they end is easy to say."""
-    open_nodes = np.flatnonzero(problem.open)
-    rows = [(s, open_nodes[(s + r) % len(open_nodes)]) for s, k in enumerate(problem.replicas) for r in range(k)]
-    return Solution(in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)), "turns", bound=0, proven=False)
-
-
-@dataclass(slots=True)
-class Cluster:
-    """Facts, a store and a name server, and the two halves of a cycle over them."""
-
-    facts: Facts
-    target: DnsTarget
-    store: MemoryStore
-    rules: Rules = RULES
-    solver: Solver = turns
-
-    def propose(self, now: datetime = NOW) -> Proposal:
-        base, placement = self.store.placement()
-        facts = replace(self.facts, base=base, placement=placement)
-        made = cycles.propose(facts, self.rules, solver=self.solver, scratch=turns, target=self.target, now=now)
-        self.store.propose(made.cycle, made.placement)
-        return made
-
-    def carry_out(self, made: Proposal) -> Cycle:
-        return cycles.carry_out(
-            made.cycle,
-            made.placement,
-            nodes=self.facts.nodes,
-            ttl=self.rules.ttl,
-            target=self.target,
-            store=self.store,
-            now=NOW,
-        )
-
-    def night(self) -> Cycle:
-        return self.carry_out(self.propose())
-
-    def addresses(self) -> dict[str, list[str]]:
-        names = [f"{site}." for site in self.facts.profiles["site"]]
-        found = self.target.read(ZONE, names).records
-        return {str(name).split(".")[0]: list(rows["value"]) for name, rows in found.groupby("name")}
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
+from flex.errors import NotWhole
 from flex_api import auditing
-from flex_api.desk_schemas import AuditVerifyOutput, audit_row
-from flex_api.rest_schemas import CLEAN, AuditPage, ListQuery, Moment
+from flex_api.desk_schemas import audit_row
+from flex_api.rest_schemas import CLEAN, AuditPage, AuditVerified, ListQuery, Moment
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Viewer
 from flex_api.web.paging import Order, decoded, encoded
@@ -36,11 +37,14 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
     return listed(desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following)
 
 
-@router.get("/verification", response_model=AuditVerifyOutput)
+@router.get("/verification", response_model=AuditVerified)
 def verification(
     desk: Viewer,
     last: Annotated[str, Query(max_length=64, pattern=r"^[0-9a-f]*$", description="a hash that was noted before")] = "",
 ) -> Response:
     """Whether no entry was altered or taken out, and nothing is there without one. Reads all of it."""
-    head = auditing.verified(desk.store, last)
-    return reply(desk.request, AuditVerifyOutput(entries=head.number, last=head.hash))
+    try:
+        head, wrong = auditing.verified(desk.store, last), ""
+    except NotWhole as error:
+        head, wrong = desk.store.audit_head(), error.answer
+    return reply(desk.request, AuditVerified(holds=not wrong, wrong=wrong, entries=head.number, last=head.hash))
