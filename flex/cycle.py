@@ -219,12 +219,15 @@ def check(
     target: DnsTarget,
     *,
     patience: float = 0.0,
+    owner: str = "",
 ) -> tuple[Verdict, ...]:
-    """What every name server says of the placement, zone by zone.
+    """What every name server says of the placement, zone by zone; and of the markers of an `owner`, where one is named.
 
     What a site on a node that is in the settings no more should have for addresses is not known, and not asked for.
     """
     said = wanted(cycle, placement, nodes, ttl)
+    if owner:
+        said = {zone: records.with_markers(rows, zone, owner, ttl) for zone, rows in said.items()}
 
     def asked(one: Plan) -> tuple[Verdict, ...]:
         return target.verify(one.zone, said[one.zone], patience=patience)

@@ -81,14 +81,24 @@ def addressed(made: Plan) -> list[str]:
 
 
 def lowered(made: Plan, ttl: int) -> Plan:
-    """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at most."""
+    """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at most.
+
+    A name that is taken over gets its marker with its first change.
+    """
     steps = (Change(one.before, low) for one in made.changes if (low := _low(one, ttl)) != one.before)
-    return replace(made, changes=tuple(steps))
+    return replace(made, changes=(*steps, *_early(made, ttl)))
 
 
 def from_lowered(made: Plan, ttl: int) -> Plan:
     """The plan as it is once that step is made."""
-    return replace(made, changes=tuple(Change(_low(one, ttl), one.after) for one in made.changes))
+    early = set(_early(made, ttl))
+    return replace(made, changes=tuple(Change(_low(one, ttl), one.after) for one in made.changes if one not in early))
+
+
+def _early(made: Plan, ttl: int) -> list[Change]:
+    """The markers of the names that are changed ahead."""
+    ahead = {marker_name(one.name, made.zone) for one in made.changes if _low(one, ttl) != one.before}
+    return [one for one in made.changes if one.type == "TXT" and one.name in ahead]
 
 
 def widened(made: Plan, ttl: int = 0) -> Plan:

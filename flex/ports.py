@@ -59,7 +59,7 @@ class DnsTarget(Protocol):
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS, for so many seconds until it agrees.
 
-        Silence is a verdict with an error.
+        Silence is a verdict with an error. Markers may be among them; their TTL is nobody's concern.
         """
         ...
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from flex.domain import Node
+from flex.marker import marker_name, marker_text
 from flex.tables import PLACEMENT, RECORDS, texts
 
 
@@ -67,6 +68,13 @@ def records(placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.Data
             }
         )
     )
+
+
+def with_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.DataFrame:
+    """RECORDS of one zone and, for each name in it, the marker that makes it ours."""
+    names = [marker_name(name, zone) for name in dict.fromkeys(texts(table["name"]))]
+    markers = pd.DataFrame({"name": names, "type": "TXT", "ttl": ttl, "value": marker_text(owner)})
+    return RECORDS.make(pd.concat([table, markers.astype(table.dtypes)], ignore_index=True))
 
 
 def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFrame]:

@@ -34,7 +34,7 @@ class Verified:
 
 
 def verify(world: World) -> Verified:
-    """Ask every name server for every name. Raises NoData where nothing of the partition could be asked for."""
+    """Ask every name server for every name and its marker. Raises NoData where nothing of the partition could be asked for."""
     base, placement = world.store.placement()
     if not base:
         raise NoData(
@@ -43,8 +43,8 @@ def verify(world: World) -> Verified:
             kept="nothing was changed",
             advice="`flex plan`, then `flex apply`",
         )
-    cycle, nodes = world.store.cycle(base), world.nodes
-    verdicts = cycles.check(cycle, placement, nodes, world.settings.dns.ttl, world.target)
+    cycle, nodes, settings = world.store.cycle(base), world.nodes, world.settings
+    verdicts = cycles.check(cycle, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner)
     not_checked = records.on_other_nodes(placement, nodes)
     if not not_checked and not any(verdict.checked or verdict.error for verdict in verdicts):
         raise NoData(

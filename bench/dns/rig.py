@@ -17,15 +17,18 @@ from pathlib import Path
 import pandas as pd
 
 from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset
+from flex.marker import marker_text
 from flex.store import migrate, open_store
 from flex.store.journals import SqlJournal
 from flex.tables import PLACEMENT, RECORDS
+from flex_dns.claim import Claim
 from flex_dns.key import make_key
 from flex_dns.named import PrivateNamed
 from flex_dns.pair import pair
 from flex_dns.rfc2136 import Rfc2136Target
 
 OWNER = "bench"
+CLAIM = Claim(OWNER)
 TTL = 60
 OLD = "192.0.2.1"
 ZONE = "big.example."
@@ -98,6 +101,11 @@ class Rig:
         subprocess.run(["nsupdate", "-v", "-k", str(self.key_file), str(script)], check=True)
 
 
+def placed(name: str, marker: str) -> str:
+    """A name of ours in a zone's file."""
+    return f'{name} A {OLD}\n{marker} TXT "{marker_text(OWNER)}"\n'
+
+
 def _replaced(name: str, before: str, after: str) -> Change:
     return Change(Rrset(name, "A", TTL, (before,)), Rrset(name, "A", TTL, (after,)))
 
@@ -116,8 +124,9 @@ def rig(size: int, zones: Sequence[str] = (ZONE,), records: Mapping[str, str] | 
     folder.chmod(0o755)
     (folder / "key").touch(mode=0o600)
     (folder / "key").write_text(key.clause(), encoding="ascii")
-    lines = "".join(f"site-{number} A 192.0.2.1\n" for number in range(size))
-    records = records or {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, "@ A 192.0.2.1\nwww A 192.0.2.1\n")
+    lines = "".join(placed(f"site-{number}", f"site-{number}._flex") for number in range(size))
+    both = placed("@", "_flex") + placed("www", "www._flex")
+    records = records or {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, both)
     try:
         with pair(folder, zones, key, records=records, threads=2) as (primary, secondary):
             yield Rig(primary, secondary, folder, size)

@@ -20,7 +20,7 @@ from statistics import median
 import dns.message
 
 from bench.dns.failover import failover_seconds
-from bench.dns.rig import OLD, ZONE, Rig, rig
+from bench.dns.rig import CLAIM, OLD, ZONE, Rig, rig
 from bench.figures import Figures
 from flex.domain import Change, Plan, Rrset
 from flex_dns import pipeline, update, wire
@@ -110,7 +110,7 @@ def _round(one: Rig) -> dict[str, float]:
     plain = _seconds(lambda: deliver(one.primary, _without_prerequisites(plan)))
     plan = one.next_plan()
     with _asking(one.primary) as latencies:
-        checked = _seconds(lambda: deliver(one.primary, update.messages(plan.zone, plan.changes)))
+        checked = _seconds(lambda: deliver(one.primary, update.messages(plan.zone, plan.changes, claim=CLAIM)))
     whole, lag = _whole(one)
     return {
         "nsupdate_seconds": unchecked,
@@ -194,7 +194,7 @@ def _many_zones(count: int) -> Figures:
             script = many.script_of([_both(zone, first) for zone in zones])
             theirs = _seconds(partial(many.nsupdate, script))
             _behind(many.secondary, zones, first)
-            messages = [Message(zone, _both(zone, second, first).changes) for zone in zones]
+            messages = [Message(zone, _both(zone, second, first).changes, claim=CLAIM) for zone in zones]
             ratios.append(theirs / _seconds(partial(deliver, many.primary, messages)))
             lags.append(_behind(many.secondary, zones, second))
     return {"zones2000_vs_nsupdate": median(ratios), "secondary_lag_s": median(lags)}

@@ -18,11 +18,12 @@ from flex.errors import DnsError, Unreachable
 from flex.journal import JournalRow
 from flex.ports import Journal
 from flex_dns import fence, pipeline, preflight, reading, update
+from flex_dns.claim import NOBODY, Claim
 from flex_dns.contents import Contents, Question
 from flex_dns.ledger import Ledger, Tally
 from flex_dns.server import Server
 from flex_dns.session import Clock, Session
-from flex_dns.standing import standing
+from flex_dns.standing import questions, standing
 from flex_dns.trouble import not_granted, said_no
 from flex_dns.update import Message
 
@@ -45,14 +46,14 @@ def carry(
     journal: Journal,
     clock: Clock,
     patience: float,
-    controller: str = "",
+    claim: Claim = NOBODY,
 ) -> dict[str, Tally]:
     """`patience` is how many seconds a server that went away in the middle is waited for.
 
-    Each zone must be held by the `controller`, where one is named.
+    Each zone must be held by us, and each name be ours, as far as the `claim` goes.
     """
     ledger = Ledger(journal, rows)
-    todo = [Message(row.zone, changes, row.number, controller) for row, changes in rows]
+    todo = [Message(row.zone, changes, row.number, claim) for row, changes in rows]
     pauses = iter(PAUSES)
     while todo:
         before = ledger.left, len(todo)
@@ -144,12 +145,12 @@ def _looked_after(
     deadline = time.monotonic() + patience
     for zone in dict.fromkeys(message.zone for message, _ in opened):
         messages = [message for message, _ in opened if message.zone == zone]
-        asked: list[Question] = [(change.name, change.type) for message in messages for change in message.changes]
+        changes = [change for message in messages for change in message.changes]
         try:
-            contents = _contents(server, zone, asked, clock, deadline)
+            contents = _contents(server, zone, questions(zone, changes), clock, deadline)
             lost = _lost(server, messages[0], clock)
         except DnsError:
-            ledger.lose(zone, len(asked), next(error for message, error in opened if message.zone == zone))
+            ledger.lose(zone, len(changes), next(error for message, error in opened if message.zone == zone))
             continue
         pending = [again for message in messages for again in _settled(message, contents, ledger)]
         tally = ledger.tallies[zone]
@@ -161,7 +162,7 @@ def _looked_after(
 
 
 def _settled(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Message]:
-    found = standing(message.zone, message.changes, contents)
+    found = standing(message.zone, message.changes, contents, message.claim.owner)
     ledger.done(message, found.done)
     ledger.overtaken(message, found.conflicts, found.withheld)
     if found.pending:
@@ -170,11 +171,11 @@ def _settled(message: Message, contents: Contents, ledger: Ledger) -> Iterator[M
 
 def _lost(server: Server, message: Message, clock: Clock) -> DnsError | None:
     """Whether another controller holds the zone by now."""
-    if not message.controller:
+    if not message.claim.controller:
         return None
     with Session(server, clock) as session:
         found = fence.holders(session, server, [message.zone])[message.zone]
-    return None if found == message.controller else fence.held(server, message.zone, found)
+    return None if found == message.claim.controller else fence.held(server, message.zone, found)
 
 
 def _contents(server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float) -> Contents:

@@ -16,25 +16,32 @@ from flex.domain import Change, Plan, Rrset
 from flex.marker import marker_name, marker_text
 from flex.plan import lines
 from flex.records import by_name
-from flex_dns.update import messages
+from flex_dns import fence
+from flex_dns.claim import NOBODY, Claim
+from flex_dns.update import marked, messages
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """One zone: what would change in it, and all that FLEX says in it then."""
+    """One zone: what would change in it, and all that FLEX says in it then.
+
+    What would change requires the `claim`; a zone that `is_free` of any controller becomes ours first.
+    """
 
     plan: Plan
     sets: tuple[Rrset, ...]
+    claim: Claim = NOBODY
+    is_free: bool = False
 
 
 Export = Callable[[Sequence[Wanted]], str]
 
 
-def wanted(plan: Plan, records: pd.DataFrame, owner: str, ttl: int) -> Wanted:
+def wanted(plan: Plan, records: pd.DataFrame, claim: Claim, ttl: int) -> Wanted:
     sets = [Rrset(name, kind, *found) for (name, kind), found in by_name(records).items()]  # type: ignore[arg-type]  # RECORDS hold no other types
     names = sorted({rrset.name for rrset in sets})
-    markers = [Rrset(marker_name(name, plan.zone), "TXT", ttl, (marker_text(owner),)) for name in names]
-    return Wanted(plan, (*sets, *markers))
+    markers = [Rrset(marker_name(name, plan.zone), "TXT", ttl, (marker_text(claim.owner),)) for name in names]
+    return Wanted(plan, (*sets, *markers), claim)
 
 
 def zone_lines(zones: Sequence[Wanted]) -> str:
@@ -51,17 +58,36 @@ def _zone_lines(zone: Wanted) -> Iterator[str]:
 
 def nsupdate(zones: Sequence[Wanted]) -> str:
     """A script: `nsupdate -k KEY FILE`. A message whose records somebody changed meanwhile is refused whole."""
-    return "".join(line + "\n" for zone in zones for line in _script(zone.plan))
+    return "".join(line + "\n" for zone in zones for line in _script(zone))
 
 
-def _script(plan: Plan) -> Iterator[str]:
-    for message in messages(plan.zone, plan.changes):
+def _script(wanted: Wanted) -> Iterator[str]:
+    plan, claim = wanted.plan, wanted.claim
+    if plan.changes and claim.controller and wanted.is_free:
+        yield from _taking(plan.zone, claim.controller)
+    for message in messages(plan.zone, plan.changes, claim=claim):
         yield f"zone {plan.zone}"
+        yield from _claimed(plan.zone, message.changes, claim)
         for change in message.changes:
             yield from _required(change)
         for change in message.changes:
             yield from _made(change)
         yield "send"
+
+
+def _taking(zone: str, controller: str) -> Iterator[str]:
+    name, text = fence.fence_name(zone), fence.fence_text(controller)
+    yield f"zone {zone}"
+    yield f"prereq nxrrset {name} IN TXT"
+    yield f"update add {name} {fence.TTL} TXT {_quoted(text)}"
+    yield "send"
+
+
+def _claimed(zone: str, changes: Sequence[Change], claim: Claim) -> Iterator[str]:
+    if claim.controller:
+        yield f"prereq yxrrset {fence.fence_name(zone)} IN TXT {_quoted(fence.fence_text(claim.controller))}"
+    for name in marked(zone, changes) if claim.owner else ():
+        yield f"prereq yxrrset {marker_name(name, zone)} IN TXT {_quoted(marker_text(claim.owner))}"
 
 
 def _required(change: Change) -> Iterator[str]:
@@ -135,11 +161,16 @@ def _below(zone: Wanted, rrset: Rrset, apex: str) -> str:
 
 
 def _value(rrset: Rrset, value: str) -> str:
-    if rrset.type != "TXT":
-        return value
+    return _quoted(value) if rrset.type == "TXT" else value
+
+
+def _quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
+
+# What the file of a zone is called for, where its tool wants another ending than the format's name.
+ENDINGS: Mapping[str, str] = {"octodns": "yaml", "dnscontrol": "js"}
 
 EXPORTS: Mapping[str, Export] = {
     "zone": zone_lines,

@@ -21,12 +21,13 @@ from flex_dns.session import Session
 from flex_dns.trouble import UNCHANGED, not_granted, said_no
 
 PREFIX = "flex controller="
+NAME = "_controller"
 TTL = 60
 
 
 def fence_name(zone: str) -> str:
     """Among our markers, where the key may write; no host name begins so, so it is no site's marker."""
-    return f"_controller.{LABEL}.{zone}"
+    return f"{NAME}.{LABEL}.{zone}"
 
 
 def fence_text(controller: str) -> str:
@@ -44,14 +45,20 @@ def holders(session: Session, server: Server, zones: Sequence[str]) -> dict[str,
 
 def hold(session: Session, server: Server, zones: Sequence[str], controller: str) -> None:
     """Make sure that each zone is ours, or free and then ours. Raises Refused where another controller holds one."""
+    nobodys = free(session, server, zones, controller)
+    for zone in nobodys:
+        _take(session, server, zone, controller)
+    for zone in free(session, server, nobodys, controller) if nobodys else ():
+        raise held(server, zone, "")
+
+
+def free(session: Session, server: Server, zones: Sequence[str], controller: str) -> list[str]:
+    """Those of the zones that nobody holds. Raises Refused where another controller holds one."""
     found = holders(session, server, zones)
-    if free := [zone for zone in zones if not found[zone]]:
-        for zone in free:
-            _take(session, server, zone, controller)
-        found |= holders(session, server, free)
     for zone, by in found.items():
-        if by != controller:
+        if by not in ("", controller):
             raise held(server, zone, by)
+    return [zone for zone, by in found.items() if not by]
 
 
 def _said(server: Server, zone: str, answer: dns.message.Message) -> str:

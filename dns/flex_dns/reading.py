@@ -47,7 +47,7 @@ def by_queries(session: Session, server: Server, zone: str, questions: Sequence[
             raise not_authoritative(server, zone, f"{kind} of {name}")
         for rrset in answer.answer:
             if _name(rrset) == name and dns.rdatatype.to_text(rrset.rdtype) == kind:
-                sets[name, kind] = (rrset.ttl, _values(rrset))
+                sets[name, kind] = (rrset.ttl, values(rrset))
     return Contents(serial, sets, closed)
 
 
@@ -87,7 +87,7 @@ def _name(rrset: dns.rrset.RRset) -> str:
     return rrset.name.to_text().lower()
 
 
-def _values(rrset: dns.rrset.RRset) -> tuple[str, ...]:
+def values(rrset: dns.rrset.RRset) -> tuple[str, ...]:
     return tuple(sorted(_value(rdata) for rdata in rrset))
 
 

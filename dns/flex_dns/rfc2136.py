@@ -21,6 +21,7 @@ from flex.ports import Journal
 from flex.records import ZoneState
 from flex_dns import fence, reading, settling, update
 from flex_dns.carrying import carry
+from flex_dns.claim import Claim
 from flex_dns.contents import Asked, state
 from flex_dns.ledger import Tally
 from flex_dns.outcome import judged
@@ -67,11 +68,11 @@ class Rfc2136Target:
             found = self._looked_at(plans)
             done = {zone: len(one.done) for zone, one in found.items()}
             _refuse_outdated(plans, found)
-            rows = _rows(plans, found)
-        self._hold(rows)
+            rows = _rows(plans, found, self._claim)
+        self._hold(plans, rows)
         if journal and rows and not begun:
             journal.intend([row for row, _ in rows])
-        tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience, self.controller)
+        tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience, self._claim)
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
         if error := judged(plans, tallies, done):
@@ -86,12 +87,21 @@ class Rfc2136Target:
         servers = self.verify_servers or (self.server.address,)
         return settling.verdicts(servers, zone, wanted, self.server.timeout, self.server.reading.key, patience)
 
-    def _hold(self, rows: Rows) -> None:
-        zones = list(dict.fromkeys(row.zone for row, _ in rows))
-        if not self.controller or not zones:
+    @property
+    def _claim(self) -> Claim:
+        return Claim(self.owner, self.controller)
+
+    def _hold(self, plans: Sequence[Plan], rows: Rows) -> None:
+        """A zone in which something is to change becomes ours; one of another controller's is refused in any case."""
+        changing = {row.zone for row, _ in rows}
+        still = [plan.zone for plan in plans if plan.zone not in changing]
+        if not self.controller:
             return
         with self._session() as session:
-            fence.hold(session, self.server, zones, self.controller)
+            if still:
+                fence.free(session, self.server, still, self.controller)
+            if changing:
+                fence.hold(session, self.server, sorted(changing), self.controller)
 
     def _session(self) -> Session:
         return Session(self.server, self.clock)
@@ -131,12 +141,12 @@ def _refuse_outdated(plans: Sequence[Plan], found: Mapping[str, Standing]) -> No
             raise overtaken(plan, 0, found[plan.zone].conflicts)
 
 
-def _rows(plans: Sequence[Plan], found: Mapping[str, Standing]) -> Rows:
+def _rows(plans: Sequence[Plan], found: Mapping[str, Standing], claim: Claim) -> Rows:
     """A row for each message that is to be sent."""
     rows: Rows = []
     for plan in plans:
         places = {(change.name, change.type): place for place, change in enumerate(plan.changes)}
-        for message in update.messages(plan.zone, found[plan.zone].pending if plan.changes else ()):
+        for message in update.messages(plan.zone, found[plan.zone].pending if plan.changes else (), claim=claim):
             changes = tuple(places[change.name, change.type] for change in message.changes)
             rows.append((JournalRow(len(rows), plan.zone, changes), message.changes))
     return rows

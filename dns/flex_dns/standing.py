@@ -5,14 +5,14 @@ In go a plan and what the zone holds; out come the changes by standing, and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
 from flex.marker import marker_name
 from flex_dns.contents import Contents, Question, canonical, claimed
-from flex_dns.marker import site_name
+from flex_dns.marker import lies_in, site_name
 
 SHOWN = 10
 
@@ -42,7 +42,7 @@ class Standing:
 
 def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
     """What the zone has to be asked for `standing`: the record sets, and the markers of their names."""
-    names = {name for change in changes if _lies_in(zone, name := site_name(zone, change.name))}
+    names = {name for change in changes if lies_in(zone, name := site_name(zone, change.name))}
     asked: dict[Question, None] = dict.fromkeys((change.name, change.type) for change in changes)
     return list(asked | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names)))
 
@@ -50,11 +50,13 @@ def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
 def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: str = "") -> Standing:
     """Values and TTL both count: a TTL that somebody else edited is their edit.
 
-    With an `owner`, names that carry the marker of another by now are his, whatever their records say.
+    With an `owner`, names that carry the marker of another by now are his, whatever their records say; and those that
+    carry none, and are not to get one by these changes, are not ours any more.
     """
     done: list[Change] = []
     pending: list[Change] = []
     conflicts: list[Conflict] = []
+    marking = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
     for change in changes:
         found = contents.sets.get((change.name, change.type))
         closed = contents.closed.get(change.name, "")
@@ -62,7 +64,7 @@ def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: st
             conflicts.append(Conflict(change, f"that it {closed}"))
         elif found == _held(change.after):
             done.append(change)
-        elif owner and (claim := _claim(zone, change, contents, owner)):
+        elif owner and (claim := _claim(zone, change, contents, owner, marking)):
             conflicts.append(Conflict(change, f"that it {claim}"))
         elif found == _held(change.before):
             pending.append(change)
@@ -90,14 +92,13 @@ def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | P
     )
 
 
-def _claim(zone: str, change: Change, contents: Contents, owner: str) -> str:
+def _claim(zone: str, change: Change, contents: Contents, owner: str, marking: Set[str]) -> str:
     name = site_name(zone, change.name)
-    return claimed(zone, name, owner, contents) if _lies_in(zone, name) else ""
-
-
-def _lies_in(zone: str, name: str) -> bool:
-    """What does not has no marker; the server says what is wrong with it."""
-    return name == zone or name.endswith(f".{zone}")
+    if not lies_in(zone, name):
+        return ""
+    if name not in marking and (marker_name(name, zone), "TXT") not in contents.sets:
+        return claimed(zone, name, owner, contents) or "carries no marker of ours any more"
+    return claimed(zone, name, owner, contents)
 
 
 def _held(rrset: Rrset | None) -> Held:

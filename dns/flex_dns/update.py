@@ -1,7 +1,8 @@
 """A plan's changes as RFC 2136 messages of a handy size.
 
-In go changes, out come messages: each `before` a prerequisite, each `after` a replacement or a deletion. Sending
-them, and what an answer means, is for pipeline.py and carrying.py.
+In go changes, out come messages: each `before` a prerequisite, each `after` a replacement or a deletion; that the names
+are still ours, and the zone too, is a prerequisite as well. Sending them, and what an answer means, is for pipeline.py
+and carrying.py.
 """
 
 from __future__ import annotations
@@ -9,56 +10,62 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from flex.domain import Change, Rrset
-from flex_dns import wire
-from flex_dns.fence import fence_name, fence_text
-from flex_dns.marker import site_name
+from flex.domain import Change
+from flex.marker import marker_text
+from flex_dns import fence, wire
+from flex_dns.claim import NOBODY, Claim
+from flex_dns.marker import lies_in, site_name
 from flex_dns.wire import Part
 
-# Some three hundred replacements. Each message waits twice for the server's disk, so small ones are slow; queries wait
-# while the server works on one, so large ones are no good either: at 64 KiB it is thirty times as long.
-MESSAGE_BYTES = 20 * 1024
+# Some three hundred replacements with what they require. Each message waits twice for the server's disk, so small ones
+# are slow; queries wait while the server works on one, so large ones are no good either: at twice as much it is long.
+MESSAGE_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
     """What one message changes. `row` is the line of the journal that it belongs to.
 
-    Where a `controller` is named, the message requires that the zone is held by it (fence.py).
+    It requires what we claim: that we hold the zone, and that each name carries our marker, if none is made for it.
     """
 
     zone: str
     changes: tuple[Change, ...]
     row: int = -1
-    controller: str = ""
+    claim: Claim = NOBODY
 
     def wire(self) -> bytes:
         """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those before it."""
         parts = [wire.part(self.zone, change) for change in self.changes]
-        return wire.body(self.zone, [*self.fenced(), *parts])
+        return wire.body(self.zone, [*self.claimed(), *parts])
 
-    def fenced(self) -> Iterator[Part]:
-        if self.controller:
-            yield wire.required(self.zone, Rrset(fence_name(self.zone), "TXT", 0, (fence_text(self.controller),)))
+    def claimed(self) -> Iterator[Part]:
+        if self.claim.controller:
+            yield wire.required(self.zone, fence.fence_name(self.zone), fence.fence_text(self.claim.controller))
+        if self.claim.owner:
+            names, first = marked(self.zone, self.changes), fence.NAME if self.claim.controller else ""
+            yield wire.marked(self.zone, names, marker_text(self.claim.owner), first)
 
     def only(self, changes: Sequence[Change]) -> Message:
         """The same message with some of its changes."""
         return replace(self, changes=tuple(changes))
 
 
-def messages(zone: str, changes: Sequence[Change], limit: int = MESSAGE_BYTES, row: int = -1) -> Iterator[Message]:
+def messages(
+    zone: str, changes: Sequence[Change], limit: int = MESSAGE_BYTES, row: int = -1, claim: Claim = NOBODY
+) -> Iterator[Message]:
     """The changes in groups that fit one message. All changes of one name are in the same group."""
     batch: list[Change] = []
     size = 0
     for together in by_site(zone, changes):
-        needed = sum(wire.part_size(zone, change) for change in together)
+        needed = sum(wire.part_size(zone, change) for change in together) + _claim_size(zone, together, claim)
         if batch and size + needed > limit:
-            yield Message(zone, tuple(batch), row)
+            yield Message(zone, tuple(batch), row, claim)
             batch, size = [], 0
         batch += together
         size += needed
     if batch:
-        yield Message(zone, tuple(batch), row)
+        yield Message(zone, tuple(batch), row, claim)
 
 
 def halves(whole: Message) -> tuple[Message, ...]:
@@ -67,6 +74,19 @@ def halves(whole: Message) -> tuple[Message, ...]:
     middle = len(names) // 2
     parts = (names[:middle], names[middle:]) if middle else ()
     return tuple(whole.only([change for name in part for change in name]) for part in parts)
+
+
+def marked(zone: str, changes: Sequence[Change]) -> list[str]:
+    """The names that have to carry our marker before: those whose marker is not changed with them."""
+    names = dict.fromkeys(change.name for change in changes if change.type != "TXT")
+    making = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
+    return [name for name in names if name not in making and lies_in(zone, name)]
+
+
+def _claim_size(zone: str, of_name: Sequence[Change], claim: Claim) -> int:
+    if not claim.owner or any(change.type == "TXT" for change in of_name):
+        return 0
+    return wire.mark_size(zone, of_name[0].name, marker_text(claim.owner))
 
 
 def by_site(zone: str, changes: Sequence[Change]) -> list[list[Change]]:

@@ -11,7 +11,7 @@ import selectors
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,6 +26,7 @@ import pandas as pd
 from flex.domain import Change, RecordType, Rrset, Verdict
 from flex.errors import DnsError
 from flex.records import Sets, by_name
+from flex_dns import reading
 from flex_dns.contents import Contents, Question, canonical
 from flex_dns.key import Key
 from flex_dns.server import Address, Server, shown
@@ -48,31 +49,38 @@ Set = tuple[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """What every server of a zone should say, made once for all of them: the names, and their sets."""
+    """What every server of a zone should say, made once for all of them: names, markers, and the sets of both."""
 
     names: Sequence[str]
+    markers: Sequence[str]
     sets: Sets
 
     @classmethod
     def of(cls, records: pd.DataFrame) -> Wanted:
         sets = {
-            (name, kind): (ttl, values if kind == "A" else tuple(sorted(canonical(kind, one) for one in values)))
+            (name, kind): (ttl, tuple(sorted(canonical(kind, one) for one in values)) if kind == "AAAA" else values)
             for (name, kind), (ttl, values) in by_name(records).items()
         }
-        return cls(list(dict.fromkeys(name for name, _ in sets)), sets)
+        names = dict.fromkeys(name for name, kind in sets if kind != "TXT")
+        return cls(list(names), [name for name, kind in sets if kind == "TXT"], sets)
 
     @property
     def size(self) -> int:
-        return len(self.names) * len(KINDS)
+        return len(self.names) * len(KINDS) + len(self.markers)
+
+    def questions(self) -> Iterator[tuple[str, RecordType]]:
+        yield from product(self.names, KINDS)
+        yield from ((marker, "TXT") for marker in self.markers)
 
 
 def verdict(address: Address, zone: str, wanted: Wanted, timeout: float, key: Key | None = None) -> Verdict:
-    """What one server says of the zone's serial and of both address types of each wanted name.
+    """What one server says of the zone's serial, of both address types of each wanted name, and of the markers.
 
     Many names are compared with a transfer of the zone, where the server gives one to the key.
     """
     many = len(wanted.names) >= MANY
-    found = _transferred(address, zone, wanted.names, timeout, key) if key and many else None
+    names = [*wanted.names, *wanted.markers]
+    found = _transferred(address, zone, names, timeout, key) if key and many else None
     if found is None:
         return _answered(address, zone, wanted, timeout)
     # Nearly always all is as it should be, and that is quickly told.
@@ -91,9 +99,8 @@ def _transferred(address: Address, zone: str, names: Sequence[str], timeout: flo
 
 
 def _answered(address: Address, zone: str, wanted: Wanted, timeout: float) -> Verdict:
-    asked: list[Question] = [(name, kind) for name in wanted.names for kind in KINDS]
     try:
-        answers = ask(address, [(zone, "SOA"), *asked], timeout)
+        answers = ask(address, [(zone, "SOA"), *wanted.questions()], timeout)
     except DnsError as error:
         return Verdict(shown(address), 0, error=str(error))
     troubles = [trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))]
@@ -106,12 +113,17 @@ def _answered(address: Address, zone: str, wanted: Wanted, timeout: float) -> Ve
 
 def differences(wanted: Wanted, found: Callable[[str, RecordType], Set | None]) -> tuple[Change, ...]:
     """From what to what each set that differs would have to change."""
-    pairs = (
-        (name, kind, found(name, kind), wanted.sets.get((name, kind))) for name, kind in product(wanted.names, KINDS)
-    )
+    pairs = ((name, kind, found(name, kind), wanted.sets.get((name, kind))) for name, kind in wanted.questions())
     return tuple(
-        Change(_rrset(name, kind, have), _rrset(name, kind, want)) for name, kind, have, want in pairs if have != want
+        Change(_rrset(name, kind, have), _rrset(name, kind, want))
+        for name, kind, have, want in pairs
+        if have != want and not _same_marker(kind, have, want)
     )
+
+
+def _same_marker(kind: RecordType, have: Set | None, want: Set | None) -> bool:
+    """A marker that was made under another TTL says the same."""
+    return kind == "TXT" and have is not None and want is not None and have[1] == want[1]
 
 
 def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:
@@ -193,7 +205,7 @@ def _query(question: Question) -> dns.message.Message:
 def _found(name: str, kind: RecordType, answer: dns.message.Message) -> Set | None:
     for rrset in answer.answer:
         if rrset.rdtype == dns.rdatatype.from_text(kind) and rrset.name.to_text().lower() == name:
-            return rrset.ttl, tuple(sorted(canonical(kind, rdata.to_text()) for rdata in rrset))
+            return rrset.ttl, reading.values(rrset)
     return None
 
 

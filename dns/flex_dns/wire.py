@@ -15,6 +15,7 @@ from typing import NamedTuple
 import dns.name
 
 from flex.domain import Change, RecordType, Rrset
+from flex.marker import LABEL, marker_name
 
 TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16}
 CNAME, SOA = 5, 6
@@ -23,6 +24,11 @@ IN, NONE, ANY = 1, 254, 255
 FLAGS = 5 << 11
 # Where the zone's name stands in each message: every owner in the zone ends in a pointer to it.
 ZONE_AT = b"\xc0\x0c"
+# What the owner of a marker ends in; where a message has it already a pointer to there will do.
+MARKS = bytes((len(LABEL),)) + LABEL.encode() + ZONE_AT
+POINTER = 0xC000
+# Before the zone's name and behind it.
+HEADER, ZONE_CLASS = 12, 4
 # Type, class, TTL, length.
 RECORD = 10
 LONGEST_LABEL, LONGEST_NAME = 63, 254
@@ -56,10 +62,31 @@ def part(zone: str, change: Change) -> Part:
     return Part(required, requirements, made, makings)
 
 
-def required(zone: str, rrset: Rrset) -> Part:
-    """That the set is there, as it is, and nothing to change."""
-    head = owner_bytes(zone, rrset.name) + _EQUAL[rrset.type]
-    return Part(b"".join([head + rdata for rdata in _values(rrset)]), len(rrset.values), b"", 0)
+def required(zone: str, name: str, text: str) -> Part:
+    """That this TXT record is there, and no other beside it; nothing is to change."""
+    return Part(owner_bytes(zone, name) + _EQUAL["TXT"] + rdata_bytes("TXT", text), 1, b"", 0)
+
+
+def marked(zone: str, names: Sequence[str], text: str, first: str = "") -> Part:
+    """The same of the marker of each of these names of the zone.
+
+    `first` is the label of the message's first prerequisite, where that stands among the markers: what they all end in
+    is spelled out there.
+    """
+    at = POINTER | HEADER + len(name_bytes(zone)) + ZONE_CLASS + 1 + len(first)
+    marks = struct.pack("!H", at) if first else MARKS
+    tail = _EQUAL["TXT"] + rdata_bytes("TXT", text)
+    return Part(b"".join([_marker(zone, name, marks) + tail for name in names]), len(names), b"", 0)
+
+
+def _marker(zone: str, name: str, marks: bytes) -> bytes:
+    owner = owner_bytes(zone, name)
+    return owner[: -len(ZONE_AT)] + marks if owner.endswith(ZONE_AT) else name_bytes(marker_name(name, zone))
+
+
+def mark_size(zone: str, name: str, text: str) -> int:
+    """How many bytes the requirement of a marker takes at most."""
+    return len(name) - len(zone) + len(MARKS) + RECORD + len(text.encode()) + 1
 
 
 def part_size(zone: str, change: Change) -> int:
@@ -94,6 +121,7 @@ def name_bytes(name: str) -> bytes:
     return plain + b"\0"
 
 
+@lru_cache(maxsize=4096)
 def owner_bytes(zone: str, name: str) -> bytes:
     """A record's owner; what lies outside of the zone is spelled out, for the server to say so."""
     if name == zone:

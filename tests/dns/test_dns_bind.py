@@ -17,6 +17,7 @@ import pytest
 
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
+from flex.marker import marker_name, marker_text
 from flex_dns import update
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
@@ -105,11 +106,11 @@ def test_a_plan_is_finished_though_a_message_was_lost(named: PrivateNamed, zone:
     with relay(named.server, losing(which, forth=forth)) as server:
         target = Rfc2136Target(server, OWNER, patience=3)
         before = target.read(zone, []).serial
-        target.apply(many(zone, 200))
+        target.apply(many(zone, 290))
         after = target.read(zone, []).serial
-    assert owned(Rfc2136Target(named.server, OWNER), zone, 200) == 200
+    assert owned(Rfc2136Target(named.server, OWNER), zone, 290) == 290
     # A message that was carried out is not sent again: that would be one serial more.
-    assert after == before + len(list(update.messages(zone, many(zone, 200).changes)))
+    assert after == before + len(list(update.messages(zone, many(zone, 290).changes)))
 
 
 def test_a_foreign_edit_behind_a_lost_message_survives(named: PrivateNamed, zone: str, edit_real: Edit) -> None:
@@ -146,7 +147,7 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
     named: PrivateNamed, zone: str, edit_real: Edit
 ) -> None:
     www = f"www.{zone}"
-    edit_real(www, "A", ["192.0.2.1"])
+    Rfc2136Target(named.server, OWNER).apply(Plan(zone, placed(zone, www, "192.0.2.1")))
     seen = 0
 
     def rule(wire: bytes) -> tuple[bool, bool]:
@@ -163,6 +164,29 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
     assert found.records["value"].tolist() == ["192.0.2.1", "192.0.2.99"]
 
 
+@pytest.mark.parametrize("owner", ["somebody-else", ""], ids=["another", "none"])
+def test_a_marker_that_changed_after_our_last_look_is_found_by_the_server_itself(
+    named: PrivateNamed, zone: str, edit_real: Edit, owner: str
+) -> None:
+    ours = Rfc2136Target(named.server, OWNER)
+    names = [f"s{number}.{zone}" for number in range(5)]
+    ours.apply(many(zone, 5))
+    marked = [f'"{marker_text(owner)}"'] if owner else []
+    seen = 0
+
+    def rule(wire: bytes) -> tuple[bool, bool]:
+        nonlocal seen
+        seen += is_update(wire)
+        if is_update(wire) and seen == 1:
+            edit_real(marker_name(names[2], zone), "TXT", marked)
+        return True, True
+
+    moves = tuple(Change(Rrset(n, "A", 60, ("192.0.2.1",)), Rrset(n, "A", 60, ("192.0.2.2",))) for n in names)
+    with relay(named.server, rule) as server, pytest.raises(Stale, match=f"{names[2]} A: .* marker"):
+        Rfc2136Target(server, OWNER, patience=3, controller="us").apply(Plan(zone, moves))
+    assert set(ours.read(zone, names).records["value"]) == {"192.0.2.1"}
+
+
 def test_a_foreign_edit_between_two_messages_stands_and_the_others_are_applied(
     named: PrivateNamed, zone: str, edit_real: Edit
 ) -> None:
@@ -172,18 +196,18 @@ def test_a_foreign_edit_between_two_messages_stands_and_the_others_are_applied(
         nonlocal seen
         seen += is_update(wire)
         if is_update(wire) and seen == 2:
-            edit_real(f"s219.{zone}", "A", ["192.0.2.99"])
+            edit_real(f"s289.{zone}", "A", ["192.0.2.99"])
         return True, True
 
     with (
         relay(named.server, rule) as server,
-        pytest.raises(PartlyApplied, match=rf"1 are no longer .*s219\.{zone}") as partly,
+        pytest.raises(PartlyApplied, match=rf"1 are no longer .*s289\.{zone}") as partly,
     ):
-        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 220))
+        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 290))
     # Nor does the name that is somebody else's now get our marker.
-    assert owned(Rfc2136Target(named.server, OWNER), zone, 220) == 219
-    assert "438 of the record sets are as planned" in partly.value.kept
-    found = Rfc2136Target(named.server, OWNER).read(zone, [f"s219.{zone}"])
+    assert owned(Rfc2136Target(named.server, OWNER), zone, 290) == 289
+    assert "578 of the record sets are as planned" in partly.value.kept
+    found = Rfc2136Target(named.server, OWNER).read(zone, [f"s289.{zone}"])
     assert found.records["value"].tolist() == ["192.0.2.99"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import dns.zone
@@ -12,9 +13,13 @@ import pytest
 from flex.domain import Change, Plan, Rrset
 from flex.marker import marker_name, marker_text
 from flex.tables import RECORDS
+from flex_dns import fence
+from flex_dns.claim import Claim
 from flex_dns.exports import EXPORTS, Wanted, wanted
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
+from tests.dns.conftest import Edit
+from tests.dns.given import placed
 
 OWNER = "flex-eu1"
 
@@ -29,26 +34,50 @@ def example(zone: str) -> Wanted:
         Change(None, Rrset(marker_name(www, zone), "TXT", 60, (marker_text(OWNER),))),
         Change(Rrset(zone, "A", 60, ("192.0.2.1",)), Rrset(zone, "A", 60, ("192.0.2.2",))),
     )
-    return wanted(Plan(zone, changes), RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns))), OWNER, 60)
+    return wanted(
+        Plan(zone, changes), RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns))), Claim(OWNER), 60
+    )
 
 
 @pytest.mark.real
 def test_nsupdate_does_what_we_would_and_refuses_what_we_would(
     named: PrivateNamed, real: Rfc2136Target, zone: str, tmp_path: Path
 ) -> None:
-    script, key = tmp_path / "script", tmp_path / "key"
-    key.touch(mode=0o600)
-    key.write_text(named.key.clause())
     changes = example(zone).plan.changes
-    script.write_text(f"server 127.0.0.1 {named.port}\n{EXPORTS['nsupdate']([example(zone)])}")
-    command = ["nsupdate", "-k", str(key), str(script)]
-    refused = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert "NXRRSET" in refused.stderr
-    real.apply(Plan(zone, (Change(None, changes[3].before),)))
-    subprocess.run(command, check=True)
+    assert "NXRRSET" in nsupdate(named, tmp_path, example(zone)).stderr
+    real.apply(Plan(zone, placed(zone, zone, "192.0.2.1")))
+    assert nsupdate(named, tmp_path, example(zone)).returncode == 0
     serial = real.read(zone, []).serial
     real.apply(Plan(zone, changes))
     assert real.read(zone, []).serial == serial
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("www._flex.", marker_text("somebody-else")), ("_controller._flex.", fence.fence_text("somebody else"))],
+    ids=["name", "zone"],
+)
+def test_nsupdate_changes_nothing_of_what_is_somebody_elses_by_now(
+    named: PrivateNamed, real: Rfc2136Target, zone: str, tmp_path: Path, edit_real: Edit, name: str, text: str
+) -> None:
+    www, claim = f"www.{zone}", Claim(OWNER, "us")
+    move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
+    first = wanted(Plan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60)
+    then = wanted(Plan(zone, (move,)), RECORDS.empty(), claim, 60)
+    script = nsupdate(named, tmp_path, replace(first, is_free=True))
+    assert (script.returncode, set(real.read(zone, [www]).owned)) == (0, {www})
+    edit_real(name + zone, "TXT", [f'"{text}"'])
+    assert "NXRRSET" in nsupdate(named, tmp_path, then).stderr
+    assert real.read(zone, [www]).records["value"].tolist() == ["192.0.2.1"]
+
+
+def nsupdate(named: PrivateNamed, folder: Path, of: Wanted) -> subprocess.CompletedProcess[str]:
+    script, key = folder / "script", folder / "key"
+    key.touch(mode=0o600)
+    key.write_text(named.key.clause())
+    script.write_text(f"server 127.0.0.1 {named.port}\n{EXPORTS['nsupdate']([of])}")
+    return subprocess.run(["nsupdate", "-k", str(key), str(script)], check=False, capture_output=True, text=True)
 
 
 def test_zone_lines_are_those_of_a_zone_file() -> None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from flex.domain import Plan
 from flex.errors import Refused
 from flex.journal import JournalRow
 from flex_dns import update, wire
 from flex_dns.carrying import carry
+from flex_dns.claim import Claim
 from flex_dns.fence import fence_name, fence_text
 from flex_dns.named import PrivateNamed
 from flex_dns.preflight import Check, preflight
@@ -47,26 +49,37 @@ def test_who_comes_first_holds_the_zone_and_the_second_changes_nothing(
     assert owned(one, zone, 3) == 3
 
 
+def test_a_plan_that_changes_nothing_is_refused_in_a_zone_of_another(
+    one: Rfc2136Target, other: Rfc2136Target, zone: str
+) -> None:
+    other.apply(Plan(zone, ()))
+    one.apply(many(zone, 1))
+    with pytest.raises(Refused, match="another controller holds it"):
+        other.apply(Plan(zone, ()))
+
+
 def test_a_controller_that_was_replaced_while_it_sent_is_refused_by_the_server_itself(
     named: PrivateNamed, one: Rfc2136Target, zone: str, edit_real: Edit
 ) -> None:
     edit_real(fence_name(zone), "TXT", [f'"{fence_text(OTHER)}"'])
     changes = many(zone, 2).changes
     rows = [(JournalRow(0, zone, tuple(range(len(changes)))), changes)]
-    tally = carry(named.server, rows, Unkept(), time.time, 3.0, ONE)[zone]
+    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[zone]
     assert OTHER in str(tally.trouble)
     assert (tally.done, owned(one, zone, 2)) == (0, 0)
 
 
 def test_a_record_that_somebody_took_away_holds_nothing_any_more(named: PrivateNamed, zone: str) -> None:
     changes = many(zone, 1).changes
-    tally = carry(named.server, [(JournalRow(0, zone, (0, 1)), changes)], Unkept(), time.time, 3.0, ONE)[zone]
+    tally = carry(
+        named.server, [(JournalRow(0, zone, (0, 1)), changes)], Unkept(), time.time, 3.0, Claim(controller=ONE)
+    )[zone]
     assert "somebody took our record away" in str(tally.trouble)
 
 
 def test_every_part_of_a_message_that_is_halved_is_fenced(zone: str) -> None:
     (whole,) = update.messages(zone, many(zone, 4).changes)
-    fenced = replace(whole, controller=ONE)
+    fenced = replace(whole, claim=Claim(controller=ONE))
     required = wire.rdata_bytes("TXT", fence_text(ONE))
     assert all(required in part.wire() for part in (fenced, *update.halves(fenced), fenced.only(fenced.changes[:1])))
 

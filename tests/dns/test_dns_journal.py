@@ -9,13 +9,13 @@ from itertools import islice
 
 import pytest
 
-from flex.domain import Change, Plan, Rrset
+from flex.domain import Change, Plan
 from flex.errors import PartlyApplied, Refused, Stale
 from flex.journal import JournalRow, RowState
 from flex.store.journals import MemoryJournal
 from flex_dns.key import Key
 from flex_dns.rfc2136 import Rfc2136Target
-from tests.dns.given import many, owned
+from tests.dns.given import adopted, many, owned
 
 pytestmark = pytest.mark.real
 
@@ -44,16 +44,16 @@ class Watched(MemoryJournal):
 
 
 def test_everything_is_written_down_before_anything_is_sent(real: Rfc2136Target, zone: str) -> None:
-    journal = Watched(lambda: owned(real, zone, 300))
-    real.apply(many(zone, 300), journal=journal)
+    journal = Watched(lambda: owned(real, zone, 700))
+    real.apply(many(zone, 700), journal=journal)
     assert journal.told[:2] == [("planned", 0), ("sent", 0)]
-    assert journal.told[-1] == ("done", 300)
+    assert journal.told[-1] == ("done", 700)
     assert set(states(journal)) == {"done"}
-    assert sorted(place for row in journal.rows() for place in row.changes) == list(range(600))
+    assert sorted(place for row in journal.rows() for place in row.changes) == list(range(1400))
 
 
 def test_a_run_that_was_killed_is_gone_on_with_by_the_journal(real: Rfc2136Target, zone: str) -> None:
-    plan, first = many(zone, 300), MemoryJournal()
+    plan, first = many(zone, 700), MemoryJournal()
     real.apply(plan, journal=first)
     # As a killed run may leave it: some is made and known, some is made and not known, the rest is as it was.
     half = MemoryJournal()
@@ -63,7 +63,7 @@ def test_a_run_that_was_killed_is_gone_on_with_by_the_journal(real: Rfc2136Targe
     real.apply(Plan(zone, tuple(Change(change.after, None) for change in undone)))
     real.apply(plan, journal=half)
     assert set(states(half)) == {"done"}
-    assert owned(real, zone, 300) == 300
+    assert owned(real, zone, 700) == 700
 
 
 def test_what_is_known_to_be_done_is_not_looked_at_again(real: Rfc2136Target, zone: str, edit_real: Edit) -> None:
@@ -79,9 +79,9 @@ def test_a_plan_that_is_refused_whole_leaves_no_row_open(real: Rfc2136Target, zo
     journal = MemoryJournal()
     stranger = replace(real, server=replace(real.server, key=reader))
     with pytest.raises(Refused):
-        stranger.apply(many(zone, 300), journal=journal)
+        stranger.apply(many(zone, 700), journal=journal)
     assert set(states(journal)) == {"refused"}
-    assert owned(real, zone, 300) == 0
+    assert owned(real, zone, 700) == 0
 
 
 def test_an_outdated_plan_is_not_even_written_down(real: Rfc2136Target, zone: str, edit_real: Edit) -> None:
@@ -94,12 +94,12 @@ def test_an_outdated_plan_is_not_even_written_down(real: Rfc2136Target, zone: st
 
 def test_a_name_that_is_refused_is_found_and_the_others_are_applied(real: Rfc2136Target, zone: str) -> None:
     """The zone's own name server is out of bounds; in a message of a hundred names only that one stays as it was."""
-    own = Change(Rrset(f"ns1.{zone}", "A", 60, ("127.0.0.1",)), Rrset(f"ns1.{zone}", "A", 60, ("192.0.2.1",)))
+    own = adopted(zone, f"ns1.{zone}", "127.0.0.1", "192.0.2.1")
     journal = MemoryJournal()
-    with pytest.raises(PartlyApplied, match=rf"1 of 601 \(ns1\.{zone}\): REFUSED") as partly:
-        real.apply(Plan(zone, (*many(zone, 300).changes, own)), journal=journal)
-    assert partly.value.kept == f"600 of the record sets in {zone} are as planned, the others as they were"
-    assert owned(real, zone, 300) == 300
+    with pytest.raises(PartlyApplied, match=rf"2 of 1402 \(ns1\.{zone}, ns1\._flex\.{zone}\): REFUSED") as partly:
+        real.apply(Plan(zone, (*many(zone, 700).changes, *own)), journal=journal)
+    assert partly.value.kept == f"1400 of the record sets in {zone} are as planned, the others as they were"
+    assert owned(real, zone, 700) == 700
     assert states(journal)["refused"] == 1
     assert states(journal)["planned"] == states(journal)["sent"] == 0
     assert [row.note.partition(":")[0] for row in journal.rows() if row.note] == [f"ns1.{zone}"]
@@ -107,8 +107,8 @@ def test_a_name_that_is_refused_is_found_and_the_others_are_applied(real: Rfc213
 
 def test_many_zones_change_together_and_one_that_fails_is_named(real: Rfc2136Target, unused: Iterator[str]) -> None:
     zones = list(islice(unused, 12))
-    own = Change(Rrset(f"ns1.{zones[5]}", "A", 60, ("127.0.0.1",)), Rrset(f"ns1.{zones[5]}", "A", 60, ("192.0.2.1",)))
-    plans = [many(zone, 2) if zone != zones[5] else Plan(zone, (own,)) for zone in zones]
+    own = adopted(zones[5], f"ns1.{zones[5]}", "127.0.0.1", "192.0.2.1")
+    plans = [many(zone, 2) if zone != zones[5] else Plan(zone, own) for zone in zones]
     journal = MemoryJournal()
     with pytest.raises(PartlyApplied, match=f"1 zones are not as planned: {zones[5]}: REFUSED") as partly:
         real.apply(*plans, journal=journal)

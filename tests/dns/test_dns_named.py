@@ -15,12 +15,13 @@ from textwrap import indent
 
 import pytest
 
-from flex.domain import Change, Plan, Rrset
+from flex.domain import Plan
 from flex.errors import BadSetting, FlexError
 from flex_dns.bind import bind_snippet, update_policy
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed, reserved
 from flex_dns.rfc2136 import Rfc2136Target
+from tests.dns import given
 
 pytestmark = pytest.mark.real
 
@@ -46,7 +47,7 @@ def wait_for_end(pid: int) -> None:
 
 
 def place(server: PrivateNamed, address: str) -> None:
-    Rfc2136Target(server.server, "flex").apply(Plan(ZONE, (Change(None, Rrset(f"www.{ZONE}", "A", 60, (address,))),)))
+    Rfc2136Target(server.server, "flex").apply(Plan(ZONE, given.placed(ZONE, f"www.{ZONE}", address, owner="flex")))
 
 
 def placed(server: PrivateNamed) -> list[str]:

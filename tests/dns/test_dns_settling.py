@@ -12,13 +12,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.domain import Change, Plan, Rrset
+from flex.domain import Plan
 from flex.tables import RECORDS
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
 from flex_dns.pair import pair
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.settling import is_since
+from tests.dns.given import placed
 
 pytestmark = pytest.mark.real
 
@@ -38,7 +39,7 @@ def target_of(primary: PrivateNamed, secondary: PrivateNamed) -> Rfc2136Target:
 def many(count: int) -> tuple[Plan, pd.DataFrame]:
     names = [f"s{number}.{ZONE}" for number in range(count)]
     rows = [(name, "A", 60, "192.0.2.1") for name in names]
-    plan = Plan(ZONE, tuple(Change(None, Rrset(name, "A", 60, ("192.0.2.1",))) for name in names))
+    plan = Plan(ZONE, tuple(one for name in names for one in placed(ZONE, name, "192.0.2.1", owner="flex")))
     return plan, RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 

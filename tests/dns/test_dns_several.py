@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flex.domain import Change, Plan, Rrset
+from flex.domain import Plan
 from flex.errors import DnsError, PartlyApplied, Stale
 from flex.journal import RowState
 from flex.store.journals import MemoryJournal
@@ -17,6 +17,7 @@ from flex_dns.key import make_key
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.several import SeveralTargets
+from tests.dns.given import placed
 
 pytestmark = pytest.mark.real
 
@@ -39,7 +40,7 @@ def several(primaries: tuple[PrivateNamed, PrivateNamed]) -> SeveralTargets:
 
 
 def plans(address: str = "192.0.2.1") -> list[Plan]:
-    return [Plan(zone, (Change(None, Rrset(f"www.{zone}", "A", 60, (address,))),)) for zone in ZONES]
+    return [Plan(zone, placed(zone, f"www.{zone}", address, owner="flex")) for zone in ZONES]
 
 
 def said(several: SeveralTargets) -> list[str]:
@@ -54,7 +55,8 @@ def test_a_plan_reaches_each_zone_on_its_own_primary(several: SeveralTargets) ->
 
 
 def test_what_is_outdated_on_one_of_them_is_sent_to_none(several: SeveralTargets) -> None:
-    several.of_zone[ZONES[1]].apply(plans("192.0.2.9")[1])
+    somebody = replace(several.of_zone[ZONES[1]], owner="")
+    somebody.apply(Plan(ZONES[1], plans("192.0.2.9")[1].changes[:1]))
     with pytest.raises(Stale):
         several.apply(*plans())
     assert said(several) == ["192.0.2.9"]

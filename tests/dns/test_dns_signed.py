@@ -12,13 +12,14 @@ import dns.rdatatype
 import pandas as pd
 import pytest
 
-from flex.domain import Change, Plan, Rrset
+from flex.domain import Plan
 from flex.plan import diff
 from flex.tables import RECORDS
 from flex_dns.bind import update_policy
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
+from tests.dns.given import placed
 
 pytestmark = pytest.mark.real
 
@@ -68,7 +69,7 @@ def test_a_signed_zone_is_changed_verified_and_validates(signed: PrivateNamed, t
 def test_a_second_apply_leaves_a_signed_zone_alone(signed: PrivateNamed, tmp_path: Path) -> None:
     anchor(signed, tmp_path / "anchor")
     target = Rfc2136Target(signed.server, "flex")
-    plan = Plan(ZONE, (Change(None, Rrset(NAMES[0], "A", 60, ("192.0.2.1",))),))
+    plan = Plan(ZONE, placed(ZONE, NAMES[0], "192.0.2.1", owner="flex"))
     target.apply(plan)
     target.apply(plan)
     assert target.read(ZONE, NAMES).records["value"].tolist() == ["192.0.2.1"]

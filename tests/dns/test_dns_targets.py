@@ -12,6 +12,7 @@ from flex.errors import DnsError, PartlyApplied, Stale
 from flex.marker import marker_name, marker_text
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
+from flex_dns.memory import MemoryTarget
 
 OWNER = "flex-eu1"
 
@@ -98,7 +99,7 @@ def test_a_set_can_move_change_its_ttl_and_go(target: DnsTarget, zone: str) -> N
 
 
 def test_an_outdated_plan_is_refused_whole(target: DnsTarget, zone: str, edit: Edit, serial: Serial) -> None:
-    edit(f"a.{zone}", "A", ["192.0.2.1"])
+    target.apply(Plan(zone, (*placed(zone, f"a.{zone}", "192.0.2.1"), *placed(zone, f"b.{zone}", "192.0.2.1"))))
     edit(f"b.{zone}", "A", ["192.0.2.9"])
     before = serial()
     plan = Plan(zone, (moved(f"a.{zone}", "192.0.2.1", "192.0.2.2"), moved(f"b.{zone}", "192.0.2.1", "192.0.2.2")))
@@ -118,11 +119,22 @@ def test_a_name_somebody_else_took_meanwhile_stays_theirs(target: DnsTarget, zon
     assert state.owned == frozenset()
 
 
-def test_a_name_of_ours_that_somebody_else_marked_meanwhile_is_theirs(target: DnsTarget, zone: str, edit: Edit) -> None:
+@pytest.mark.parametrize(
+    ("theirs", "said_of_it"),
+    [
+        ([marker_text("flex-us1")], 'another owner "flex-us1"'),
+        ([], "carries no marker of ours any more"),
+    ],
+    ids=["another", "none"],
+)
+def test_a_name_of_ours_that_somebody_else_marked_or_unmarked_meanwhile_is_theirs(
+    target: DnsTarget, zone: str, edit: Edit, theirs: Sequence[str], said_of_it: str
+) -> None:
     www = f"www.{zone}"
     target.apply(Plan(zone, placed(zone, www, "192.0.2.1")))
-    edit(marker_name(www, zone), "TXT", [f'"{marker_text("somebody-else")}"'])
-    with pytest.raises(Stale, match="marker"):
+    # A real server wants the quotes of a zone file.
+    edit(marker_name(www, zone), "TXT", theirs if isinstance(target, MemoryTarget) else [f'"{one}"' for one in theirs])
+    with pytest.raises(Stale, match=said_of_it):
         target.apply(Plan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
     assert said(target, zone, www) == {www: ["192.0.2.1"]}
 

@@ -27,6 +27,7 @@ from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.trouble import MEANINGS, translate
+from tests.dns.given import adopted, placed
 
 pytestmark = pytest.mark.real
 
@@ -35,7 +36,14 @@ OWNER = "flex-eu1"
 
 def refusal(target: Rfc2136Target, zone: str, name: str = "") -> DnsError:
     """What applying a small plan raises."""
-    plan = Plan(zone, (Change(None, Rrset(name or f"www.{zone}", "A", 60, ("192.0.2.1",))),))
+    plan = Plan(
+        zone,
+        (
+            placed(zone, f"www.{zone}", "192.0.2.1")
+            if not name
+            else (Change(None, Rrset(name, "A", 60, ("192.0.2.1",))),)
+        ),
+    )
     with pytest.raises(DnsError) as refused:
         target.apply(plan)
     error = refused.value
@@ -130,15 +138,7 @@ def test_a_key_without_rights_is_told_the_policy_it_needs(real: Rfc2136Target, z
 
 
 def test_the_zones_own_name_server_is_kept(real: Rfc2136Target, zone: str) -> None:
-    plan = Plan(
-        zone,
-        (
-            Change(
-                Rrset(f"ns1.{zone}", "A", 60, ("127.0.0.1",)),
-                Rrset(f"ns1.{zone}", "A", 60, ("192.0.2.1",)),
-            ),
-        ),
-    )
+    plan = Plan(zone, adopted(zone, f"ns1.{zone}", "127.0.0.1", "192.0.2.1"))
     with pytest.raises(Refused, match="REFUSED"):
         real.apply(plan)
 

@@ -99,7 +99,7 @@ def test_a_change_takes_as_many_bytes_as_it_is_counted_for(change: Change) -> No
     assert len(Message(ZONE, (change,)).wire()) - empty == wire.part_size(ZONE, change)
 
 
-def test_three_thousand_names_go_in_messages_of_twenty_kilobytes() -> None:
+def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
     wanted = plan(3000)
     messages = list(update.messages(ZONE, wanted))
     assert max(len(message.wire()) for message in messages) <= update.MESSAGE_BYTES + 100

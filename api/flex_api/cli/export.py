@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flex import cycle as cycles
 from flex.domain import Cycle
-from flex.errors import BadInput, NoData
+from flex.errors import BadInput, NoData, NotWritten
+from flex_api import exporting
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
 from flex_api.wiring import World
-from flex_dns.exports import EXPORTS, Wanted, wanted
+from flex_dns.exports import ENDINGS, EXPORTS, Wanted
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,18 +26,45 @@ def export(
     ctx: typer.Context,
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTS))],
     plan_id: Annotated[str, typer.Argument(metavar="[PLAN]", help="none for the latest")] = "",
+    zone: Annotated[list[str] | None, typer.Option(help="this zone only; may be repeated")] = None,
+    to: Annotated[Path | None, typer.Option(metavar="DIR", help="write a file for each zone into this folder")] = None,
 ) -> None:
     """Print the records of a plan for another tool. nsupdate gets its changes, with what they require."""
     if form not in EXPORTS:
-        raise BadInput(
-            f"exporting as {form!r}",
-            f"there are {', '.join(EXPORTS)}",
-            kept="nothing was printed",
-            advice="name one of them",
-        )
-    with opened(context(ctx)) as here:
-        cycle = _chosen(here, plan_id)
-        sys.stdout.write(EXPORTS[form](_zones(here, cycle)))
+        raise _bad(f"exporting as {form!r}", f"there are {', '.join(EXPORTS)}", "name one of them")
+    found = context(ctx)
+    with opened(found) as here:
+        wanted = exporting.zones(here, _chosen(here, plan_id), zone or ())
+        wanted = exporting.fenced(here, wanted) if form == "nsupdate" else wanted
+    if to is None:
+        sys.stdout.write(_together(form, wanted))
+        return
+    for path in _written(form, wanted, to):
+        found.say(f"wrote {path}")
+
+
+def _together(form: str, wanted: Sequence[Wanted]) -> str:
+    """A zone's file takes no names of another zone."""
+    if form == "zone" and len(wanted) > 1:
+        answer = f"the plan has {len(wanted)} of them, and a zone's file holds one"
+        raise _bad("the lines of a zone", answer, "name one with --zone, or write a file for each with --to DIR")
+    return EXPORTS[form](wanted)
+
+
+def _written(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
+    paths = [folder / f"{one.plan.zone}{ENDINGS.get(form, form)}" for one in wanted]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, one in zip(paths, wanted, strict=True):
+            path.write_text(EXPORTS[form]([one]), encoding="utf-8")
+    except OSError as error:
+        raise NotWritten(
+            f"writing the records of each zone to {folder}",
+            str(error.strerror or error),
+            kept="DNS is as it was; some of the files may be there",
+            advice="choose a folder you may write to",
+        ) from error
+    return paths
 
 
 def _chosen(here: World, plan_id: str) -> Cycle:
@@ -47,7 +76,5 @@ def _chosen(here: World, plan_id: str) -> Cycle:
     return latest[0]
 
 
-def _zones(here: World, cycle: Cycle) -> list[Wanted]:
-    dns = here.settings.dns
-    said = cycles.wanted(cycle, here.store.placement_of(cycle.id), here.nodes, dns.ttl)
-    return [wanted(one, said[one.zone], here.settings.owner, dns.ttl) for one in cycle.plans]
+def _bad(asked: str, answer: str, advice: str) -> BadInput:
+    return BadInput(asked, answer, kept="nothing was printed", advice=advice)

@@ -1,0 +1,106 @@
+"""What is somebody else's by now is left to him, whoever asks: a name by its marker, a zone by its controller."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import dns.query
+import dns.update
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.api.conftest import Installation
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def moving(installation: Installation) -> tuple[Installation, str, list[str]]:
+    """A plan that waits, one of the sites that it moves, and where that is now."""
+    assert installation.night().code == 0
+    installation.mode = "review"
+    installation.write_settings()
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    site, home = next((row["site"], row["nodes"][0]) for row in rows if len(row["nodes"]) == 1)
+    other = next(node for node in ("n1", "n2") if node != home)
+    assert installation.flex("sites", "pin", site, "--nodes", other).code == 0
+    assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
+    return installation, site, installation.addresses(site)
+
+
+def edit(installation: Installation, name: str, kind: str, value: str = "") -> None:
+    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
+    update.replace(name, 60, kind, value) if value else update.delete(name, kind)
+    assert dns.query.tcp(update, "127.0.0.1", port=installation.server.port).rcode() == 0
+
+
+def marker(installation: Installation, site: str) -> str:
+    return f"{site}.".removesuffix(installation.zone) + f"_flex.{installation.zone}"
+
+
+@pytest.mark.parametrize("owner", ["somebody-else", ""], ids=["another", "none"])
+def test_a_name_that_is_not_ours_any_more_is_not_moved_and_is_named(
+    moving: tuple[Installation, str, list[str]], owner: str
+) -> None:
+    installation, site, before = moving
+    edit(installation, marker(installation, site), "TXT", f'"flex owner={owner}"' if owner else "")
+    checked = installation.flex("verify")
+    assert checked.code == 32
+    assert marker(installation, site) in checked.out
+    refused = installation.flex("apply", "--as-of", installation.as_of())
+    assert refused.code == 30
+    assert f"{site}. A" in refused.err
+    assert "marker" in refused.err
+    assert installation.addresses(site) == before
+
+
+def nsupdate(installation: Installation, folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    (folder / "script").write_text(f"server 127.0.0.1 {installation.server.port}\n{script}", encoding="ascii")
+    command = ["nsupdate", "-k", str(installation.folder / "flex.key"), str(folder / "script")]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("what", ["marker", "controller"])
+def test_a_script_that_was_exported_changes_nothing_of_others_either(
+    moving: tuple[Installation, str, list[str]], tmp_path: Path, what: str
+) -> None:
+    installation, site, before = moving
+    script = installation.flex("export", "nsupdate").out
+    names = {"marker": marker(installation, site), "controller": f"_controller._flex.{installation.zone}"}
+    edit(installation, names[what], "TXT", '"flex owner=somebody-else"')
+    assert "NXRRSET" in nsupdate(installation, tmp_path, script).stderr
+    assert installation.addresses(site) == before
+    if what == "controller":
+        assert installation.flex("export", "nsupdate").code == 30
+
+
+def test_the_first_script_takes_a_zone_that_nobody_holds(installation: Installation, tmp_path: Path) -> None:
+    installation.mode = "review"
+    installation.write_settings()
+    installation.night()
+    script = installation.flex("export", "nsupdate").out
+    assert nsupdate(installation, tmp_path, script).returncode == 0
+    assert "prereq nxrrset _controller" not in installation.flex("export", "nsupdate").out
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+
+
+def test_a_zones_lines_are_in_a_file_of_their_own(installation: Installation, tmp_path: Path) -> None:
+    text = installation.settings.read_text(encoding="utf-8")
+    two = text.replace(f'zones = ["{installation.zone}"]', f'zones = ["{installation.zone}", "z0.example."]')
+    installation.settings.write_text(two, encoding="utf-8")
+    installation.flex("ingest")
+    assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
+    refused = installation.flex("export", "zone")
+    assert (refused.code, "--to DIR" in refused.err) == (3, True)
+    alone = installation.flex("export", "zone", "--zone", installation.zone).out
+    assert alone.startswith(f"; {installation.zone}\n")
+    assert "; z0.example." not in alone
+    assert installation.flex("export", "zone", "--to", str(tmp_path / "out")).code == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
+        [f"{installation.zone}zone", "z0.example.zone"]
+    )
+    assert (tmp_path / "out" / f"{installation.zone}zone").read_text() == alone
+    assert installation.flex("export", "zone", "--zone", "nobodys.example").code == 3
