@@ -34,7 +34,7 @@ class Verified:
 
 
 def verify(world: World) -> Verified:
-    """Ask every name server for every name and its marker. Raises NoData where nothing of the partition could be asked for."""
+    """Ask every name server for every name and its marker. Raises NoData where there is nothing to ask for."""
     base, placement = world.store.placement()
     if not base:
         raise NoData(
