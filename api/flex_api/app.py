@@ -17,6 +17,7 @@ import flex
 from flex.errors import FlexError
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
+from flex_api.pages import PAGES
 from flex_api.routes import (
     audit,
     changes,
@@ -28,7 +29,6 @@ from flex_api.routes import (
     jobs,
     metrics,
     nodes,
-    overview,
     partitions,
     pins,
     plans,
@@ -36,6 +36,7 @@ from flex_api.routes import (
     reports,
     sessions,
     sites,
+    static,
     supposed,
     tokens,
 )
@@ -52,7 +53,7 @@ from flex_api.working import Workers
 
 ROUTES = (
     pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, metrics,
-    health, docs, problems, sessions, overview,
+    health, docs, problems, sessions, static, *PAGES,
 )  # fmt: skip
 ABOUT = "What FLEX planned, why, what became of it, and everything a person may ask of it. docs/api.md has examples."
 

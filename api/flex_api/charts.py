@@ -334,6 +334,8 @@ def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 5
     slots = max(len(nights), SLOTS)
     most = max([1, *(night.moves for night in nights)])
     farthest = max([tolerance * 1.5, *(night.worst for night in nights)])
+    # What would run into each other on a telephone is left out.
+    said_days = {0, len(nights) // 2, len(nights) - 1} if len(nights) > 6 else {len(nights) - 1}
     marks = tuple(
         NightMark(
             at=(number + 0.5) / slots * 100,
@@ -341,7 +343,7 @@ def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 5
             moves_text=f"{night.moves:,}",
             worst=(1 - night.worst / farthest) * height,
             worst_text=words.share(night.worst).removesuffix(" %"),
-            day=night.day if number in (0, len(nights) // 2, len(nights) - 1) else "",
+            day=night.day if number in said_days else "",
             applied=night.applied,
             inside=night.worst <= tolerance + ROUNDING,
         )

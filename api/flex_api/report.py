@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 
@@ -85,6 +87,9 @@ def _environment() -> jinja2.Environment:
         "count": words.count,
         "span": words.span,
         "when": words.when,
+        "ago": shown.ago,
+        "number": "{:,}".format,
+        "path": partial(quote, safe=""),
     }
     return environment
 

@@ -6,7 +6,11 @@ What was cut off is in the piece's title, as far as a person would read it.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from markupsafe import Markup
+
+from flex_api import words
 
 NAME = 60
 SENTENCE = 240
@@ -55,3 +59,9 @@ def _visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def ago(then: datetime, now: datetime) -> Markup:
+    """How long ago, with the exact moment for whoever points at it, and for programs."""
+    exact = f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(then.isoformat(), exact, words.ago(then, now))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
@@ -19,6 +20,8 @@ OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
 DESCRIBED = "see /api/openapi.json for what can be asked"
 REPORT = "look for the request id in the log of `flex serve` and report it"
 MOST_FAULTS = 20
+# What a browser has no page for.
+FOR_PROGRAMS = ("/api/", "/metrics")
 
 
 class ProblemAnswer(JSONResponse):
@@ -41,8 +44,10 @@ def problem_page(slug: str) -> str:
     return page("problem.html", slug=slug, kind=KINDS[slug])
 
 
-def of_error(request: Request, error: FlexError) -> ProblemAnswer:
-    answer = _answer(problem(request.url.path, request.state.request_id, error))
+def of_error(request: Request, error: FlexError) -> Response:
+    if error.slug == "unauthenticated" and request.method == "GET" and not request.url.path.startswith(FOR_PROGRAMS):
+        return RedirectResponse(_sign_in(request), 303)
+    answer = _answer(request, problem(request.url.path, request.state.request_id, error))
     if error.slug == "unauthenticated":
         answer.headers["WWW-Authenticate"] = "Bearer"
     if error.slug == "rate-limited":
@@ -74,7 +79,7 @@ def problem(path: str, request_id: str, error: FlexError) -> Problem:
     )
 
 
-def of_bad_request(request: Request, error: RequestValidationError) -> ProblemAnswer:
+def of_bad_request(request: Request, error: RequestValidationError) -> Response:
     """All that is wrong with what was asked, and the first of it in words."""
     faults = [
         Fault(pointer="/" + "/".join(str(part) for part in one["loc"]), detail=one["msg"]) for one in error.errors()
@@ -83,16 +88,18 @@ def of_bad_request(request: Request, error: RequestValidationError) -> ProblemAn
     where = " ".join(str(part) for part in first["loc"])
     refused = BadInput("the request", f"{where}: {first['msg']}", kept=NOTHING, advice="correct it and ask again")
     told = problem(request.url.path, request.state.request_id, refused)
-    return _answer(told.model_copy(update={"errors": faults[:MOST_FAULTS]}))
+    return _answer(request, told.model_copy(update={"errors": faults[:MOST_FAULTS]}))
 
 
-def of_status(request: Request, error: HTTPException) -> ProblemAnswer:
+def of_status(request: Request, error: HTTPException) -> Response:
     """What the framework refuses by itself: an address or a method that is not there, a body it cannot read."""
     if isinstance(error.__cause__, FlexError):
         return of_error(request, error.__cause__)
     slug = SLUG_OF_STATUS.get(error.status_code, "internal")
     path = request.url.path
-    answer = _answer(_plain(request, slug, f"{request.method} {path}: {KINDS[slug].title.lower()}", NOTHING, DESCRIBED))
+    answer = _answer(
+        request, _plain(request, slug, f"{request.method} {path}: {KINDS[slug].title.lower()}", NOTHING, DESCRIBED)
+    )
     answer.headers.update(error.headers or {})
     if error.status_code == 405:
         answer.headers["Allow"] = ", ".join(_methods(request))
@@ -107,10 +114,10 @@ def _methods(request: Request) -> list[str]:
     )
 
 
-def of_fault(request: Request, _error: BaseException) -> ProblemAnswer:
+def of_fault(request: Request, _error: BaseException) -> Response:
     """A bug. What it was stands in the log, not in the answer."""
     kind = KINDS["internal"]
-    return _answer(_plain(request, "internal", kind.title, kind.effect, REPORT))
+    return _answer(request, _plain(request, "internal", kind.title, kind.effect, REPORT))
 
 
 def _plain(request: Request, slug: str, detail: str, unchanged: str, next_step: str) -> Problem:
@@ -128,9 +135,22 @@ def _plain(request: Request, slug: str, detail: str, unchanged: str, next_step: 
     )
 
 
-def _answer(told: Problem) -> ProblemAnswer:
-    """Members that say nothing are left out."""
+def _answer(request: Request, told: Problem) -> Response:
+    """A page for a browser that wanted one, JSON for everybody else; members that say nothing are left out."""
+    if _is_for_people(request):
+        back = getattr(request.state, "back", "/")
+        return HTMLResponse(page("pages/problem.html", told=told, back=back), told.status)
     return ProblemAnswer(told.model_dump(exclude_defaults=True), told.status)
+
+
+def _is_for_people(request: Request) -> bool:
+    return not request.url.path.startswith(FOR_PROGRAMS) and "text/html" in request.headers.get("accept", "")
+
+
+def _sign_in(request: Request) -> str:
+    """Where to say who one is, and to come back from."""
+    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return "/login" if here == "/" else f"/login?{urlencode({'next': here})}"
 
 
 def described(error: BaseException, path: str) -> str:

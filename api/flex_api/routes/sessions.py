@@ -6,9 +6,10 @@ The cookie is a token of its own, kept as a hash like all of them; no script can
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -19,30 +20,34 @@ from flex_api import access
 from flex_api.access import SESSION, Caller
 from flex_api.report import page
 from flex_api.web.desk import House, TheHouse
+from flex_api.web.formed import local
 from flex_api.web.gate import COOKIE, Asked, cookie, forged
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/login", response_class=HTMLResponse)
-async def form() -> str:
-    return _form()
+async def form(
+    following: Annotated[str, Query(alias="next", max_length=2000, description="the page to go on to")] = "/",
+) -> str:
+    return _form(local(following))
 
 
-def _form(*, wrong: bool = False) -> str:
-    return page("login.html", wrong=wrong, hours=int(SESSION.total_seconds() // 3600))
+def _form(following: str, *, wrong: bool = False) -> str:
+    return page("login.html", wrong=wrong, hours=int(SESSION.total_seconds() // 3600), following=following)
 
 
 @router.post("/login")
 async def login(request: Request, house: TheHouse) -> Response:
     """A form of our own page, or of nobody's: a foreign page must not sign anybody in."""
     _refuse_foreign(request)
-    given = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0].strip()
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+    given, following = fields.get("token", [""])[0].strip(), local(fields.get("next", ["/"])[0])
     try:
         secret = await run_in_threadpool(_open, house, given, request.state.request_id)
     except FlexError:
-        return HTMLResponse(_form(wrong=True), 401)
-    answer = RedirectResponse("/", 303)
+        return HTMLResponse(_form(following, wrong=True), 401)
+    answer = RedirectResponse(following, 303)
     secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
     answer.set_cookie(
         COOKIE, secret, max_age=int(SESSION.total_seconds()), httponly=True, samesite="strict", secure=secure

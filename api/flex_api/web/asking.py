@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flex.errors import BadInput, FlexError
+from flex_api.web import formed
 from flex_api.web.gate import Asked, Gate, present
 from flex_api.web.limits import Rate, too_large, too_many
 
@@ -35,7 +36,7 @@ HEADERS = {
 # The API's answers may be kept, and are asked for again each time: that is what their ETags are for.
 KEPT = "private, no-cache"
 # What has to be answered whoever asks.
-OPEN = re.compile(r"/livez|/readyz|/problems/.*|/api/docs|/api/openapi\.json|/login|/logout")
+OPEN = re.compile(r"/livez|/readyz|/problems/.*|/static/.*|/api/docs|/api/openapi\.json|/login|/logout")
 
 Problem = Callable[[Request, FlexError], Response]
 
@@ -62,24 +63,32 @@ class Asking:
                 seal(MutableHeaders(scope=message), request_id, scope["path"])
             await send(message)
 
+        limited = _limited(receive, self.max_body)
         try:
+            self._refuse_large(request)
+            if formed.is_form(request):
+                body = await Request(scope, limited).body()
+                request.state.form, limited = formed.fields(body), formed.again(body, limited)
             await self._let_in(request)
         except FlexError as error:
             await self.problem(request, error)(scope, receive, sealed)
             return
-        await self.app(scope, _limited(receive, self.max_body), sealed)
+        await self.app(scope, limited, sealed)
 
-    async def _let_in(self, request: Request) -> None:
-        """Who asks is on the request from here on. Raises what keeps them out."""
+    def _refuse_large(self, request: Request) -> None:
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.max_body:
             raise too_large(self.max_body)
+
+    async def _let_in(self, request: Request) -> None:
+        """Who asks is on the request from here on. Raises what keeps them out."""
         _refuse_twice(request)
         request.state.caller = None
+        proof = formed.proof(getattr(request.state, "form", {}))
         peer = request.client.host if request.client else ""
         if OPEN.fullmatch(request.scope["path"]) is None:
             # The name of somebody unknown is his address: guessing tokens is slow.
-            asked = Asked(request.method, peer, request.headers)
+            asked = Asked(request.method, peer, request.headers, proof)
             try:
                 # A thread costs as much as the rest of a small answer: only the store is worth one.
                 known = self.gate.remembers(asked)

@@ -31,11 +31,12 @@ TRUST, MOST, USED = 1.0, 10_000, timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What of a request says who asks."""
+    """What of a request says who asks. `proof` is what a form brings in place of the header of that name."""
 
     method: str
     peer: str
     headers: Mapping[str, str]
+    proof: str = ""
 
 
 @dataclass(slots=True)
@@ -77,7 +78,8 @@ class Gate:
         token = self._token(secret, now)
         if token is None or not token.parent:
             return self._anybody() if asked.method in SAFE else None
-        if asked.method not in SAFE and not hmac.compare_digest(asked.headers.get(CSRF.lower(), ""), csrf_of(secret)):
+        shown = asked.headers.get(CSRF.lower(), "") or asked.proof
+        if asked.method not in SAFE and not hmac.compare_digest(shown.encode(), csrf_of(secret).encode()):
             raise forged(f"a session's change must carry the {CSRF} of its page")
         return Caller(f"token:{token.name}", token.role, token.id)
 

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flex.errors import BadInput, Busy, FlexError, Reused
 from flex.jobs import Once
 from flex.ports import Store
+from flex_api.web.formed import again
 from flex_api.web.gate import present
 
 HEADER = "idempotency-key"
@@ -53,7 +54,7 @@ class OnceOnly:
         if kept is not None:
             await Response(kept.body, kept.status, json.loads(kept.headers))(scope, receive, send)
             return
-        await self._do(asked, scope, _again(body, receive), send)
+        await self._do(asked, scope, again(body, receive), send)
 
     def _begin(self, asked: Once) -> Once | None:
         self.store.drop_answers(asked.created - KEPT_FOR)
@@ -109,20 +110,6 @@ def _answered(asked: Once, messages: list[Message]) -> Once | None:
 # Nothing was done: somebody else was at it, another version was meant, or the caller may not, now.
 PASSING = (401, 403, 409, 412, 423, 428, 429)
 KEPT = ("content-type", "etag", "location", "link")
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """What was read already, once more."""
-    told = False
-
-    async def again() -> Message:
-        nonlocal told
-        if told:
-            return await receive()
-        told = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again
 
 
 def _hash(value: bytes) -> str:

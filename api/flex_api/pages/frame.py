@@ -1,0 +1,122 @@
+"""What every page has around its content: where one is, what is wrong now, how balanced the cluster is, who asks.
+
+In go a desk and a template with its values, out comes the page. Content is never made here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
+from starlette.responses import Response
+
+import flex
+from flex_api import freezing, report, words
+from flex_api.charts_lines import Spark, spark
+from flex_api.pages.forms import DONE
+from flex_api.pages.trouble import Trouble, heard, troubles
+from flex_api.routes.static import address
+from flex_api.web.desk import Desk
+from flex_api.web.gate import cookie, csrf_of
+
+Model = TypeVar("Model", bound=BaseModel)
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+THEME = "flex_theme"
+THEMES = ("auto", "light", "dark")
+NIGHTS = 14
+
+# Path and name of every page that can be gone to from everywhere, with what it answers.
+PAGES = (
+    ("/", "Overview", "Is the cluster balanced, and what needs me?"),
+    ("/plans", "Plan", "What would move, and why?"),
+    ("/sites", "Sites", "Which site asks for what, and where is it?"),
+    ("/nodes", "Nodes", "What does each node carry?"),
+    ("/what-if", "What if", "What would other nodes or visitors mean?"),
+    ("/history", "History", "How did the last nights go?"),
+    ("/dns", "DNS", "Do the name servers say what they should?"),
+    ("/data", "Data", "Can the logs be trusted?"),
+    ("/routing", "Routing", "How is a site on several nodes shared out?"),
+    ("/simulate", "Simulate", "What would other policies do with our own logs?"),
+    ("/audit", "Audit", "Who changed what, and why?"),
+    ("/settings", "Settings", "What is set, and who may come in?"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Everything around the content of a page."""
+
+    cluster: str
+    mode: str
+    urgent: bool
+    path: str
+    here: str
+    theme: str
+    csrf: str
+    who: str
+    role: str
+    data_age: str
+    worst: str
+    inside: bool
+    spark: Spark | None
+    troubles: tuple[Trouble, ...]
+    done: str
+
+
+def told(kind: type[Model], answer: Response) -> Model:
+    """What a route of the REST API answers: a page shows just what a program would be told."""
+    return kind.model_validate_json(bytes(answer.body))
+
+
+def show(desk: Desk, template: str, here: str, status: int = 200, /, **values: object) -> HTMLResponse:
+    """The page. `here` is the path of the entry in the navigation that it belongs to."""
+    html = report.page(
+        f"pages/{template}",
+        frame=_frame(desk, here),
+        pages=PAGES,
+        asset=address,
+        now=desk.now,
+        may=desk.caller.may,
+        version=flex.__version__,
+        **values,
+    )
+    return HTMLResponse(html, status, {"Content-Security-Policy": POLICY})
+
+
+def _frame(desk: Desk, here: str) -> Frame:
+    frozen = freezing.frozen(desk.world())
+    _, cycle = desk.views.base()
+    known = heard(desk)
+    applied = [one.worst for one in desk.views.headlines() if one.state == "applied" and one.settled][:NIGHTS]
+    tolerance = desk.settings.solver.tolerance
+    url = urlsplit(str(desk.request.url))
+    return Frame(
+        cluster=desk.settings.cluster.name,
+        mode="frozen" if frozen else desk.settings.cluster.mode,
+        urgent=frozen is not None,
+        path=url.path + (f"?{url.query}" if url.query else ""),
+        here=here,
+        theme=theme(desk.request),
+        csrf=csrf_of(cookie(desk.request.headers.get("cookie", ""))),
+        who=desk.caller.name.removeprefix("token:"),
+        role=desk.caller.role,
+        data_age=f"logs to {words.when(known.last)}" if known.last else "no logs yet",
+        worst=words.share(cycle.after.worst) if cycle else "",
+        inside=cycle is not None and cycle.after.worst <= tolerance + 1e-9,
+        spark=spark("Worst node of the last nights", applied[::-1], tolerance) if len(applied) > 1 else None,
+        troubles=troubles(desk),
+        done=DONE.get(desk.request.query_params.get("done", ""), ""),
+    )
+
+
+def theme(request: Request) -> str:
+    found = request.cookies.get(THEME, "auto")
+    return found if found in THEMES else "auto"

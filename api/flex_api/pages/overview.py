@@ -1,0 +1,74 @@
+"""The first page: is the cluster balanced, what needs somebody, how did the last nights go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from fastapi import APIRouter, Response
+from fastapi.responses import HTMLResponse
+
+from flex.domain import Cycle
+from flex.headline import Headline
+from flex_api import present, words
+from flex_api.content import NIGHTS, Content, Notice, ReportData, content
+from flex_api.pages.forms import address
+from flex_api.pages.frame import show
+from flex_api.pages.trouble import waits
+from flex_api.web.desk import Desk, Viewer
+from flex_api.web.views import PINS, PLANS
+
+router = APIRouter(include_in_schema=False)
+
+# A wish that ends so soon is said beforehand.
+SOON = timedelta(days=2)
+
+
+@router.get("/", response_class=HTMLResponse)
+def overview(desk: Viewer) -> Response:
+    """The plan that waits, or the partition in force; before the first plan, what to do to get there."""
+    heads = desk.views.headlines()
+    if not heads:
+        return show(desk, "welcome.html", "/", nodes=len(desk.world().nodes))
+    shown = chosen(desk, heads)
+    data, page = desk.views.of("overview", (*PLANS, *PINS), lambda: _content(desk, desk.views.plan(shown.id), heads))
+    return show(
+        desk,
+        "overview.html",
+        "/",
+        page=page,
+        plan=data.plan,
+        tolerance=data.tolerance,
+        waiting=shown.state == "proposed",
+        ending=tuple(_ending(desk)),
+        nights=[one for one in heads if one.state != "discarded"][:NIGHTS],
+    )
+
+
+def chosen(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
+    """What somebody should look at: what waits, else what is in force, else the newest there is."""
+    base = desk.views.base()[0]
+    in_force = next((one for one in heads if one.id == base), None)
+    return waits(heads, base) or in_force or heads[0]
+
+
+def _content(desk: Desk, cycle: Cycle, heads: tuple[Headline, ...]) -> tuple[ReportData, Content]:
+    earlier = [present.plan_row(one) for one in heads if one.created < cycle.created and one.state != "discarded"]
+    data = ReportData(
+        cluster=desk.settings.cluster.name,
+        made=desk.now,
+        tolerance=desk.settings.solver.tolerance,
+        plan=present.plan_output(cycle),
+        earlier=tuple(earlier[: NIGHTS - 1]),
+        sites=None,
+        lines={},
+    )
+    return data, content(data)
+
+
+def _ending(desk: Desk) -> Iterator[tuple[Notice, str]]:
+    """Wishes that end soon, each with the page of its site."""
+    for pin in desk.views.pins().values():
+        if pin.until and desk.now < pin.until <= desk.now + SOON:
+            said = f"the wish for {pin.site} ends {words.ago(pin.until, desk.now)}"
+            yield Notice("Ends soon", said), address("/site", name=pin.site)

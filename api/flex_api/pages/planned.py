@@ -1,0 +1,80 @@
+"""What the page of a plan shows besides the plan: its pictures, and why busy sites stay where they are.
+
+In go a desk and a plan, out come geometries and sentences. A site that does not move is explained by what the plan
+says of it, never by a second search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flex.domain import Cycle, Pin
+from flex_api.content import Content, ReportData, content
+from flex_api.schemas import PlanOutput
+from flex_api.web.desk import Desk
+
+BUSIEST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A site that stays: where, what share of all bytes it has, and why."""
+
+    site: str
+    nodes: tuple[str, ...]
+    share: float
+    why: str
+
+
+def figures(desk: Desk, plan: PlanOutput) -> Content:
+    """The figures that the nightly report has of it, too."""
+    return content(
+        ReportData(
+            cluster=desk.settings.cluster.name,
+            made=desk.now,
+            tolerance=desk.settings.solver.tolerance,
+            plan=plan,
+            earlier=(),
+            sites=None,
+            lines={},
+        )
+    )
+
+
+def kept_apart(desk: Desk, cycle: Cycle) -> tuple[Kept, ...]:
+    """The busiest sites that the plan leaves alone."""
+    found, pins = desk.views.catalogue(), desk.views.pins()
+    moving = {move.site for move in cycle.moves}
+    sent = found.columns["access_bytes"]
+    total = max(int(np.sum(sent)), 1)
+    busiest = [row for row in found.order("-access_bytes")[: BUSIEST + len(moving)] if found.sites[row] not in moving]
+    resting = {word.strip(",.;:()") for note in cycle.notes for word in note.split()}
+    return tuple(
+        Kept(
+            site=str(found.sites[row]),
+            nodes=tuple(found.nodes_of(row)),
+            share=int(sent[row]) / total,
+            why=_why(str(found.sites[row]), pins.get(str(found.sites[row])), resting, cycle),
+        )
+        for row in busiest[:BUSIEST]
+    )
+
+
+def _why(site: str, pin: Pin | None, named: set[str], cycle: Cycle) -> str:
+    if pin and pin.excluded:
+        return f"somebody excluded it{_because(pin)}"
+    if pin and pin.nodes:
+        return f"pinned to {', '.join(pin.nodes[:4])}{_because(pin)}"
+    if site in named:
+        return next(note for note in cycle.notes if site in note)
+    if cycle.before and cycle.before.worst <= cycle.after.worst:
+        return "moving it would not bring the worst node nearer to its fair share"
+    if cycle.quality.proven:
+        return "the fewest moves that reach the balance do not need it"
+    return "the best balance found does not need it"
+
+
+def _because(pin: Pin) -> str:
+    return f": {pin.reason}" if pin.reason else ""

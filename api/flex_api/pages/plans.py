@@ -1,0 +1,148 @@
+"""Plans: what would move and why, what DNS would say, what stands in the way; and the yes or no of a person."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from flex.domain import Cycle
+from flex_api import applying, approving, present
+from flex_api.charts_lines import Lines, Value, lines
+from flex_api.pages.forms import TheForm, asked, done, given
+from flex_api.pages.frame import show, told
+from flex_api.pages.overview import chosen
+from flex_api.pages.planned import figures, kept_apart
+from flex_api.rest_schemas import ApplyGiven, ApprovalGiven, JobShown, MovesPage, PlanGiven, PlansPage, RollbackGiven
+from flex_api.routes import changes, plans, supposed
+from flex_api.routes.plans import MovesQuery, PlansQuery
+from flex_api.supposed_schemas import FrontierOutput
+from flex_api.web.desk import Approver, Desk, Operator, Viewer
+
+router = APIRouter(include_in_schema=False)
+
+Tab = Literal["moves", "dns", "kept", "frontier"]
+CHANGES = 300
+
+
+@router.get("/plans", response_class=HTMLResponse)
+def latest(desk: Viewer) -> Response:
+    """The one that waits, or the one in force: nobody comes here for a list."""
+    heads = desk.views.headlines()
+    if heads:
+        return RedirectResponse(f"/plans/{chosen(desk, heads).id}", 303)
+    return show(desk, "plan_none.html", "/plans")
+
+
+@router.get("/plans/all", response_class=HTMLResponse)
+def every(desk: Viewer, request: Request) -> Response:
+    query = asked(PlansQuery, request)
+    found = told(PlansPage, plans.plans(desk, query))
+    return show(desk, "plans.html", "/plans", found=found, query=query, following=following(request, found.next))
+
+
+@router.get("/plans/{plan}", response_class=HTMLResponse)
+def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()] = "moves") -> Response:
+    cycle = plans.the_plan(desk, plan)
+    output = present.plan_output(cycle)
+    values: dict[str, object] = {}
+    if tab == "moves":
+        query = asked(MovesQuery, request, "tab")
+        found = told(MovesPage, plans.moves(desk, cycle.id, query))
+        values = {"found": found, "query": query, "following": following(request, found.next)}
+    if tab == "frontier":
+        values = _frontier(desk, cycle)
+    if tab == "kept":
+        values = {"kept": kept_apart(desk, cycle)}
+    open_ = cycle.state in ("proposed", "failed")
+    return show(
+        desk,
+        "plan.html",
+        "/plans",
+        plan=output,
+        tab=tab,
+        open=open_,
+        stops=applying.stops(desk.world(), cycle) if open_ else (),
+        lacking=approving.lacks(desk.world(), cycle) if open_ else "",
+        shadow=desk.settings.cluster.mode == "shadow",
+        in_force=desk.views.base()[0] == cycle.id,
+        changes=CHANGES,
+        page=figures(desk, output) if tab == "moves" else None,
+        tolerance=desk.settings.solver.tolerance,
+        **values,
+    )
+
+
+def _frontier(desk: Desk, cycle: Cycle) -> dict[str, object]:
+    """Nothing but a word why, where it belongs to another base."""
+    if cycle.base != desk.views.base()[0]:
+        return {"frontier": None, "curve": None}
+    found = told(FrontierOutput, supposed.frontier(desk, cycle.id))
+    return {"frontier": found, "curve": curve(found)}
+
+
+def curve(found: FrontierOutput) -> Lines:
+    """Imbalance over moves: what each further move buys."""
+    points = [
+        Value(one.moves, one.worst_ratio, f"{one.moves:,} moves leave the worst node {one.worst_ratio:.1%} off")
+        for one in found.items
+    ]
+    marked = []
+    if found.plan_moves is not None and found.plan_worst_ratio is not None:
+        said = f"{found.plan_moves:,} moves, {found.plan_worst_ratio:.1%}"
+        marked = [("this plan", "two", [Value(found.plan_moves, found.plan_worst_ratio, said, strong=True)])]
+    step = max(len(points) // 6, 1)
+    labels = [(one.at, f"{one.at:,.0f}") for one in points[::step]]
+    return lines(
+        "What more moves would buy",
+        f"From {points[0].text} to {points[-1].text}." if points else "Nothing can be moved.",
+        [("best with so many moves", "one", points), *marked],
+        labels,
+        aim=found.tolerance_ratio,
+        levels=((found.trigger_ratio, "trigger"),),
+        unit="worst node off its fair share, over number of moves",
+    )
+
+
+def following(request: Request, cursor: str | None) -> str:
+    """The address of the page behind this one."""
+    if not cursor:
+        return ""
+    url = request.url.include_query_params(cursor=cursor).remove_query_params("done")
+    return f"{url.path}?{url.query}"
+
+
+@router.post("/plans")
+def make(desk: Operator, form: TheForm) -> Response:
+    return followed(told(JobShown, changes.make(desk, given(PlanGiven, form))))
+
+
+@router.post("/plans/{plan}/approval")
+def approval(desk: Approver, plan: str, form: TheForm) -> Response:
+    said = given(ApprovalGiven, form)
+    changes.approval(desk, plan, said)
+    return done("approved" if said.decision == "approve" else "rejected", f"/plans/{plan}")
+
+
+@router.post("/plans/{plan}/apply")
+def apply(desk: Approver, plan: str, form: TheForm) -> Response:
+    """The form carries the digest of what was looked at: another plan is not applied by it."""
+    answer = changes.apply(desk, plan, given(ApplyGiven, form), if_match=f'"{form.text("digest")}"')
+    return followed(told(JobShown, answer))
+
+
+@router.post("/plans/{plan}/discard")
+def discard(desk: Operator, plan: str, form: TheForm) -> Response:
+    why = given(RollbackGiven, form).reason
+    approving.discard(desk.because(why).world(), plan, why)
+    return done("discarded", f"/plans/{plan}")
+
+
+@router.post("/rollbacks")
+def rollback(desk: Operator, form: TheForm) -> Response:
+    return followed(told(JobShown, changes.rollback(desk, given(RollbackGiven, form))))
+
+
+def followed(job: JobShown) -> Response:
+    return RedirectResponse(f"/jobs/{job.id}", 303)

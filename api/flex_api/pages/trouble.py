@@ -1,0 +1,142 @@
+"""What is wrong now, with the next step: said at the top of every page.
+
+In go the views of a desk, out come sentences, the most urgent first. Nothing is asked of a name server and no log is
+read: what a night or the page of DNS found out last is what is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from flex.domain import Period, Run
+from flex.headline import Headline
+from flex.orders import Freeze
+from flex_api import freezing, present, trust, words
+from flex_api.pages.forms import address
+from flex_api.web.desk import Desk
+from flex_api.web.views import RUNS
+
+# Exit codes of runs that ended as they should, or wait for a person who is told of that otherwise.
+WELL = (0, 22, 23, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing a person should know; `step` leads on. What is not `urgent` waits for somebody without being wrong."""
+
+    said: str
+    step: str
+    to: str
+    urgent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """When the last line of all logs was written, which log of a node in service has been silent for longest, and what
+    else is bad about logs.
+    """
+
+    last: datetime | None
+    oldest: datetime | None
+    source: str
+    bad: tuple[str, ...]
+
+
+def troubles(desk: Desk) -> tuple[Trouble, ...]:
+    return tuple(_troubles(desk))
+
+
+def _troubles(desk: Desk) -> Iterator[Trouble]:
+    if frozen := freezing.frozen(desk.world()):
+        yield Trouble(_said_of_freeze(frozen), "Thaw it when changes may go on", "/settings#freeze")
+    heads = desk.views.headlines()
+    for half in (one for one in heads if one.state == "applying"):
+        yield Trouble(
+            f"The plan of {words.when(half.created)} is half applied.",
+            "Any new plan finishes it first; flex apply --resume does at once",
+            f"/plans/{half.id}",
+        )
+    runs = desk.views.runs()
+    if runs and (last := runs[0]).exit_code not in WELL:
+        yield Trouble(_said_of_run(last), "See what it said, mend that, run it again", "/history#runs")
+    yield from _of_logs(desk)
+    yield from _of_dns(desk)
+    if waiting := waits(heads, desk.views.base()[0]):
+        yield Trouble(
+            f"A plan waits: {words.count(waiting.moves, 'move')}, made {words.ago(waiting.created, desk.now)}.",
+            "Look it over",
+            f"/plans/{waiting.id}",
+            urgent=False,
+        )
+
+
+def waits(heads: tuple[Headline, ...], base: str) -> Headline | None:
+    """The newest plan, where somebody has still to decide about it."""
+    newest = heads[0] if heads else None
+    return newest if newest and newest.state == "proposed" and newest.base == base else None
+
+
+def heard(desk: Desk) -> Heard:
+    """Looked at anew after each run that read logs."""
+    return desk.views.of("heard", (*RUNS, "ingest"), lambda: _heard(desk))
+
+
+def _heard(desk: Desk) -> Heard:
+    now = desk.house.clock()
+    period = Period.days_before(now, desk.settings.profile.window.days)
+    found = trust.judged(desk.settings, desk.house.store, period, now)
+    serving = {node.name for node in desk.world().nodes if node.state == "active"}
+    lines = [(one.last_line, one.name) for one in found.sources if one.node in serving]
+    oldest, source = min(lines, default=(0, ""))
+    return Heard(
+        last=present.moment(max((line for line, _ in lines), default=0)),
+        oldest=present.moment(oldest),
+        source=source,
+        bad=tuple(
+            f"The logs of {node.name}: {finding}"
+            for node in found.nodes
+            for finding in node.findings
+            if finding.state == "bad" and finding.rule != "profile.max_age"
+        ),
+    )
+
+
+def _of_logs(desk: Desk) -> Iterator[Trouble]:
+    known, limit = heard(desk), desk.settings.profile.max_age
+    if not desk.settings.ingest.source:
+        return
+    if known.oldest is None:
+        said = f"No line of {known.source} has been read in this period." if known.source else "No log is read."
+        yield Trouble(said, "See what was read", "/data")
+    elif (age := desk.house.clock() - known.oldest) > limit:
+        yield Trouble(
+            f"The last line of {known.source} was written {words.span(age)} ago; {words.span(limit)} is the limit.",
+            "See which logs stopped coming",
+            "/data",
+        )
+    for said in known.bad[:1]:
+        yield Trouble(said, "See what is wrong with them", "/data")
+
+
+def _of_dns(desk: Desk) -> Iterator[Trouble]:
+    _, cycle = desk.views.base()
+    wrong = [one for one in cycle.verdicts if not one.agrees] if cycle else []
+    if wrong:
+        names = words.count(sum(len(one.wrong) for one in wrong), "record set")
+        yield Trouble(
+            f"{words.count(len(wrong), 'name server')} disagreed when last checked: {names}.",
+            "Ask them again",
+            address("/dns", ask="now"),
+        )
+
+
+def _said_of_freeze(found: Freeze) -> str:
+    until = f"until {words.when(found.until)}" if found.until else "until somebody thaws it"
+    reason = f": {found.reason}" if found.reason else ""
+    return f"All changes are frozen by {found.author or 'somebody'} {until}{reason}."
+
+
+def _said_of_run(run: Run) -> str:
+    return f"The last run failed with exit code {run.exit_code}. {run.message}"

@@ -1,0 +1,40 @@
+// The little that pages do in a browser beyond links and forms; without it everything still works.
+"use strict";
+
+// "/" goes to the search, as long as nobody is writing.
+document.addEventListener("keydown", (event) => {
+  const writing = event.target.closest("input, textarea, select, [contenteditable]");
+  if (event.key !== "/" || writing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const search = document.querySelector("input[type=search]");
+  if (search) { event.preventDefault(); search.focus(); }
+});
+
+// A choice takes effect at once where its form says so; without a script there is a button.
+document.addEventListener("change", (event) => {
+  const form = event.target.form;
+  if (form && form.hasAttribute("data-at-once")) form.requestSubmit();
+});
+
+// A slider says its value beside it.
+document.addEventListener("input", (event) => {
+  if (event.target.type !== "range") return;
+  const output = event.target.parentElement.querySelector("output");
+  if (output) output.value = event.target.dataset.unit ? `${event.target.value} ${event.target.dataset.unit}` : event.target.value;
+});
+
+// The frontier's slider shows one point of the curve; the table below holds all of them.
+function choose(slider) {
+  const figure = slider.closest("figure");
+  figure.querySelectorAll("[data-point]").forEach((mark) => {
+    mark.classList.toggle("chosen", mark.dataset.point === slider.value);
+  });
+  const row = figure.querySelector(`tr[data-point="${slider.value}"]`);
+  const said = figure.querySelector("[data-said]");
+  if (row && said) said.textContent = row.dataset.say;
+}
+document.addEventListener("input", (event) => {
+  if (event.target.matches("[data-chooses]")) choose(event.target);
+});
+document.querySelectorAll("[data-chooses]").forEach((slider) => { slider.closest("[hidden]")?.removeAttribute("hidden"); choose(slider); });
+
+document.documentElement.classList.add("scripted");

@@ -1,0 +1,56 @@
+"""What a form of our own pages brings. It is read before anybody asks who sends it: the proof that it comes from a page
+of the session, which a program sends as a header, is one of its fields.
+
+In go a request's messages, out come its fields and the same messages once more. Nothing is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.types import Message, Receive
+
+FORM = "application/x-www-form-urlencoded"
+PROOF = "csrf"
+# A field more than any page of ours has would only cost time to take apart.
+MOST_FIELDS = 500
+
+Fields = Mapping[str, Sequence[str]]
+
+
+def is_form(request: Request) -> bool:
+    return request.method == "POST" and request.headers.get("content-type", "").partition(";")[0].strip() == FORM
+
+
+def fields(body: bytes) -> Fields:
+    """None where it is no form: then nothing in it proves anything."""
+    try:
+        return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        return {}
+
+
+def proof(found: Fields) -> str:
+    return next(iter(found.get(PROOF, ())), "")
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """What was read already, once more."""
+    told = False
+
+    async def once_more() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return once_more
+
+
+def local(address: str) -> str:
+    """An address of ours, or the first page: nobody else says where a browser goes."""
+    ours = address.startswith("/") and not address.startswith("//") and address.isprintable() and "\\" not in address
+    return address if ours else "/"
