@@ -245,5 +245,12 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
             Pair(shown.plain(name, charts.LABEL), x(one), x(other), words.signed(other - one), abs(other - one) > far)
             for name, one, other in drawn
         ),
-        ticks=tuple(Tick(x(value), f"{value * 100:.0f}") for value in charts.steps(high, 8) if low <= value <= high),
+        ticks=tuple(Tick(x(value), f"{value * 100:.0f}") for value in _between(low, high)),
     )
+
+
+def _between(low: float, high: float) -> tuple[float, ...]:
+    """A few round numbers that lie within."""
+    step = charts.steps(high - low, 4)[1]
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return tuple(number * step for number in range(first, last + 1))

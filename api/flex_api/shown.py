@@ -6,7 +6,7 @@ What was cut off is in the piece's title, as far as a person would read it.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from markupsafe import Markup
 
@@ -16,6 +16,7 @@ NAME = 60
 SENTENCE = 240
 TITLE = 300
 ANYTHING = 2_000
+LATELY = timedelta(days=21)
 
 
 def name(text: str) -> Markup:
@@ -62,6 +63,7 @@ def _visible(text: str) -> str:
 
 
 def ago(then: datetime, now: datetime) -> Markup:
-    """How long ago, with the exact moment for whoever points at it, and for programs."""
+    """How long ago, with the exact moment for whoever points at it, and for programs; dates where it is long ago."""
     exact = f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(then.isoformat(), exact, words.ago(then, now))
+    told = words.ago(then, now) if abs(now - then) < LATELY else words.when(then)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(then.isoformat(), exact, told)

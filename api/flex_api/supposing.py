@@ -5,13 +5,16 @@ In go a world and a question; out come output models. Nothing is stored, and no 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from flex import cycle as cycles
 from flex import suppose, wishes
+from flex.domain import Pin
+from flex.frontier import Point
 from flex.given import Facts
-from flex.suppose import Supposition
-from flex_api import nightly, present
+from flex.suppose import Supposed, Supposition
+from flex_api import nightly, pinning, present
 from flex_api.supposed_schemas import DiffOutput, DiffRow, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
 from flex_solver import frontier
@@ -20,7 +23,10 @@ from flex_solver import frontier
 def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -> WhatIfOutput:
     """Raises Unknown, BadInput or Infeasible."""
     found = suppose.suppose(nightly.facts(world), world.rules, wanted, solver=world.solver, scratch=world.scratch)
-    points = frontier.points(found.problem, world.rules.budget) if with_frontier else ()
+    return _output(found, frontier.points(found.problem, world.rules.budget) if with_frontier else ())
+
+
+def _output(found: Supposed, points: Sequence[Point] = ()) -> WhatIfOutput:
     return WhatIfOutput(
         before=present.balance_output(found.before),
         after=present.balance_output(found.after),
@@ -35,6 +41,19 @@ def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -
         frontier=[PointRow(moves=point.moves, worst_ratio=point.worst) for point in points],
         notes=list(found.notes),
     )
+
+
+def with_pin(world: World, wanted: Pin) -> tuple[WhatIfOutput, WhatIfOutput]:
+    """What would be done next without a wish and with it. Raises what keeping the wish would raise."""
+    pinning.pin(world, wanted, dry_run=True)
+    plain = nightly.facts(world, replayed=False)
+    others = tuple(pin for pin in plain.pins if pin.site != wanted.site)
+    pinned = replace(plain, pins=others if wanted.excluded else (*others, wanted))
+    without, found = (
+        suppose.suppose(facts, world.rules, Supposition(), solver=world.solver, scratch=world.scratch)
+        for facts in (plain, pinned)
+    )
+    return _output(without), _output(found)
 
 
 def frontier_of(world: World) -> FrontierOutput:

@@ -43,6 +43,13 @@ def hours_by_day(segments: Segments, directory: Path, period: Period) -> Iterato
         yield _hours(segments, directory, (day, day))
 
 
+def hours_of_site(segments: Segments, directory: Path, period: Period, site: str) -> pd.DataFrame:
+    """HOURS of one site, as far as the counts of the period are still there."""
+    days = (period.first_day, period.last_day)
+    tables = (partials.hours(directory, one, *days, site) for one in kept.left(segments, *days))
+    return _frame(_added(["site", "hour"], _HOURS, tables), HOURS)
+
+
 def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.DataFrame:
     return hours_in(directory, kept.files(segments, *days), days)
 

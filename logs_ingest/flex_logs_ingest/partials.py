@@ -136,9 +136,12 @@ def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
     return pa.concat_tables(found)
 
 
-def hours(directory: Path, segment: str, first_day: int, last_day: int) -> pa.Table:
-    days = (pc.field("hour") >= first_day * 24) & (pc.field("hour") < (last_day + 1) * 24)
-    return wide(_read(directory / f"{segment}.hours.parquet", None, days))
+def hours(directory: Path, segment: str, first_day: int, last_day: int, site: str = "") -> pa.Table:
+    """Of these days; of one site, where it is named."""
+    wanted = (pc.field("hour") >= first_day * 24) & (pc.field("hour") < (last_day + 1) * 24)
+    if site:
+        wanted &= pc.field("site") == site
+    return wide(_read(directory / f"{segment}.hours.parquet", None, wanted))
 
 
 def sample(directory: Path, segment: str, first_day: int, last_day: int, columns: Sequence[str]) -> pa.Table:

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from flex_api.pages import account, jobs, overview, plans
+from flex_api.pages import (
+    account,
+    audit,
+    data,
+    dns,
+    history,
+    jobs,
+    nodes,
+    overview,
+    plans,
+    routing,
+    settings,
+    simulate,
+    site,
+    sites,
+    what_if,
+)
 
 # In this order a path is looked for.
-PAGES = (overview, plans, jobs, account)
+PAGES = (
+    overview, plans, sites, site, nodes, what_if, history, dns, data, routing, simulate, audit, settings, jobs, account,
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -17,7 +18,7 @@ from flex_api.pages.planned import figures, kept_apart
 from flex_api.rest_schemas import ApplyGiven, ApprovalGiven, JobShown, MovesPage, PlanGiven, PlansPage, RollbackGiven
 from flex_api.routes import changes, plans, supposed
 from flex_api.routes.plans import MovesQuery, PlansQuery
-from flex_api.supposed_schemas import FrontierOutput
+from flex_api.supposed_schemas import FrontierOutput, PointRow
 from flex_api.web.desk import Approver, Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
@@ -83,26 +84,45 @@ def _frontier(desk: Desk, cycle: Cycle) -> dict[str, object]:
 
 
 def curve(found: FrontierOutput) -> Lines:
-    """Imbalance over moves: what each further move buys."""
-    points = [
-        Value(one.moves, one.worst_ratio, f"{one.moves:,} moves leave the worst node {one.worst_ratio:.1%} off")
-        for one in found.items
-    ]
-    marked = []
+    """What each further move buys, with the plan on it."""
+    marked: list[tuple[str, str, list[Value]]] = []
     if found.plan_moves is not None and found.plan_worst_ratio is not None:
         said = f"{found.plan_moves:,} moves, {found.plan_worst_ratio:.1%}"
         marked = [("this plan", "two", [Value(found.plan_moves, found.plan_worst_ratio, said, strong=True)])]
-    step = max(len(points) // 6, 1)
-    labels = [(one.at, f"{one.at:,.0f}") for one in points[::step]]
+    return points_of(found.items, found.tolerance_ratio, marked, ((found.trigger_ratio, "trigger"),))
+
+
+def points_of(
+    points: Sequence[PointRow],
+    aim: float,
+    marked: Sequence[tuple[str, str, list[Value]]] = (),
+    levels: Sequence[tuple[float, str]] = (),
+) -> Lines:
+    """Imbalance over moves."""
+    drawn = [
+        Value(one.moves, one.worst_ratio, f"{one.moves:,} moves leave the worst node {one.worst_ratio:.1%} off")
+        for one in points
+    ]
+    step = max(len(drawn) // 6, 1)
     return lines(
         "What more moves would buy",
-        f"From {points[0].text} to {points[-1].text}." if points else "Nothing can be moved.",
-        [("best with so many moves", "one", points), *marked],
-        labels,
-        aim=found.tolerance_ratio,
-        levels=((found.trigger_ratio, "trigger"),),
+        f"From {drawn[0].text} to {drawn[-1].text}." if drawn else "Nothing can be moved.",
+        [("best with so many moves", "one", drawn), *marked],
+        _apart([(one.at, f"{one.at:,.0f}") for one in drawn[::step]]),
+        aim=aim,
+        levels=levels,
         unit="worst node off its fair share, over number of moves",
     )
+
+
+def _apart(labels: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Those that do not run into the one before."""
+    kept: list[tuple[float, str]] = []
+    width = (labels[-1][0] - labels[0][0]) / 12 if labels else 0.0
+    for at, text in labels:
+        if not kept or at - kept[-1][0] >= width:
+            kept.append((at, text))
+    return kept
 
 
 def following(request: Request, cursor: str | None) -> str:

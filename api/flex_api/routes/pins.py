@@ -10,7 +10,7 @@ from flex.domain import Pin
 from flex.errors import Unknown
 from flex_api import hosted, pinning
 from flex_api.rest_schemas import CLEAN, ListQuery, PinGiven, PinShown, PinsPage
-from flex_api.web.answers import TheCondition, listed, nothing, reply
+from flex_api.web.answers import TheCondition, etag, listed, nothing, reply
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page
 
@@ -47,14 +47,14 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [_shown(desk, pin) for pin in found.items]
+    items = [shown(desk, pin) for pin in found.items]
     return listed(desk.request, PinsPage(items=items, next=found.next), found.next)
 
 
 @router.get("/sites/{site}/pin", response_model=PinShown)
 def pin(desk: Viewer, site: str) -> Response:
     """The wish for one site; its ETag is what a change of it needs."""
-    return reply(desk.request, _shown(desk, _pinned(desk, hosted.site_name(site))))
+    return reply(desk.request, shown(desk, _pinned(desk, hosted.site_name(site))))
 
 
 @router.put("/sites/{site}/pin", response_model=PinShown, responses={201: {"model": PinShown}})
@@ -77,7 +77,7 @@ def put_pin(
         condition.refuse_unmet(f"the pin on {name}", before)
         if not dry_run:
             desk.store.put_pin(wanted)
-    return reply(desk.request, _shown(desk, wanted), 200 if before or dry_run else 201)
+    return reply(desk.request, shown(desk, wanted), 200 if before or dry_run else 201)
 
 
 @router.delete("/sites/{site}/pin", status_code=204)
@@ -92,14 +92,20 @@ def delete_pin(
     name = hosted.site_name(site)
     with desk.store.together():
         before = _pinned(desk, name)
-        condition.refuse_unmet(f"the pin on {name}", _shown(desk, before))
+        condition.refuse_unmet(f"the pin on {name}", shown(desk, before))
         desk.store.drop_pin(name)
     return nothing()
 
 
 def _current(desk: Desk, site: str) -> PinShown | None:
     pin = desk.store.pin(site)
-    return _shown(desk, pin) if pin else None
+    return shown(desk, pin) if pin else None
+
+
+def etag_of(desk: Desk, site: str) -> str:
+    """What a change of the wish is made from; empty where there is none."""
+    found = _current(desk, site)
+    return etag(found) if found else ""
 
 
 def _pinned(desk: Desk, site: str) -> Pin:
@@ -114,7 +120,8 @@ def _pinned(desk: Desk, site: str) -> Pin:
     return pin
 
 
-def _shown(desk: Desk, pin: Pin) -> PinShown:
+def shown(desk: Desk, pin: Pin) -> PinShown:
+    """As it is answered, with whether it holds now."""
     return PinShown(
         site=pin.site,
         nodes=list(pin.nodes),

@@ -43,7 +43,7 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     if query.cursor:
         value, name = decoded(query.cursor, Order.parse(query.sort), (int, str))
         after = value, name
-    rows, more = found.page(_wanted(desk, query), query.sort, query.limit, after)
+    rows, more = found.page(wanted(desk, query), query.sort, query.limit, after)
     following = None
     if more:
         last = rows[-1]
@@ -54,7 +54,8 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     return listed(desk.request, SitesPage(period_start=start, period_end=end, items=items, next=following), following)
 
 
-def _wanted(desk: Desk, query: SitesQuery) -> Wanted:
+def wanted(desk: Desk, query: SitesQuery) -> Wanted:
+    """What a query asks for, as the catalogue knows it."""
     pinned = frozenset(desk.views.pins()) if query.pinned is not None else frozenset()
     return Wanted(
         name=query.name,

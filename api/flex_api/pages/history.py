@@ -1,0 +1,96 @@
+"""The nights before: how balanced they were, what was predicted and then measured, what moved, how the runs ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from flex_api import words
+from flex_api.charts_lines import Lines, Value, lines
+from flex_api.pages.forms import asked
+from flex_api.pages.frame import show, told
+from flex_api.pages.past import Past, past
+from flex_api.pages.plans import following
+from flex_api.rest_schemas import CLEAN, RunsPage
+from flex_api.routes import data, supposed
+from flex_api.routes.data import RunsQuery
+from flex_api.supposed_schemas import DiffOutput
+from flex_api.web.desk import Viewer
+
+router = APIRouter(include_in_schema=False)
+
+Id = Annotated[str, Query(max_length=100, pattern=CLEAN)]
+
+
+@router.get("/history", response_class=HTMLResponse)
+def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Response:
+    query = asked(RunsQuery, request, "one", "other")
+    found = told(RunsPage, data.runs(desk, query))
+    nights = past(desk)
+    errors = sorted(night.error for night in nights if night.error is not None)
+    return show(
+        desk,
+        "history.html",
+        "/history",
+        nights=nights,
+        balance=_balance(nights[::-1], desk.settings.solver.tolerance, desk.settings.safety.trigger_imbalance),
+        moves=_moves(nights[::-1]),
+        errors=errors,
+        median=errors[len(errors) // 2] if errors else None,
+        runs=found,
+        query=query,
+        one=one,
+        other=other,
+        compared=told(DiffOutput, supposed.difference(desk, one, other or "current")) if one else None,
+        following=following(request, found.next),
+    )
+
+
+def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None:
+    """The worst node before each night, as it was measured, beside what the night before had predicted for it."""
+    if len(nights) < 2:
+        return None
+    measured = [
+        Value(at, night.before, f"{night.settled:%d %b}: {words.share(night.before)} before the night")
+        for at, night in enumerate(nights)
+        if night.before is not None
+    ]
+    predicted = [
+        Value(at, night.after, f"{night.settled:%d %b}: {words.share(night.after)} predicted after it")
+        for at, night in enumerate(nights)
+    ]
+    return lines(
+        "The worst node, night by night",
+        f"{len(nights)} nights; last {words.share(nights[-1].after)} predicted, the aim is {words.share(aim)}.",
+        [("measured before the night", "one", measured), ("predicted after it", "two", predicted)],
+        _days(nights),
+        aim=aim,
+        levels=((trigger, "trigger"),),
+        unit="off its fair share",
+    )
+
+
+def _moves(nights: Sequence[Past]) -> Lines | None:
+    if len(nights) < 2:
+        return None
+    values = [
+        Value(at, night.moved, f"{night.settled:%d %b}: {words.count(night.moved, 'move')}")
+        for at, night in enumerate(nights)
+    ]
+    total = sum(night.moved for night in nights)
+    return lines(
+        "Moves from node to node, night by night",
+        f"{words.count(total, 'move')} in {words.count(len(nights), 'night')}.",
+        [("moves", "one", values)],
+        _days(nights),
+        say=lambda value: f"{value:,.0f}",
+        unit="moves",
+    )
+
+
+def _days(nights: Sequence[Past]) -> list[tuple[float, str]]:
+    step = max(len(nights) // 6, 1)
+    return [(float(at), f"{night.settled:%d %b}") for at, night in enumerate(nights)][::step]

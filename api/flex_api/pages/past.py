@@ -1,0 +1,65 @@
+"""What became of the nights before, small enough to keep: their moves, and how good their predictions were.
+
+In go the views of a desk, out come rows. Plans are large; they are read once after each change and forgotten again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from flex.domain import Cycle
+from flex_api.web.desk import Desk
+from flex_api.web.views import IN_FORCE
+
+MOST = 60
+# A first night moves everything, and nobody looks for a move in that.
+MOST_MOVES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One night that changed the partition. `error` is how far the prediction before it was off."""
+
+    plan: str
+    settled: datetime
+    before: float | None
+    after: float
+    moves: tuple[tuple[str, str, str], ...]
+    error: float | None
+    predicted: tuple[tuple[str, float, float], ...]
+
+    @property
+    def moved(self) -> int:
+        """Rows that left a node for another; a site that is placed for the first time leaves none."""
+        return sum(1 for _, source, target in self.moves if source and target)
+
+
+def past(desk: Desk) -> tuple[Past, ...]:
+    """The newest first."""
+    return desk.views.of("past", IN_FORCE, lambda: _past(desk))
+
+
+def _past(desk: Desk) -> tuple[Past, ...]:
+    return tuple(_row(one) for one in desk.house.store.cycles(MOST, state="applied") if one.settled)
+
+
+def _row(cycle: Cycle) -> Past:
+    assert cycle.settled is not None, "it was looked at before"
+    measured = cycle.measured
+    return Past(
+        plan=cycle.id,
+        settled=cycle.settled,
+        before=cycle.before.worst if cycle.before else None,
+        after=cycle.after.worst,
+        moves=tuple((move.site, move.source or "", move.target or "") for move in cycle.moves[:MOST_MOVES]),
+        error=measured.error if measured else None,
+        predicted=measured.nodes if measured else (),
+    )
+
+
+def of_site(found: tuple[Past, ...], site: str) -> tuple[tuple[datetime, str, str, str], ...]:
+    """When it moved, from where, to where, and by which plan."""
+    return tuple(
+        (one.settled, source, target, one.plan) for one in found for name, source, target in one.moves if name == site
+    )

@@ -1,0 +1,67 @@
+"""Routing: sites on several nodes, and how their requests are shared out among these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import HTMLResponse
+
+from flex.steer.pool import Pool
+from flex_api import steering
+from flex_api.catalogue import Catalogue
+from flex_api.pages.frame import show
+from flex_api.rest_schemas import CLEAN
+from flex_api.web.desk import Desk, Viewer
+from flex_api.web.views import IN_FORCE
+
+router = APIRouter(include_in_schema=False)
+
+MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A site on several nodes: what all of it asks, and what each of its nodes is asked on the mean."""
+
+    site: str
+    nodes: tuple[str, ...]
+    sent: int
+    held: int
+    pool: Pool | None
+
+
+@router.get("/routing", response_class=HTMLResponse)
+def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)] = "") -> Response:
+    found = desk.views.catalogue()
+    pools = desk.views.of("pools", IN_FORCE, lambda: _pools(desk)) if desk.settings.routing.on else {}
+    replicated = [row for row in found.order("-access_bytes").tolist() if found.first[row + 1] - found.first[row] > 1]
+    chosen = [row for row in replicated if name in str(found.sites[row])]
+    return show(
+        desk,
+        "routing.html",
+        "/routing",
+        rows=[_shared(found, row, pools) for row in chosen[:MOST]],
+        left=max(len(chosen) - MOST, 0),
+        count=len(replicated),
+        share=_share(found, replicated),
+        routing=desk.settings.routing,
+        name=name,
+    )
+
+
+def _pools(desk: Desk) -> dict[str, Pool]:
+    return {pool.site: pool for pool in steering.pools(desk.settings, desk.house.store)}
+
+
+def _shared(found: Catalogue, row: int, pools: dict[str, Pool]) -> Shared:
+    site, values = str(found.sites[row]), found.measured(row)
+    nodes = tuple(found.nodes_of(row))
+    return Shared(site, nodes, values["access_bytes"], values["working_set"], pools.get(site))
+
+
+def _share(found: Catalogue, rows: list[int]) -> float:
+    sent = found.columns["access_bytes"]
+    return float(np.sum(sent[rows])) / max(int(np.sum(sent)), 1) if rows else 0.0

@@ -1,0 +1,70 @@
+"""Settings: what is in force and where it comes from, the freeze, and tokens."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from fastapi.responses import HTMLResponse
+
+from flex.access import ROLES
+from flex_api import settings as config
+from flex_api.pages.forms import TheForm, done, given, moment
+from flex_api.pages.frame import show, told
+from flex_api.rest_schemas import FreezeGiven, FreezeShown, TokenGiven, TokenMade, TokensPage
+from flex_api.routes import freeze, tokens
+from flex_api.routes.tokens import TokensQuery
+from flex_api.web.answers import Condition, etag
+from flex_api.web.desk import Admin, Desk, Operator, Viewer
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/settings", response_class=HTMLResponse)
+def page(desk: Viewer) -> Response:
+    return _page(desk)
+
+
+def _page(desk: Desk, made: TokenMade | None = None) -> Response:
+    """With the secret of a token that was just made: it is shown in this one answer."""
+    frozen = told(FreezeShown, freeze.freeze(desk))
+    usual = config.flat(config.masked(config.Settings()))
+    found = config.flat(config.masked(desk.settings))
+    known = told(TokensPage, tokens.tokens(desk, TokensQuery(limit=1000))).items if desk.caller.may("admin") else None
+    answer = show(
+        desk,
+        "settings.html",
+        "/settings",
+        frozen=frozen,
+        etag=etag(frozen),
+        every=[(name, value, usual.get(name, value) == value) for name, value in found.items()],
+        tokens=known,
+        roles=ROLES,
+        made=made,
+    )
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+@router.post("/settings/freeze")
+def stop(desk: Operator, form: TheForm) -> Response:
+    until = moment(form.text("until"), "until")
+    wanted = given(FreezeGiven, form, **({"until": until} if until else {}))
+    freeze.put(desk, wanted, Condition(if_match=form.text("etag")))
+    return done("frozen", "/settings")
+
+
+@router.post("/settings/thaw")
+def go_on(desk: Operator, form: TheForm) -> Response:
+    freeze.thaw(desk, Condition(if_match=form.text("etag")), given(FreezeGiven, form).reason)
+    return done("thawed", "/settings")
+
+
+@router.post("/settings/tokens")
+def create(desk: Admin, form: TheForm) -> Response:
+    """Answered at once and not led on: nothing keeps the secret for a second page."""
+    return _page(desk, told(TokenMade, tokens.create(desk, given(TokenGiven, form))))
+
+
+@router.post("/settings/tokens/{token}/revoke")
+def revoke(desk: Admin, token: str, form: TheForm) -> Response:
+    tokens.revoke(desk, token, given(FreezeGiven, form).reason)
+    return done("revoked", "/settings")

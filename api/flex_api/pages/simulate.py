@@ -1,0 +1,116 @@
+"""Simulate: this cluster's own logs through a model of it, under several policies side by side.
+
+The work is done when somebody asks for it, on as many of the latest accesses as a page can wait for; `flex simulate`
+takes whole logs and every option.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse
+from pydantic import Field
+
+from flex.domain import Period
+from flex.errors import NoData
+from flex.sim import traces
+from flex.sim.cluster import MIB, MODELS
+from flex.sim.policies import POLICIES
+from flex.sim.simulate import Result, simulate
+from flex_api import simulating, words
+from flex_api.charts import Bars, quantities
+from flex_api.pages.forms import Form, given
+from flex_api.pages.frame import show
+from flex_api.rest_schemas import Given
+from flex_api.web.desk import Desk, Operator
+from flex_logs_ingest.merge import sample_of
+
+router = APIRouter(include_in_schema=False)
+
+USUAL = ("flex", "round_robin", "lard", "optimal")
+MOST_ACCESSES, MOST_POLICIES = 200_000, 8
+ABOUT = {
+    "flex": "each site has its node, as FLEX does it",
+    "round_robin": "each request to the next node, as DNS does without FLEX",
+    "lard": "each file has its node, as a distributor that reads requests does it",
+    "optimal": "as if all memory were one: nobody can do better",
+}
+
+
+class Asked(Given):
+    policies: Annotated[tuple[str, ...], Field(max_length=MOST_POLICIES)] = USUAL
+    nodes: Annotated[int, Field(ge=1, le=64)] | None = None
+    ram_mib: Annotated[int, Field(ge=1, le=2**20)] | None = None
+    model: Annotated[str, Field(pattern=f"^({'|'.join(MODELS)})$")] = "flex"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was replayed, and what came out under each policy."""
+
+    accesses: int
+    period: Period
+    results: tuple[Result, ...]
+    misses: Bars
+    served: Bars
+
+
+@router.get("/simulate", response_class=HTMLResponse)
+def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
+    fields = {name: request.query_params.getlist(name) for name in request.query_params}
+    wanted = given(Asked, Form(fields))
+    nodes = desk.world().nodes
+    count = min(wanted.nodes or max(len(nodes), 1), 64)
+    mib = wanted.ram_mib or max(min((node.ram for node in nodes), default=64 * MIB) // MIB, 1)
+    policies = [name for name in wanted.policies if name in POLICIES and name != "round_robin_clients"]
+    found = problem = None
+    if ask:
+        try:
+            found = _simulated(desk, policies, count, mib, wanted.model)
+        except NoData as error:
+            problem = error
+    return show(
+        desk,
+        "simulate.html",
+        "/simulate",
+        every=[name for name in POLICIES if name != "round_robin_clients"],
+        chosen=policies,
+        about=ABOUT,
+        models=list(MODELS),
+        model=wanted.model,
+        count=count,
+        mib=mib,
+        found=found,
+        problem=problem,
+        most=MOST_POLICIES,
+    )
+
+
+def _simulated(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told:
+    """Raises NoData where no access of the period was kept."""
+    period = Period.days_before(desk.house.clock(), desk.settings.profile.window.days)
+    sample = sample_of(desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES)
+    if not len(sample.target):
+        raise NoData(
+            f"the accesses of {period}",
+            "none of them was kept",
+            kept="nothing was simulated",
+            advice="read the logs of that day first",
+        )
+    trace = traces.of_sample("our own logs", sample)
+    # Where one target in so many was kept, memory is as much smaller.
+    cluster = MODELS[model](nodes, max(round(mib * MIB * sample.rate), 1))
+    results = tuple(
+        simulate(trace, cluster, name, lambda asked, c: simulating.placed(asked, asked, c)) for name in policies
+    )
+    misses = [(one.policy, one.miss_ratio, words.share(one.miss_ratio)) for one in results]
+    served = [(one.policy, one.throughput, f"{one.throughput:,.0f}") for one in results]
+    return Told(
+        accesses=len(trace.target),
+        period=period,
+        results=results,
+        misses=quantities("Share of requests read from disk", misses, strong="flex"),
+        served=quantities("Requests a second the cluster can serve", served, strong="flex"),
+    )

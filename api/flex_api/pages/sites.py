@@ -1,0 +1,110 @@
+"""Sites: which asks for what, and where each is. Everything that is chosen is in the address."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
+
+from flex_api import charts_cloud
+from flex_api.catalogue import Catalogue
+from flex_api.charts import Scatter
+from flex_api.pages.forms import asked
+from flex_api.pages.frame import show, told
+from flex_api.pages.plans import following
+from flex_api.rest_schemas import SitesPage
+from flex_api.routes import sites
+from flex_api.routes.sites import SitesQuery
+from flex_api.web.desk import Desk, Viewer
+from flex_api.web.views import PINS, SITES
+
+router = APIRouter(include_in_schema=False)
+
+COLUMNS = (
+    "site", "nodes", "access_bytes", "working_set", "requests", "targets", "one_timers", "busy_hour_bytes", "pinned",
+)  # fmt: skip
+# Rows of the file that are made at a time, and what a spreadsheet would take for a formula.
+PIECE, FORMULA = 1000, ("=", "+", "-", "@", "\t", "\r")
+
+
+@router.get("/sites", response_class=HTMLResponse)
+def every(desk: Viewer, request: Request) -> Response:
+    query = asked(SitesQuery, request)
+    found = told(SitesPage, sites.sites(desk, query))
+    seconds = (found.period_end - found.period_start).total_seconds() if found.period_start and found.period_end else 0
+    known = desk.views.catalogue()
+    picture, table = desk.views.of("cloud", (*SITES, *PINS), lambda: _cloud(desk, known))
+    return show(
+        desk,
+        "sites.html",
+        "/sites",
+        found=found,
+        query=query,
+        seconds=seconds,
+        total=max(int(known.columns["access_bytes"].sum()), 1),
+        count=len(known.sites),
+        matching=int(known.wanted(sites.wanted(desk, query)).sum()),
+        picture=picture,
+        table=table,
+        nodes=[node.name for node in desk.world().nodes],
+        address=_with(request),
+        following=following(request, found.next),
+    )
+
+
+def _cloud(desk: Desk, found: Catalogue) -> tuple[Scatter | None, tuple[tuple[str, int, float, float], ...]]:
+    held, sent = found.columns["working_set"], found.columns["access_bytes"]
+    if not len(found.sites):
+        return None, ()
+    nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
+    rows = [row for row in (found.row_of(site) for site in desk.views.pins()) if row is not None]
+    share = int(held.sum()) / nodes, int(sent.sum()) / nodes
+    marked = np.array(sorted(rows), dtype=np.int64)
+    names = found.sites
+    picture = charts_cloud.cloud("Sites by working set and bytes sent", names, held, sent, share, marked)
+    return picture, charts_cloud.decades(held, sent)
+
+
+def _with(request: Request) -> Callable[[str, str], str]:
+    """The address of this page with one thing chosen otherwise; from its beginning."""
+    plain = request.url.remove_query_params(["cursor", "done"])
+
+    def address(name: str, value: str) -> str:
+        url = plain.include_query_params(**{name: value}) if value else plain.remove_query_params(name)
+        return f"{url.path}?{url.query}" if url.query else url.path
+
+    return address
+
+
+@router.get("/sites.csv")
+def table(desk: Viewer, request: Request) -> StreamingResponse:
+    """All that are asked for, as the page sorts and filters them."""
+    query = asked(SitesQuery, request)
+    found = desk.views.catalogue()
+    rows, _ = found.page(sites.wanted(desk, query), query.sort, len(found.sites), None)
+    pinned = frozenset(desk.views.pins())
+    headers = {"Content-Disposition": 'attachment; filename="sites.csv"'}
+    return StreamingResponse(_lines(found, rows, pinned), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _lines(found: Catalogue, rows: list[int], pinned: frozenset[str]) -> Iterator[str]:
+    yield ",".join(COLUMNS) + "\r\n"
+    for first in range(0, len(rows), PIECE):
+        text = io.StringIO()
+        csv.writer(text).writerows(_line(found, row, pinned) for row in rows[first : first + PIECE])
+        yield text.getvalue()
+
+
+def _line(found: Catalogue, row: int, pinned: frozenset[str]) -> list[object]:
+    site, values = str(found.sites[row]), found.measured(row)
+    numbers = [values[name] for name in COLUMNS[2:-1]]
+    return [_plain(site), _plain(" ".join(found.nodes_of(row))), *numbers, "yes" if site in pinned else "no"]
+
+
+def _plain(text: str) -> str:
+    """No formula: names come from whoever sends requests."""
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,0 +1,86 @@
+"""What if: other nodes, other visitors, another aim. A form whose answer is an address; nothing is stored."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse
+from pydantic import Field
+
+from flex_api.charts import MOST_BARS, Load, loads, scale, worst
+from flex_api.pages.forms import Form, given
+from flex_api.pages.frame import show, told
+from flex_api.pages.plans import points_of
+from flex_api.plan_schemas import BalanceOutput
+from flex_api.rest_schemas import Given
+from flex_api.routes import supposed
+from flex_api.routes.supposed import Supposed
+from flex_api.supposed_schemas import WhatIfOutput
+from flex_api.web.desk import Desk, Operator
+
+router = APIRouter(include_in_schema=False)
+
+RESOURCES = (("Access rate", "access_units"), ("Working set", "working_set_units"))
+
+
+class Asked(Given):
+    """As the form has it: in per cent, and one site by its name."""
+
+    more_nodes: Annotated[int, Field(ge=0, le=1000)] = 0
+    without_nodes: tuple[str, ...] = ()
+    ram_percent: Annotated[int, Field(ge=1, le=10_000)] = 100
+    growth_percent: Annotated[int, Field(ge=-99, le=10_000)] = 0
+    site: Annotated[str, Field(max_length=255)] = ""
+    site_factor: Annotated[float, Field(ge=0.000001, le=1e6)] = 1.0
+    tolerance_percent: Annotated[float, Field(gt=0, lt=100)] | None = None
+    max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    frontier: bool = False
+
+
+@router.get("/what-if", response_class=HTMLResponse)
+def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
+    """The form alone until something is asked: finding it out takes as long as making a plan."""
+    fields = Form({name: request.query_params.getlist(name) for name in request.query_params})
+    wanted = given(Asked, fields)
+    answer = told(WhatIfOutput, supposed.what_if(desk, _supposed(wanted))) if ask else None
+    return show(
+        desk,
+        "what_if.html",
+        "/what-if",
+        asked=wanted,
+        answer=answer,
+        bars=_bars(desk, answer) if answer else (),
+        curve=points_of(answer.frontier, desk.settings.solver.tolerance) if answer and answer.frontier else None,
+        tolerance=desk.settings.solver.tolerance,
+        nodes=[node.name for node in desk.world().nodes],
+    )
+
+
+def _supposed(wanted: Asked) -> Supposed:
+    return Supposed(
+        more_nodes=wanted.more_nodes,
+        without_nodes=wanted.without_nodes,
+        ram_factor=wanted.ram_percent / 100,
+        growth_ratio=wanted.growth_percent / 100,
+        site_factors={wanted.site: wanted.site_factor} if wanted.site else {},
+        tolerance_ratio=wanted.tolerance_percent / 100 if wanted.tolerance_percent else None,
+        max_moves=wanted.max_moves,
+        frontier=wanted.frontier,
+    )
+
+
+def _bars(desk: Desk, answer: WhatIfOutput) -> list[object]:
+    tolerance = desk.settings.solver.tolerance
+    rows = [(title, _loads(answer.before, answer.after, name)) for title, name in RESOURCES]
+    most = scale(row for _, each in rows for row in each)
+    drawn = [(title, worst(each, MOST_BARS) if len(each) > MOST_BARS else each) for title, each in rows]
+    return [loads(title, each, tolerance, most) for title, each in drawn]
+
+
+def _loads(before: BalanceOutput, after: BalanceOutput, name: str) -> tuple[Load, ...]:
+    was = {row.node: getattr(row, name) / (row.fair_units or 100.0) for row in before.nodes}
+    return tuple(
+        Load(row.node, was.get(row.node), getattr(row, name) / (row.fair_units or 100.0), closed=not row.fair_units)
+        for row in after.nodes
+    )
