@@ -1,0 +1,219 @@
+"""The pages over a store in memory, asked as a browser without scripts would: what they show, and what forms do."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+from starlette.testclient import TestClient
+
+from flex_api.pages.frame import PAGES
+from flex_api.web.gate import csrf_of
+
+if TYPE_CHECKING:
+    from tests.rest.conftest import Door
+
+BROWSER = {"Accept": "text/html,*/*;q=0.8"}
+SITE = "/site?name=s000.example.org"
+
+
+class Browser:
+    """A session that keeps its cookie, fills in forms and follows where they lead."""
+
+    def __init__(self, door: Door, role: str) -> None:
+        self.client: TestClient = door.open(headers=BROWSER)
+        answer = self.client.post("/login", data={"token": door.secrets[role]}, follow_redirects=False)
+        self.cookie = answer.headers["set-cookie"].partition(";")[0]
+        self.client.headers["Cookie"] = self.cookie
+
+    def get(self, address: str) -> str:
+        answer = self.client.get(address)
+        assert answer.status_code == 200, (address, answer.status_code, answer.text[-2000:])
+        return answer.text
+
+    def send(self, address: str, status: int = 200, **fields: str) -> str:
+        proof = csrf_of(self.cookie.partition("=")[2])
+        answer = self.client.post(address, data={"csrf": proof, **fields})
+        assert answer.status_code == status, answer.text[-2000:]
+        return answer.text
+
+
+@pytest.fixture
+def admin(door: Door) -> Browser:
+    return Browser(door, "admin")
+
+
+ADDRESSES = [path for path, _, _ in PAGES] + [
+    SITE, "/node?name=n1", "/plans/all", "/sites?name=s00&sort=site&limit=3", "/history?failed=true", "/data?node=n1",
+    "/audit?action=pin", "/search?q=n1", "/search?q=s00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_page_answers_and_names_itself(admin: Browser, address: str) -> None:
+    page = admin.get(address)
+    assert len(re.findall("<h1", page)) == 1
+    assert '<main id="main"' in page
+    assert re.search(r"<title>[^<]+ · shared-eu1 · FLEX</title>", page)
+
+
+@pytest.mark.parametrize("tab", ["moves", "dns", "kept"])
+def test_every_part_of_a_plan_answers(admin: Browser, door: Door, tab: str) -> None:
+    for head in door.store.headlines():
+        assert f"tab={tab}" in admin.get(f"/plans/{head.id}?tab={tab}")
+
+
+def test_whoever_is_unknown_is_led_to_the_sign_in_page_and_back(door: Door) -> None:
+    stranger = door.open(headers=BROWSER)
+    led = stranger.get("/sites?name=s00", follow_redirects=False)
+    assert led.headers["location"] == "/login?next=%2Fsites%3Fname%3Ds00"
+    form = {"token": door.secrets["viewer"], "next": "/sites?name=s00"}
+    assert stranger.post("/login", data=form, follow_redirects=False).headers["location"] == "/sites?name=s00"
+
+
+@pytest.mark.parametrize("elsewhere", ["//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:1"])
+def test_signing_in_leads_nowhere_else(door: Door, elsewhere: str) -> None:
+    form = {"token": door.secrets["viewer"], "next": elsewhere}
+    assert door.open(headers=BROWSER).post("/login", data=form, follow_redirects=False).headers["location"] == "/"
+
+
+def test_a_form_without_the_proof_of_its_page_changes_nothing(door: Door, admin: Browser) -> None:
+    for proof in ({}, {"csrf": "0" * 64}, {"csrf": "é"}):
+        answer = admin.client.post("/settings/freeze", data={"etag": "*", **proof})
+        assert answer.status_code == 403
+    assert door.store.freeze() is None
+
+
+def test_what_somebody_may_not_do_is_not_offered_and_not_done(door: Door) -> None:
+    viewer = Browser(door, "viewer")
+    waiting = door.store.headlines()[0].id
+    for address in (f"/plans/{waiting}", SITE, "/node?name=n1", "/settings", "/data"):
+        forms = re.findall(r'<form [^>]*method="post" action="([^"]*)"', viewer.get(address))
+        assert set(forms) <= {"/theme", "/logout"}
+    assert "takes operator" in viewer.send(f"/plans/{waiting}/discard", status=403)
+    assert door.store.headlines()[0].state == "proposed"
+
+
+def test_a_plan_is_rejected_by_a_form_with_its_reason(door: Door, admin: Browser) -> None:
+    waiting = door.store.headlines()[0].id
+    page = admin.send(f"/plans/{waiting}/approval", decision="reject", reason="not before the weekend")
+    assert "Rejected. It will not be applied." in page
+    assert "not before the weekend" in page
+    assert door.store.cycle(waiting).state == "discarded"
+
+
+def test_a_rule_in_the_way_is_named_with_limit_and_actual_and_a_box_to_go_over_it(door: Door, admin: Browser) -> None:
+    waiting = door.store.headlines()[0]
+    page = admin.get(f"/plans/{waiting.id}")
+    assert '<input type="checkbox" name="force" value="safety.max_moved_sites">' in page
+    refused = admin.send(f"/plans/{waiting.id}/apply", status=422, digest=waiting.digest, back=f"/plans/{waiting.id}")
+    assert "A rule or a missing approval stopped it" in refused
+    assert f'<a href="/plans/{waiting.id}">Back</a>' in refused
+
+
+def test_another_plan_than_the_one_that_was_looked_at_is_not_applied(door: Door, admin: Browser) -> None:
+    waiting = door.store.headlines()[0]
+    admin.send(f"/plans/{waiting.id}/apply", status=412, digest="0" * 64, force="safety.max_moved_sites")
+    assert door.store.cycle(waiting.id).state == "proposed"
+
+
+def test_a_freeze_is_said_on_every_page_until_it_is_thawed(door: Door, admin: Browser) -> None:
+    page = admin.get("/settings")
+    etag = re.search(r'name="etag" value="([^"]*)"', page)
+    assert etag
+    admin.send("/settings/freeze", etag=etag[1].replace("&#34;", '"'), reason="a fair")
+    assert "frozen by token:admin" in admin.get("/sites").replace("<bdi>", "")
+    assert "a fair" in admin.get("/nodes")
+    assert "Wrong now" in admin.get("/audit")
+
+
+def test_a_token_is_shown_once_and_nowhere_afterwards(door: Door, admin: Browser) -> None:
+    secret = re.search("flex_[0-9a-f]{64}", admin.send("/settings/tokens", name="grafana", role="viewer"))
+    assert secret
+    assert secret[0] not in admin.get("/settings")
+    assert secret[0] not in admin.get("/audit")
+
+
+def test_the_table_of_sites_is_a_file_too_and_no_name_in_it_is_a_formula(door: Door, admin: Browser) -> None:
+    lines = admin.get("/sites.csv?name=s00").splitlines()
+    assert len(lines) == 11
+    assert lines[0].startswith("site,nodes,access_bytes")
+
+
+def test_filters_stay_in_the_address_and_in_the_form(admin: Browser) -> None:
+    page = admin.get("/sites?name=s01&pinned=false&limit=2")
+    assert 'name="name" value="s01"' in page
+    assert '<option value="false" selected>not pinned</option>' in page
+    assert re.search(r'href="/sites\?name=s01&amp;pinned=false&amp;limit=2&amp;cursor=', page)
+
+
+def test_colours_are_remembered(admin: Browser) -> None:
+    admin.client.headers["Cookie"] += "; flex_theme=dark"
+    assert '<html lang="en" data-theme="dark">' in admin.get("/")
+
+
+class Names(HTMLParser):
+    """Every control with no name that a screen reader could say."""
+
+    VOID = ("input", "select", "textarea", "progress")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.labels: set[str] = set()
+        self.controls: list[tuple[str, dict[str, str | None]]] = []
+        self.inside = 0
+        self.headings: list[int] = []
+        self.ids: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids += [str(given["id"])] if "id" in given else []
+        if tag == "label":
+            self.inside += 1
+            self.labels.add(str(given.get("for", "")))
+        if tag in self.VOID and given.get("type") != "hidden" and not self.inside and "aria-label" not in given:
+            self.controls.append((tag, given))
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside -= tag == "label"
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_control_has_a_label_every_id_is_one_and_no_heading_level_is_left_out(
+    admin: Browser, address: str
+) -> None:
+    found = Names(admin.get(address))
+    assert [given for _, given in found.controls if given.get("id") not in found.labels] == []
+    assert len(found.ids) == len(set(found.ids))
+    steps = zip(found.headings, found.headings[1:], strict=False)
+    assert found.headings[0] == 1
+    assert all(after - before <= 1 for before, after in steps)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_page_runs_or_loads_what_is_not_ours(admin: Browser, address: str) -> None:
+    answer = admin.client.get(address)
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    loaded = re.findall(r'(?:src|<link[^>]*href)="([^"]*)"', answer.text)
+    assert loaded
+    assert all(one.startswith("/static/") for one in loaded)
+    assert not re.search(r"<script>|\son\w+=|javascript:", answer.text)
+    for one in loaded:
+        kept = admin.client.get(one)
+        assert (kept.status_code, "immutable" in kept.headers["cache-control"]) == (200, True)
+
+
+def test_what_is_vendored_is_what_it_was() -> None:
+    import hashlib
+    from importlib.resources import files
+
+    folder = files("flex_api").joinpath("static")
+    for line in folder.joinpath("SHA256SUMS").read_text().splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest() == digest
+        assert folder.joinpath(f"{name.partition('.')[0]}.LICENSE").is_file()
