@@ -6,9 +6,9 @@ carry_out() does exactly what a proposal says, or refuses; never something like 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pandas as pd
@@ -33,8 +33,11 @@ def unheard(_: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
+    """`left` are names that lead to a dead node and are not ours to change, with the reason."""
+
     cycle: Cycle
     placement: pd.DataFrame
+    left: Mapping[str, str] = field(default_factory=dict)
 
 
 def propose(
@@ -96,17 +99,26 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
     """
     found = seen(facts, rules, target)
     facts = within(found, facts)
-    found = _without_others(facts, rules, found, dead)
+    gone = {address for node in facts.nodes if node.name == dead for address in node.addresses}
+    left = _left(found, gone)
+    found = _without_others(facts, rules, found, dead, gone)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
     rows = failover.rehomed(asked, failover.survivors(asked, node), node)
     quality = Proven("failover", bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
     made = draft(asked, rows, quality, rows, facts, rules, found, now)
-    return replace(made, cycle=replace(made.cycle, plans=tuple(map(plan.losses_first, made.cycle.plans))))
+    return replace(made, cycle=replace(made.cycle, plans=tuple(map(plan.losses_first, made.cycle.plans))), left=left)
 
 
-def _without_others(facts: Facts, rules: Rules, found: Reach, dead: str) -> Reach:
-    gone = {address for node in facts.nodes if node.name == dead for address in node.addresses}
+def _left(found: Reach, gone: Set[str]) -> dict[str, str]:
+    return {
+        name: names[name]
+        for zone, names in found.foreign.items()
+        for name in sorted(names.keys() & plan.names_with(found.states[zone].records, gone))
+    }
+
+
+def _without_others(facts: Facts, rules: Rules, found: Reach, dead: str, gone: Set[str]) -> Reach:
     foreign = {zone: dict(names) for zone, names in found.foreign.items()}
     for zone, changed in _drifted(facts, rules, found).items():
         others = set(changed) - plan.names_with(found.states[zone].records, gone)

@@ -235,11 +235,24 @@ class Cycles(Protocol):
 class Runs(Protocol):
     """One lease for the whole cluster, and a record of every run."""
 
-    def begin(self, run: Run, lease: timedelta, now: datetime) -> tuple[Run, ...]:
-        """Take the lease and record the run. Raises Busy while another live run holds it.
+    def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
+        """Take the lease and record the run. Raises Busy while another live run holds it and does more than wait.
 
-        Returns the runs that were found unfinished and are now marked as interrupted.
+        One that waits keeps it too, but from a run that `breaks_in`. Returns the runs that were found unfinished and
+        are now marked as interrupted.
         """
+        ...
+
+    def wait(self) -> str:
+        """From now on whoever holds the lease only waits. Its run's id; "" where nobody holds it."""
+        ...
+
+    def holds(self, run_id: str) -> bool:
+        """Whether the lease is still that run's."""
+        ...
+
+    def go_on(self, run_id: str) -> None:
+        """The run does not wait any more. Raises Busy where another one broke in."""
         ...
 
     def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
@@ -256,6 +269,12 @@ class Runs(Protocol):
 
     def runs(self, limit: int = 50) -> tuple[Run, ...]:
         """Newest first."""
+        ...
+
+
+class Identity(Protocol):
+    def installation(self) -> str:
+        """What this store is known by among its like: drawn once, when it was made."""
         ...
 
 
@@ -325,7 +344,7 @@ class Answers(Protocol):
     def drop_answers(self, before: datetime) -> None: ...
 
 
-class Store(Wishes, Orders, Moves, Readings, Profiles, Cycles, Runs, Audit, Tokens, Jobs, Answers, Protocol):
+class Store(Wishes, Orders, Moves, Readings, Profiles, Cycles, Runs, Identity, Audit, Tokens, Jobs, Answers, Protocol):
     """All of the above in one place, as the database has it."""
 
     def signed(self, author: Author) -> Self:

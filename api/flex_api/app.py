@@ -79,7 +79,7 @@ def create_app(
     app.state.house = House(
         settings,
         store,
-        connect or (lambda: wiring.target(settings)),
+        connect or (lambda: wiring.target(settings, store)),
         clock,
         gate,
         Views(store),

@@ -5,10 +5,9 @@ Who calls this holds the lease (leases.py). What must hold before a plan is carr
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from flex import cycle as cycles
@@ -20,6 +19,7 @@ from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable
 from flex.ports import DnsTarget
 from flex.records import ZoneState, by_name
 from flex_api import approving, freezing, outdated, words
+from flex_api.pausing import pause
 from flex_api.wiring import World
 from flex_dns.gentle import GentleTarget
 
@@ -37,6 +37,15 @@ def finish(world: World) -> None:
             continue
         world.say(f"Plan {cycle.id} was being applied; finishing it first.")
         _finish(world, cycle)
+
+
+def make_way(world: World) -> None:
+    """Before what cannot wait: what was begun is finished, or taken back where finishing it takes waiting."""
+    for cycle in world.store.cycles(state="applying"):
+        if _is_gentle(world, cycle):
+            world.say(f"Plan {cycle.id} was on its way, and would have to wait; taking it back first.")
+            _take_back(world, cycle)
+    finish(world)
 
 
 def _finish(world: World, cycle: Cycle) -> None:
@@ -76,11 +85,15 @@ def take_back(world: World) -> tuple[str, ...]:
     for cycle in begun:
         if world.settings.cluster.mode == "shadow":
             raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
-        world.target.apply(*(_undoing(world, one) for one in cycle.plans))
-        message = "taken back: DNS says what it said before, but for what others wrote"
-        world.store.update(replace(cycle, state="failed", message=message))
-        world.store.new_journal(cycle.id)
+        _take_back(world, cycle)
     return tuple(cycle.id for cycle in begun)
+
+
+def _take_back(world: World, cycle: Cycle) -> None:
+    world.target.apply(*(_undoing(world, one) for one in cycle.plans))
+    message = "taken back: DNS says what it said before, but for what others wrote"
+    world.store.update(replace(cycle, state="failed", message=message))
+    world.store.new_journal(cycle.id)
 
 
 def _undoing(world: World, made: Plan) -> Plan:
@@ -181,17 +194,17 @@ def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles
     )
 
 
+def _is_gentle(world: World, cycle: Cycle) -> bool:
+    return world.settings.dns.make_before_break and cycle.quality.solver != FAILOVER
+
+
 def _target(world: World, cycle: Cycle) -> DnsTarget:
     """A dead node's sites lose it at once; all other moves may make before they break."""
-    if not world.settings.dns.make_before_break or cycle.quality.solver == FAILOVER:
+    if not _is_gentle(world, cycle):
         return world.target
 
-    def wait(seconds: float) -> None:
-        world.say(f"Resolvers have {words.span(timedelta(seconds=seconds))} to learn of it; old nodes serve on.")
-        time.sleep(seconds)
-
     dns = world.settings.dns
-    return GentleTarget(world.target, wait, dns.settle.total_seconds(), dns.moving_ttl)
+    return GentleTarget(world.target, partial(pause, world), dns.settle.total_seconds(), dns.moving_ttl)
 
 
 def _held(cycle: Cycle, answer: str, advice: str) -> Held:

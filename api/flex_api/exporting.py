@@ -24,7 +24,7 @@ from flex_dns.session import Session
 def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
     dns = world.settings.dns
-    claim = Claim(world.settings.owner, wiring.controller(world.settings))
+    claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
     said = cycles.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, dns.ttl)
     found = {one.zone: wanted(one, said[one.zone], claim, dns.ttl) for one in cycle.plans}
     asked = [f"{name.lower().rstrip('.')}." for name in only]
@@ -51,4 +51,4 @@ def _free(world: World, primary: Primary, given: Sequence[Wanted]) -> list[str]:
         return []
     server = wiring.server(world.settings, primary)
     with Session(server) as session:
-        return fence.free(session, server, its, wiring.controller(world.settings))
+        return fence.free(session, server, its, wiring.controller(world.settings, world.store))

@@ -43,11 +43,14 @@ class Lease:
 
 
 @contextmanager
-def lease(world: World, purpose: str, *, beats: timedelta = BEATS) -> Iterator[Lease]:
-    """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it."""
+def lease(world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bool = False) -> Iterator[Lease]:
+    """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it.
+
+    What cannot wait `breaks_in` on a run that only waits.
+    """
     started = world.clock()
     run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
-    for lost in world.store.begin(run, LEASE, world.time_of_day()):
+    for lost in world.store.begin(run, LEASE, world.time_of_day(), breaks_in=breaks_in):
         world.say(f"The run of {words.when(lost.started)} was {lost.message}. Its work is taken up where it ended.")
     held = Lease(run)
     held.ends(1, f"{purpose}: interrupted")

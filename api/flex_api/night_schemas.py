@@ -45,9 +45,15 @@ class NodeRow(Part):
     author: str = ""
 
 
+class LeftRow(Part):
+    name: str
+    reason: str = Field(description="why it is not FLEX's to change")
+
+
 class NodesOutput(Output):
     items: list[NodeRow]
     notes: list[str] = Field([])
+    left: list[LeftRow] = Field([], description="names that still lead to the node that was taken out of DNS")
 
 
 class FreezeOutput(Output):

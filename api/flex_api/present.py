@@ -36,6 +36,7 @@ from flex_api.schemas import (
     BalanceOutput,
     BreachRow,
     ForecastRow,
+    LeftRow,
     LoadRow,
     MeasuredNode,
     MeasuredRow,
@@ -280,6 +281,7 @@ def nodes_output(
     notes: Sequence[str] = (),
     orders: Sequence[NodeOrder] = (),
     settled: Sequence[Node] = (),
+    left: Mapping[str, str] | None = None,
 ) -> NodesOutput:
     """The nodes there are; of others that sites are still on there is a note. `settled` are those of the settings."""
     of_node, plain = {order.node: order for order in orders}, {node.name: node for node in settled}
@@ -295,6 +297,7 @@ def nodes_output(
             for node, order in ((node, of_node.get(node.name)) for node in nodes)
         ],
         notes=[*gone, *notes],
+        left=[LeftRow(name=name, reason=why) for name, why in (left or {}).items()],
     )
 
 

@@ -26,7 +26,7 @@ from flex_api.log_schemas import (
     RateRow,
     UnreadRow,
 )
-from flex_api.night_schemas import ApprovalRow, FreezeOutput, NodeRow, NodesOutput, PinOutput
+from flex_api.night_schemas import ApprovalRow, FreezeOutput, LeftRow, NodeRow, NodesOutput, PinOutput
 from flex_api.output import ErrorOutput, Output, Part, StopRow
 from flex_api.plan_schemas import (
     BalanceOutput,
@@ -54,6 +54,7 @@ __all__ = [
     "ImportOutput",
     "IngestOutput",
     "InvalidRow",
+    "LeftRow",
     "LoadRow",
     "LogRow",
     "MeasuredNode",

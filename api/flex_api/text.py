@@ -222,6 +222,8 @@ def nodes(console: Console, output: NodesOutput) -> None:
     console.print(table)
     for note in output.notes:
         console.print(f"  note: {note}", markup=False)
+    for name in output.left:
+        console.print(f"  leads to the dead node still: {name.name} ({name.reason})", markup=False)
 
 
 def ingest(console: Console, output: IngestOutput) -> None:

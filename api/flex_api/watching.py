@@ -54,14 +54,17 @@ class Watch:
             self._say_once(f"{node} is dead, and {reason}: `flex nodes down {node}` takes it out of DNS.")
             return
         try:
-            with lease(self._world, f"health watch: node {node} down") as held:
-                done = failover.take_down(self._world, NodeOrder(node, "down", given=self._world.clock()))
-                if done:
-                    held.concerns(done)
+            with lease(self._world, f"health watch: node {node} down", breaks_in=True) as held:
+                taken = failover.take_down(self._world, NodeOrder(node, "down", given=self._world.clock()))
+                if taken.cycle:
+                    held.concerns(taken.cycle)
         except FlexError as error:
             self._say_once(f"{node} is dead and could not be taken out of DNS: {error}")
             return
-        self._world.say(f"{node} was dead and is out of DNS{f' by plan {done.id}' if done else ''}.")
+        plan = f" by plan {taken.cycle.id}" if taken.cycle else ""
+        self._world.say(f"{node} was dead and is out of DNS{plan}.")
+        for name, reason in taken.left.items():
+            self._world.say(f"{name} leads to {node} still: {reason}.")
 
     def _held_back(self) -> str:
         if self._world.settings.cluster.mode != "auto":

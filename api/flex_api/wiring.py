@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import flex_solver
@@ -31,6 +31,7 @@ from flex_logs_ingest.sources import Source
 
 Clock = Callable[[], datetime]
 HERE = ("localhost", "127.0.0.1", "::1")
+MACHINE_ID = Path("/etc/machine-id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +99,11 @@ def world(
     progress: Progress = silent,
     author: Author | None = None,
 ) -> World:
+    store = open_store(settings.database.url).signed(author or Author())
     return World(
         settings=settings,
-        store=open_store(settings.database.url).signed(author or Author()),
-        connect=lambda: target(settings),
+        store=store,
+        connect=lambda: target(settings, store),
         clock=clock,
         time_of_day=lambda: datetime.now(UTC),
         say=say,
@@ -156,24 +158,37 @@ def keys(primary: Primary) -> tuple[Key, ...]:
     return read_keys(primary.key_file)
 
 
-def target(settings: Settings) -> DnsTarget:
-    targets = [(one, _target(settings, one)) for one in settings.dns.primaries]
+def target(settings: Settings, store: Store) -> DnsTarget:
+    us = controller(settings, store)
+    targets = [(one, _target(settings, one, us)) for one in settings.dns.primaries]
     if len(targets) == 1:
         return targets[0][1]
     if not targets:
-        return _target(settings, settings.dns)
+        return _target(settings, settings.dns, us)
     return SeveralTargets({zone: found for one, found in targets for zone in one.zones})
 
 
-def _target(settings: Settings, primary: Primary) -> Rfc2136Target:
-    return Rfc2136Target(server(settings, primary), settings.owner, servers(primary), controller=controller(settings))
+def _target(settings: Settings, primary: Primary, us: str) -> Rfc2136Target:
+    return Rfc2136Target(server(settings, primary), settings.owner, servers(primary), controller=us)
 
 
-def controller(settings: Settings) -> str:
-    """This installation, told from a copy of it by its database, and where that is on this machine by the machine."""
-    url = urlsplit(settings.database.url)
-    place = url.hostname if url.hostname and url.hostname not in HERE else socket.gethostname()
-    return f"{settings.owner}@{place} {hashlib.sha256(f'{place} {url.path}'.encode()).hexdigest()[:12]}"
+def controller(settings: Settings, store: Store) -> str:
+    """This installation: by what its database drew when it was made and, where that is on this machine, by the machine.
+
+    So a copy on another machine is another one, and one that moves to another folder or gets another host name is not.
+    """
+    host = urlsplit(settings.database.url).hostname
+    machine = "" if host and host not in HERE else _machine()
+    return " ".join(filter(None, (settings.owner, store.installation(), machine)))
+
+
+def _machine() -> str:
+    """What the system drew when it was installed, never shown as it is; "" where there is none."""
+    try:
+        drawn = MACHINE_ID.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return hashlib.sha256(f"flex {drawn}".encode()).hexdigest()[:12] if drawn else ""
 
 
 def servers(primary: Primary) -> tuple[tuple[str, int], ...]:

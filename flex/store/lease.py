@@ -18,9 +18,15 @@ class Lease:
     holder: str
     since: datetime
     expires: datetime
+    waiting: bool = False
 
-    def is_free(self, now: datetime) -> bool:
-        """It has expired, or the process that holds it is gone from this very host. One that is there keeps it."""
+    def is_free(self, now: datetime, *, breaks_in: bool = False) -> bool:
+        """It has expired, or the process that holds it is gone from this very host. One that is there keeps it.
+
+        But for one that only waits, where somebody `breaks_in`.
+        """
+        if breaks_in and self.waiting:
+            return True
         return is_gone(self.holder) or (self.expires <= now and not is_there(self.holder))
 
 

@@ -5,6 +5,7 @@ Frames are copied on the way in and out, so that nobody changes what is stored b
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import astuple, replace
 from datetime import datetime, timedelta
@@ -43,6 +44,7 @@ class MemoryStore(MemoryDesk):
         self._settled: dict[str, str] = {}
         self._runs: dict[str, Run] = {}
         self._leases: dict[str, Lease] = {}
+        self._name = secrets.token_hex(8)
 
     @property
     def _in_force(self) -> str:
@@ -250,9 +252,9 @@ class MemoryStore(MemoryDesk):
         self._journals.pop(cycle_id, None)
         return self.journal(cycle_id)
 
-    def begin(self, run: Run, lease: timedelta, now: datetime) -> tuple[Run, ...]:
+    def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
         with self._lock:
-            if self._lease is not None and not self._lease.is_free(now):
+            if self._lease is not None and not self._lease.is_free(now, breaks_in=breaks_in):
                 raise refusals.held(run, self._lease)
             if run.id in self._runs:
                 raise refusals.begun_before(run)
@@ -267,6 +269,26 @@ class MemoryStore(MemoryDesk):
             if self._lease is None or self._lease.run != run_id:
                 raise refusals.lost(run_id, self._lease)
             self._leases["cluster"] = replace(self._lease, expires=now + lease)
+
+    def wait(self) -> str:
+        with self._lock:
+            if self._lease is None:
+                return ""
+            self._leases["cluster"] = replace(self._lease, waiting=True)
+            return self._lease.run
+
+    def holds(self, run_id: str) -> bool:
+        with self._lock:
+            return self._lease is not None and self._lease.run == run_id
+
+    def go_on(self, run_id: str) -> None:
+        with self._lock:
+            if self._lease is None or self._lease.run != run_id:
+                raise refusals.lost(run_id, self._lease)
+            self._leases["cluster"] = replace(self._lease, waiting=False)
+
+    def installation(self) -> str:
+        return self._name
 
     def stage(self, run_id: str, stage: Stage) -> None:
         with self._lock:

@@ -88,10 +88,10 @@ def noting(kind: type[S]) -> type[S]:
 
 def _noted(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
     @functools.wraps(method)
-    def noted(store: Store, *given: Any) -> Any:
+    def noted(store: Store, *given: Any, **how: Any) -> Any:
         with store.together():
             before = change.look(store, *given) if change.look else None
-            result = method(store, *given)
+            result = method(store, *given, **how)
             after = change.look(store, *given) if change.look else change.tell and change.tell(*given)
             if before != after:
                 store.note(change.action, change.subject(*given), before, after)

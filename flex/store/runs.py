@@ -15,11 +15,11 @@ from flex.store.schema import runs, stages
 
 
 class SqlRuns(Part):
-    def begin(self, run: Run, lease: timedelta, now: datetime) -> tuple[Run, ...]:
+    def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
         """Stages are recorded by stage() alone: those of the run given here are not looked at."""
         with self._database.writing() as connection:
             held = _lease(connection)
-            if held is not None and not held.is_free(now):
+            if held is not None and not held.is_free(now, breaks_in=breaks_in):
                 raise refusals.held(run, held)
             if _is_known(connection, run.id):
                 raise refusals.begun_before(run)
@@ -27,7 +27,7 @@ class SqlRuns(Part):
             for each in ended:
                 _update(connection, each)
             connection.execute(insert(runs), _row(run))
-            connection.execute(update(schema.lease).values(run=run.id, since=now, expires=now + lease))
+            connection.execute(update(schema.lease).values(run=run.id, since=now, expires=now + lease, waiting=False))
         return ended
 
     def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
@@ -35,6 +35,25 @@ class SqlRuns(Part):
         with self._database.writing() as connection:
             if not connection.execute(mine.values(expires=now + lease)).rowcount:
                 raise refusals.lost(run_id, _lease(connection))
+
+    def wait(self) -> str:
+        with self._database.writing() as connection:
+            connection.execute(update(schema.lease).values(waiting=True))
+            return connection.scalar(select(schema.lease.c.run)) or ""
+
+    def holds(self, run_id: str) -> bool:
+        with self._database.reading() as connection:
+            return connection.scalar(select(schema.lease.c.run)) == run_id
+
+    def go_on(self, run_id: str) -> None:
+        mine = update(schema.lease).where(schema.lease.c.run == run_id)
+        with self._database.writing() as connection:
+            if not connection.execute(mine.values(waiting=False)).rowcount:
+                raise refusals.lost(run_id, _lease(connection))
+
+    def installation(self) -> str:
+        with self._database.reading() as connection:
+            return str(connection.execute(select(schema.installation.c.name)).scalar_one())
 
     def stage(self, run_id: str, stage: Stage) -> None:
         of_run = stages.c.run == run_id
@@ -53,7 +72,7 @@ class SqlRuns(Part):
             if not _is_known(connection, run.id):
                 raise refusals.unknown_run(run.id)
             _update(connection, run)
-            connection.execute(mine.values(run=None, since=None, expires=None))
+            connection.execute(mine.values(run=None, since=None, expires=None, waiting=False))
 
     def runs(self, limit: int = 50) -> tuple[Run, ...]:
         with self._database.reading() as connection:
@@ -62,9 +81,9 @@ class SqlRuns(Part):
 
 def _lease(connection: Connection) -> Lease | None:
     """None while nobody holds it."""
-    wanted = select(runs.c.id, runs.c.holder, schema.lease.c.since, schema.lease.c.expires)
+    wanted = select(runs.c.id, runs.c.holder, schema.lease.c.since, schema.lease.c.expires, schema.lease.c.waiting)
     row = connection.execute(wanted.join_from(schema.lease, runs)).one_or_none()
-    return row and Lease(row.id, row.holder, row.since, row.expires)
+    return row and Lease(row.id, row.holder, row.since, row.expires, row.waiting)
 
 
 def _runs(connection: Connection, which: ColumnElement[bool], limit: int | None = None) -> tuple[Run, ...]:

@@ -257,6 +257,16 @@ lease = Table(
     Column("run", ForeignKey("runs.id")),
     Column("since", Utc),
     Column("expires", Utc),
+    Column("waiting", Boolean, nullable=False),
+    CheckConstraint("id = 1", name="single"),
+)
+
+# What this database is known by among its like; drawn once.
+installation = Table(
+    "installation",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", TEXT, nullable=False),
     CheckConstraint("id = 1", name="single"),
 )
 

@@ -2,14 +2,68 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+
+from flex_api import settings as config
+from flex_api import wiring
+from flex_api.watching import Watch
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
 
 pytestmark = pytest.mark.real
+
+# The run would wait for 300 seconds.
+WELL_BELOW_THE_TTL = 60.0
+
+
+@pytest.mark.parametrize("who", ["command", "watch"])
+def test_a_node_that_dies_while_a_run_waits_is_out_of_dns_at_once(installation: Installation, who: str) -> None:
+    """The run gives way: what it began is taken back, and it says so."""
+    installation.night()
+    site, home, other = movable(installation)
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(text.replace("[dns]\n", "[dns]\nmake_before_break = true\n"), encoding="utf-8")
+    assert installation.flex("sites", "pin", site, "--nodes", other).code == 0
+    waiting = installation.process("run", "--as-of", installation.as_of())
+    assert waiting.stdout is not None
+    assert any("to learn of it" in line for line in waiting.stdout)
+    assert len(installation.addresses(site)) == 2
+    started = time.monotonic()
+    if who == "command":
+        down = installation.flex("nodes", "down", "n3")
+        assert down.code == 0, down.err
+    else:
+        watched(installation, "n3")
+    assert time.monotonic() - started < WELL_BELOW_THE_TTL
+    homes = {row["site"]: row["nodes"] for row in installation.flex("-o", "json", "sites", "list").json["items"]}
+    assert all("n3" not in nodes for nodes in homes.values())
+    assert all("192.0.2.3" not in installation.addresses(one) for one in homes)
+    assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
+    _, said = waiting.communicate(timeout=30)
+    assert (waiting.returncode, "a node died meanwhile" in said) == (23, True)
+    assert installation.flex("verify").code == 0
+
+
+def watched(installation: Installation, dead: str) -> None:
+    """Rounds of the health watch in which one node does not answer."""
+    settings = config.load(installation.settings)
+    with closing(wiring.world(settings, lambda: datetime.now(UTC))) as here:
+        watch = Watch(here, lambda nodes: {node.name: [node.name != dead] for node in nodes})
+        for _ in range(settings.watch.fails):
+            watch.round()
+
+
+def movable(installation: Installation) -> tuple[str, str, str]:
+    """A site on one node, that node, and another one that is not n3."""
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    site, home = next((row["site"], row["nodes"][0]) for row in rows if row["nodes"] in (["n1"], ["n2"]))
+    return site, home, "n1" if home == "n2" else "n2"
 
 
 def test_a_pinned_site_moves_by_way_of_both_nodes_and_a_dead_node_goes_at_once(installation: Installation) -> None:

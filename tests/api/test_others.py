@@ -57,6 +57,23 @@ def test_a_name_that_is_not_ours_any_more_is_not_moved_and_is_named(
     assert installation.addresses(site) == before
 
 
+def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) -> None:
+    assert installation.night().code == 0
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    theirs, excluded, *ours = (row["site"] for row in rows if row["nodes"] == ["n1"])
+    edit(installation, marker(installation, theirs), "TXT", '"flex owner=somebody-else"')
+    assert installation.flex("sites", "exclude", excluded).code == 0
+    said = installation.flex("-o", "json", "nodes", "down", "n1")
+    assert said.code == 33, said.err
+    left = {row["name"]: row["reason"] for row in said.json["left"]}
+    assert set(left) == {f"{theirs}.", f"{excluded}."}
+    assert "somebody-else" in left[f"{theirs}."]
+    assert all("192.0.2.1" not in installation.addresses(site) for site in ours)
+    assert [installation.addresses(site) for site in (theirs, excluded)] == [["192.0.2.1"], ["192.0.2.1"]]
+    again = installation.flex("nodes", "down", "n1")
+    assert (again.code, f"leads to the dead node still: {theirs}." in again.out) == (33, True)
+
+
 def nsupdate(installation: Installation, folder: Path, script: str) -> subprocess.CompletedProcess[str]:
     (folder / "script").write_text(f"server 127.0.0.1 {installation.server.port}\n{script}", encoding="ascii")
     command = ["nsupdate", "-k", str(installation.folder / "flex.key"), str(folder / "script")]

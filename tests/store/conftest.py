@@ -29,10 +29,10 @@ def emptied(url: str) -> str:
     database = Database(url)
     with unguarded(database) as connection:
         connection.execute(update(schema.in_force).values(cycle=None))
-        connection.execute(update(schema.lease).values(run=None, since=None, expires=None))
+        connection.execute(update(schema.lease).values(run=None, since=None, expires=None, waiting=False))
         connection.execute(update(schema.audit_head).values(number=0, hash=NOTHING))
         for table in reversed(schema.metadata.sorted_tables):
-            if table not in (schema.in_force, schema.lease, schema.audit_head):
+            if table not in (schema.in_force, schema.lease, schema.installation, schema.audit_head):
                 connection.execute(delete(table))
     database.close()
     return url

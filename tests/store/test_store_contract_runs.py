@@ -44,6 +44,38 @@ def test_while_a_run_lives_no_other_begins(store: Store) -> None:
     assert [each.id for each in store.runs()] == ["r1"]
 
 
+def test_who_cannot_wait_breaks_in_on_a_run_that_only_waits(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    with pytest.raises(Busy):
+        store.begin(run("r2"), HOUR, NOW, breaks_in=True)
+    assert store.wait() == "r1"
+    with pytest.raises(Busy):
+        store.begin(run("r2"), HOUR, NOW)
+    (ended,) = store.begin(run("r3"), HOUR, NOW, breaks_in=True)
+    assert (ended.id, store.holds("r1"), store.holds("r3")) == ("r1", False, True)
+    with pytest.raises(Busy, match="r3"):
+        store.go_on("r1")
+
+
+def test_a_run_that_goes_on_is_not_broken_in_on(store: Store) -> None:
+    store.begin(run("r1"), HOUR, NOW)
+    store.go_on(store.wait())
+    with pytest.raises(Busy):
+        store.begin(run("r2"), HOUR, NOW, breaks_in=True)
+
+
+def test_where_nobody_holds_the_lease_nobody_waits(store: Store) -> None:
+    assert store.wait() == ""
+    store.begin(run("r1"), HOUR, NOW)
+    with pytest.raises(Busy):
+        store.begin(run("r2"), HOUR, NOW, breaks_in=True)
+
+
+def test_a_store_is_known_by_what_it_drew_when_it_was_made(store: Store) -> None:
+    assert len(store.installation()) == 16
+    assert store.installation() == store.installation()
+
+
 def test_after_a_run_has_ended_the_next_one_begins(store: Store) -> None:
     store.begin(run("r1"), HOUR, NOW)
     store.end(replace(run("r1"), ended=NOW, exit_code=0))

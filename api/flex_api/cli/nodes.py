@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from flex.orders import NodeOrder, OrderState
 from flex_api import failover, nodes, present, text, words
 from flex_api.cli.common import DryRun, NodeName, Reason, author, context, listed, moment, now
 from flex_api.cli.night import opened
+from flex_api.failover import Taken
 from flex_api.leases import lease
 from flex_api.night_schemas import NodesOutput
 from flex_api.wiring import World
@@ -109,20 +110,25 @@ def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_ru
 
 @nodes_app.command("down")
 def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
-    """Take a dead node out of DNS now. Replicated sites lose its addresses, then the others get a new node."""
+    """Take a dead node out of DNS now. Replicated sites lose its addresses, then the others get a new node.
+
+    A run that waits gives way. Exits 33 where names that are not FLEX's to change still lead to the node.
+    """
     found = context(ctx)
-    with opened(found) as here, lease(here, f"node {node} down {reason}".strip()) as held:
+    with opened(found) as here, lease(here, f"node {node} down {reason}".strip(), breaks_in=True) as held:
         nodes.refuse_last(here, nodes.known(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
-        done = None if dry_run else failover.take_down(here, _given(here, node, "down", reason, ""))
+        taken = Taken() if dry_run else failover.take_down(here, _given(here, node, "down", reason, ""))
+        done, output = taken.cycle, _nodes(here, notes, taken.left)
         if done:
             held.concerns(done)
-        output = _nodes(here, notes)
     found.show(output, lambda console: text.nodes(console, output))
     if done:
         found.say(f"Plan {done.id}: {text.moved(present.plan_output(done))}; {_agreed(done)}.")
     if done and done.old_answers_until:
         found.say(text.countdown(done.old_answers_until, now()))
+    if taken.left:
+        raise typer.Exit(failover.LEFT_CODE)
 
 
 def _ordered(ctx: typer.Context, change: Callable[[World], Sequence[str]]) -> None:
@@ -141,14 +147,17 @@ def _given(here: World, node: str, state: OrderState, reason: str, deadline: str
     return NodeOrder(node, state, here.time_of_day(), moment("--deadline", deadline), reason, author())
 
 
-def _nodes(here: World, notes: Sequence[str] = ()) -> NodesOutput:
+def _nodes(here: World, notes: Sequence[str] = (), left: Mapping[str, str] | None = None) -> NodesOutput:
     base, placement = here.store.placement()
     cycle = here.store.cycle(base) if base else None
-    return present.nodes_output(here.nodes, placement, cycle, notes, here.store.node_orders(), here.settings.nodes())
+    return present.nodes_output(
+        here.nodes, placement, cycle, notes, here.store.node_orders(), here.settings.nodes(), left
+    )
 
 
 def _agreed(cycle: Cycle) -> str:
-    return f"{words.count(len({verdict.server for verdict in cycle.verdicts}), 'name server')} agree"
+    servers = len({verdict.server for verdict in cycle.verdicts})
+    return f"{words.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
 
 
 def _checked(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
