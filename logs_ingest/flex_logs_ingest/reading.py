@@ -97,7 +97,7 @@ class _Reading(ABC):
     def _feed(self, chunk: bytes) -> None:
         self._scanner.feed(chunk)
         self._mark.feed(chunk)
-        self._reader.tell(self._path, self._log.read_on_disk, self._log.size, chunk)
+        self._reader.tell(self._path, self._log, chunk)
 
     def _is_full(self) -> bool:
         return self._scanner.memory >= self._reader.run.memory

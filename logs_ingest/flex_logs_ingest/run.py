@@ -167,14 +167,14 @@ class Reader:
             raise Unusable(f"the sizes of its targets are not known: there is no document_root {root}")
         return documents
 
-    def tell(self, path: str, done: int, size: int, chunk: bytes) -> None:
+    def tell(self, path: str, log: Log | Pipe, chunk: bytes) -> None:
         self.run.apart.check()
         if self.run.progress:
-            lines = chunk.count(b"\n")
+            done, lines = log.read_on_disk, chunk.count(b"\n")
             with self.run.apart.serial():
                 self._lines += lines
                 self._come(path, done)
-                self.run.progress(Step(self.source.name, path, done, size, self._read, self.size, self._lines))
+                self.run.progress(Step(self.source.name, path, done, log.size, self._read, self.size, self._lines))
 
     def tell_done(self, path: str, size: int) -> None:
         with self.run.apart.serial():

@@ -103,6 +103,11 @@ class SiteRule:
     listed: frozenset[str] | None = None
     www: Www = "listed"
 
+    @property
+    def every_host(self) -> bool:
+        """Whether every name that a host can have is a site of that name."""
+        return not self.aliases and self.listed is None and not self.directory and self.www != "same"
+
     def of_file(self, path: str) -> SiteRule | None:
         """The rule for this one file; None when its name does not say which site it is of."""
         if not self.pattern:

@@ -104,6 +104,7 @@ impl Scan {
 /// From a SiteRule of flex_logs_ingest/sites.py. It is asked once for each name, as long as names are remembered.
 fn rule_of(rule: &Bound<'_, PyAny>, failed: Failed) -> PyResult<Rule> {
     let (fixed, directory) = (rule.getattr("fixed")?.extract()?, rule.getattr("directory")?.extract()?);
+    let every_host = rule.getattr("every_host")?.extract()?;
     let naming: Py<PyAny> = rule.call_method0("naming")?.unbind();
     let ask = move |name: &[u8]| -> PyResult<String> {
         Python::attach(|py| naming.call1(py, (PyBytes::new(py, name),))?.extract(py))
@@ -116,7 +117,7 @@ fn rule_of(rule: &Bound<'_, PyAny>, failed: Failed) -> PyResult<Rule> {
             UNKNOWN.to_owned()
         })
     };
-    Ok(Rule { fixed, directory, naming: Box::new(naming) })
+    Ok(Rule { fixed, directory, every_host, naming: Box::new(naming) })
 }
 
 /// From the value of that name in flex_logs_ingest/layout.py.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from flex import engine
 from flex_logs_ingest.formats import going_on, layout_of
@@ -16,6 +18,13 @@ from flex_logs_ingest.sites import UNKNOWN, SiteRule
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 LAYOUT = layout_of("%v|%{sec}t|%r|%s|%b")
 LISTED = SiteRule(listed=frozenset(["a.example"]))
+# What every host is a site by, and rules that know names or other spellings of them.
+RULES = (SiteRule(), SiteRule(www="apart"), SiteRule(www="same"), SiteRule(aliases={"b.example": "a.example"}), LISTED)
+
+labels = st.one_of(st.sampled_from(["www", "a", "b", "example", "com", "1", "-a", "A", "", "x" * 63, "x" * 64]))
+hosts = st.builds(
+    "{}{}".format, st.lists(labels, max_size=6).map(".".join), st.sampled_from(["", ":", ":80", ":a", ":1:2"])
+)
 
 Scan = Callable[..., Counts]
 
@@ -63,6 +72,22 @@ def test_hosts_that_robots_invent_are_forgotten_and_those_asked_for_most_are_not
     assert sites(counts) == {UNKNOWN: 21_000}
     assert len(counts.strangers) <= 2000
     assert 1000 - 21 <= counts.strangers["real.example"] <= 1000
+
+
+@pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=50)
+@given(names=st.lists(st.one_of(hosts, st.text("aZ0-_.:%[]/", max_size=20)), max_size=9))
+@example(names=[f"{'x' * 62}.{'x' * 62}.{'x' * 62}.{end}" for end in ("x" * 63, "x" * 64, "x" * 62 + ":443")])
+@example(names=["b.example", "www.b.example", "www.a.example", "a.example.", "a..b", "a-.b", "\xe9.example"])
+@example(names=["1.2", "a.1", "a.1a", "192.0.2.1:80"])
+def test_both_engines_take_a_name_for_the_same_site(rule: SiteRule, names: list[str]) -> None:
+    data = b"".join(map(line, names))
+    native, reference = (Scanner(loop(LAYOUT, rule, 100)) for loop in (NATIVE, ReferenceScan))
+    native.feed(data)
+    reference.feed(data)
+    counts, wanted = native.finish(), reference.finish()
+    assert (sites(counts), counts.strangers) == (sites(wanted), wanted.strangers)
 
 
 def test_long_names_are_cut_where_they_are_shown(scan: Scan) -> None:

@@ -48,7 +48,7 @@ impl Places {
     pub fn add(&mut self, hash: u64, hashes: impl ExactSizeIterator<Item = u64>) {
         let number = hashes.len();
         if (number + 1) * 4 > self.0.len() * 3 {
-            self.0 = vec![0; (self.0.len() * 2).max(FEWEST)];
+            self.0 = zeros((self.0.len() * 2).max(FEWEST));
             for (number, hash) in hashes.enumerate() {
                 self.put(hash, number);
             }
@@ -64,4 +64,12 @@ impl Places {
         }
         self.0[at] = hash >> HALF << HALF | (number as u64 + 1);
     }
+}
+
+/// Written here and now. Of zeros that the system gives, each page would be read first: it would be given again when it
+/// is written, and all threads would have to hear of that.
+fn zeros(size: usize) -> Vec<u64> {
+    let mut places = Vec::with_capacity(size);
+    places.resize(size, black_box(0));
+    places
 }

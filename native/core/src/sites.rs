@@ -15,6 +15,9 @@ const LONG: usize = 1024;
 const ENTRY: usize = 64;
 /// A name that a visitor invents becomes no site of its own where the log has had as many already.
 const MOST: usize = 50_000;
+/// DNS has no longer names, and no longer parts of them.
+const HOST: usize = 253;
+const LABEL: usize = 63;
 /// Where the requests go that are for no site.
 pub const UNKNOWN: &str = "(unknown)";
 
@@ -22,16 +25,19 @@ pub const UNKNOWN: &str = "(unknown)";
 pub type Naming = Box<dyn FnMut(&[u8]) -> String + Send + Sync>;
 
 /// Which site a line belongs to: always `fixed`, else the one of its virtual host, or of its path's first `directory`.
+/// Where `every_host` is a site of its own name, nobody is asked about a name that is plainly one.
 pub struct Rule {
     pub fixed: Option<String>,
     pub directory: bool,
+    pub every_host: bool,
     pub naming: Naming,
 }
 
 impl Default for Rule {
     /// Every name is a site.
     fn default() -> Rule {
-        Rule { fixed: None, directory: false, naming: Box::new(|name| String::from_utf8_lossy(name).into_owned()) }
+        let naming = Box::new(|name: &[u8]| String::from_utf8_lossy(name).into_owned());
+        Rule { fixed: None, directory: false, every_host: false, naming }
     }
 }
 
@@ -126,7 +132,8 @@ impl Sites {
     }
 
     fn understand(&mut self, name: &[u8]) -> usize {
-        let found = (self.rule.naming)(name);
+        let plain = if self.rule.every_host { host(name) } else { None };
+        let found = plain.unwrap_or_else(|| (self.rule.naming)(name));
         let site = self.number_of(found);
         if name.len() <= LONG {
             if self.remembered_size >= REMEMBERED {
@@ -164,4 +171,22 @@ fn first_directory(target: &[u8]) -> &[u8] {
         Some(at) => &target[..at + 2],
         None => b"/",
     }
+}
+
+/// The host of a name that is as DNS has it, perhaps with a port behind it. None says nothing.
+fn host(name: &[u8]) -> Option<String> {
+    let end = memchr(b':', name).unwrap_or(name.len());
+    let (host, port) = name.split_at(end);
+    let last = host.rsplit(|byte| *byte == b'.').next()?;
+    let is_host = host.len() <= HOST
+        && host.split(|byte| *byte == b'.').all(is_label)
+        && !last.iter().all(u8::is_ascii_digit)
+        && port.iter().skip(1).all(u8::is_ascii_digit);
+    if is_host { String::from_utf8(host.to_vec()).ok() } else { None }
+}
+
+fn is_label(label: &[u8]) -> bool {
+    let letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = label.first().is_some_and(letter) && label.last().is_some_and(letter);
+    ends && label.len() <= LABEL && label.iter().all(|byte| letter(byte) || *byte == b'-')
 }
