@@ -13,6 +13,7 @@ from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import speed
+from bench.routing import speed as routing
 from bench.solver import days, moves, reassignment
 
 BENCHES: dict[str, Measure] = {
@@ -20,6 +21,7 @@ BENCHES: dict[str, Measure] = {
     "dns": dns.measure,
     "ingest": speed.measure,
     "loops": loops.measure,
+    "routing": routing.measure,
     "sim": sim.measure,
     "solver": moves.measure,
     "solver-days": days.measure,

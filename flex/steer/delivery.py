@@ -23,7 +23,7 @@ def put(files: Mapping[str, str], folder: Path, found: Program | None) -> bool:
 
     Raises BadInput when HAProxy refuses them, NotWritten when the folder takes no more; then all is as before.
     """
-    if all(_content(folder / name) == text for name, text in files.items()):
+    if all(content(folder / name) == text for name, text in files.items()):
         return False
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,6 +68,16 @@ def _exchange(files: Mapping[str, str], folder: Path, scratch: Path) -> None:
     _sync(folder)
 
 
+def put_back(before: Mapping[str, str], files: Mapping[str, str], folder: Path) -> None:
+    """What was there before these files; those that were not are gone again."""
+    for name in files:
+        if name not in before:
+            (folder / name).unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".back-") as scratch:
+        write(before, Path(scratch))
+        _exchange(before, folder, Path(scratch))
+
+
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -76,7 +86,8 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _content(path: Path) -> str | None:
+def content(path: Path) -> str | None:
+    """None where there is none that was written here."""
     try:
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flex.steer.pool import Pool, unwritten
 from flex.steer.rules import RULES
@@ -72,7 +72,8 @@ def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout
         *([_metrics(layout)] if layout.metrics else []),
     ]
     for pool in ours:
-        sections += _backends(pool, node, layout)
+        distributors = sum(member.node in addresses for member in pool.members)
+        sections += _backends(replace(pool, limits=pool.limits.among(max(1, distributors))), node, layout)
     return {CONFIGURATION: "\n".join(map(_section, sections)), HOSTS: _hosts(ours)}
 
 
@@ -160,47 +161,81 @@ def _metrics(layout: Layout) -> list[str]:
 def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     if pool.policy not in RULES:
         raise unwritten(f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}")
-    if pool.limits.admission and len(pool.members) > 1:
-        yield from _admission(pool)
-    yield [f"backend {pool.name}", *RULES[pool.policy](pool, "date"), *_servers(pool, node, layout)]
+    if not _limited(pool):
+        yield [f"backend {pool.name}", *RULES[pool.policy](pool, "date"), *_servers(pool, node, layout)]
+        return
+    yield from _admission(pool, node)
+    yield [
+        f"backend {pool.name}",
+        *_waiting(pool),
+        *RULES[pool.policy](pool, "date"),
+        *_servers(pool, node, layout),
+        "use-server door if waits !let_in",
+        f"server door abns@{pool.name}.{node} weight 0 send-proxy-v2",
+    ]
 
 
 def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
     for member in pool.members:
         address = layout.origin if member.node == node else member.address
-        sent = f"{_sent(layout)} check inter 1s fall 2 rise 2 slowstart 5s"
-        yield f"server s{member.bit} {_at(address, layout.origin_port)} id {member.slot + 1}{sent} # {member.node}"
+        sent = f"{_sent(layout)} weight {member.weight} check inter 1s fall 2 rise 2 slowstart 5s"
+        state = " disabled" if member.leaving else ""
+        at = f"{_at(address, layout.origin_port)} id {member.slot + 1}"
+        yield f"server s{member.bit} {at}{sent}{state} # {member.node}"
 
 
-def _admission(pool: Pool) -> Iterator[list[str]]:
+def _limited(pool: Pool) -> bool:
+    return pool.limits.admission and len(pool.members) > 1
+
+
+def _waiting(pool: Pool) -> list[str]:
+    """With more requests under way than the paper's S of the members that are up, the next ones queue at the door.
+
+    Those at the door count twice once they are let in, so the door is left only when half of S is under way.
+    """
+    limits = pool.limits
+    return [
+        f"http-request set-var(txn.over) nbsrv,mul({limits.high}),sub({limits.high - limits.low + 1})",
+        "http-request set-var(txn.over) be_conn,sub(txn.over)",
+        "acl waits var(txn.over) -m int gt 0",
+        "acl let_in var(txn.let_in) -m bool",
+        "http-request allow if waits !let_in",
+    ]
+
+
+def _admission(pool: Pool, node: str) -> Iterator[list[str]]:
     """As many requests as the paper's S go on to the members, in the order they came; the others wait here.
 
-    S is shared out: a door for each member, shut when the member is down, so that S follows those that are up.
+    S is shared out: a place for each member, shut when the member is down, so that S follows those that are up. Few
+    requests come this way: to most the door is open, and a hop costs more than all rules.
     """
-    door = pool.limits.admitted(len(pool.members)) // len(pool.members)
+    share = pool.limits.admitted(len(pool.members)) // len(pool.members)
+    yield [
+        f"frontend {pool.name}_queue",
+        f"bind abns@{pool.name}.{node} accept-proxy",
+        f"default_backend {pool.name}_door",
+    ]
     yield [
         f"backend {pool.name}_door",
         "balance leastconn",
         "http-reuse never",
         *(
-            f"server d{member.bit} abns@{pool.name} maxconn {door} send-proxy-v2 track {pool.name}/s{member.bit}"
+            f"server d{member.bit} abns@{pool.name}.{node}.in maxconn {share} send-proxy-v2 "
+            f"track {pool.name}/s{member.bit}"
             for member in pool.members
         ),
     ]
     yield [
         f"frontend {pool.name}_inside",
-        f"bind abns@{pool.name} accept-proxy",
+        f"bind abns@{pool.name}.{node}.in accept-proxy",
+        "http-request set-var(txn.let_in) bool(true)",
         f"default_backend {pool.name}",
     ]
 
 
 def _hosts(pools: Iterable[Pool]) -> str:
     doors = ((host, pool) for pool in pools for host in {pool.site, *pool.hosts})
-    return "".join(f"{host} {_entrance(pool)}\n" for host, pool in sorted(doors, key=lambda pair: pair[0]))
-
-
-def _entrance(pool: Pool) -> str:
-    return f"{pool.name}_door" if pool.limits.admission and len(pool.members) > 1 else pool.name
+    return "".join(f"{host} {pool.name}\n" for host, pool in sorted(doors, key=lambda pair: pair[0]))
 
 
 def _at(address: str, port: int) -> str:

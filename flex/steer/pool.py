@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from flex.errors import BadInput
@@ -39,6 +39,11 @@ class Limits:
                 "low must be over 0 and not over high, high not over 10,000, and the time not negative",
             )
 
+    def among(self, distributors: int) -> Limits:
+        """Of each of so many distributors, which see only the requests that came through themselves."""
+        low = max(1, self.low // distributors)
+        return replace(self, low=low, high=max(low, self.high // distributors))
+
     def admitted(self, members: int) -> int:
         """The paper's S: with more under way, every member would be over its limits."""
         return (members - 1) * self.high + self.low - 1
@@ -46,15 +51,20 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node that serves the site. Its `slot` stays its own while it is a member: sets of members are kept by slots."""
+    """A node that serves the site. Its `slot` stays its own while it is a member: sets of members are kept by slots.
+
+    `weight` is for policies that regard it; one that is `leaving` answers what it has begun, and gets nothing more.
+    """
 
     node: str
     address: str
     slot: int
+    weight: int = 100
+    leaving: bool = False
 
     def __post_init__(self) -> None:
         ipaddress.ip_address(self.address)
-        if not _NODE.fullmatch(self.node) or not 0 <= self.slot < MOST_MEMBERS:
+        if not _NODE.fullmatch(self.node) or not 0 <= self.slot < MOST_MEMBERS or not 1 <= self.weight <= 256:
             raise unwritten(f"the node {self.node!r:.100} in slot {self.slot}", "no such name or slot can be written")
 
     @property

@@ -64,13 +64,26 @@ def refusal(found: Program, folder: Path) -> str:
 
 
 @contextmanager
-def running(found: Program, folder: Path, port: int) -> Iterator[int]:
+def running(found: Program, folder: Path, port: int, address: str = "127.0.0.1") -> Iterator[int]:
     """One of our own, by the configuration in the folder, until it is left: its process id, once it listens."""
+    with _started([found.path, "-db"], folder, (address, port)) as process:
+        yield process
+
+
+@contextmanager
+def mastered(found: Program, folder: Path, port: int, master: Path, address: str = "127.0.0.1") -> Iterator[int]:
+    """Likewise, under a master process, which reloads when its socket says so."""
+    with _started([found.path, "-W", "-S", str(master)], folder, (address, port)) as process:
+        yield process
+
+
+@contextmanager
+def _started(command: list[str], folder: Path, at: tuple[str, int]) -> Iterator[int]:
     with (folder / "haproxy.log").open("wb") as log:
-        command = [found.path, "-db", "-f", str(folder / CONFIGURATION)]
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603 - ours
+        whole = [*command, "-f", str(folder / CONFIGURATION)]
+        process = subprocess.Popen(whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603 - ours
     try:
-        _await(process, folder, port)
+        _await(process, folder, at)
         yield process.pid
     finally:
         process.terminate()
@@ -81,15 +94,15 @@ def running(found: Program, folder: Path, port: int) -> Iterator[int]:
             process.wait()
 
 
-def _await(process: subprocess.Popen[bytes], folder: Path, port: int) -> None:
+def _await(process: subprocess.Popen[bytes], folder: Path, at: tuple[str, int]) -> None:
     deadline = time.monotonic() + _PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         with socket.socket() as probe:
-            if not probe.connect_ex(("127.0.0.1", port)):
+            if not probe.connect_ex(at):
                 return
         time.sleep(0.02)
     said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
-    raise _unfit(f"it does not listen on port {port}: {said}", "correct what it complains about")
+    raise _unfit(f"it does not listen on {at[0]}:{at[1]}: {said}", "correct what it complains about")
 
 
 def _unfit(answer: str, advice: str) -> BadSetting:

@@ -143,9 +143,10 @@ def test_more_members_than_a_set_can_hold_are_refused() -> None:
 
 def test_the_admission_limit_is_the_papers_and_is_shared_by_those_that_are_up() -> None:
     assert Limits().admitted(4) == 3 * 65 + 25 - 1
+    # A third of the limits for each of three distributors: 8 and 21.
     text = files("n1", NODES, two_sites(), Layout())[CONFIGURATION]
     doors = [line for line in text.splitlines() if "abns@" in line and "track" in line and two_sites()[0].name in line]
-    assert [f"maxconn {(2 * 65 + 24) // 3} " in line for line in doors] == [True] * 3
+    assert [f"maxconn {(2 * 21 + 8 - 1) // 3} " in line for line in doors] == [True] * 3
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import queue
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,32 @@ def test_when_a_member_goes_the_others_answer_for_it(visitors: Distributor, memb
     assert [after[target] for target in targets if before[target] != gone] == [
         node for node in before.values() if node != gone
     ]
+
+
+@pytest.fixture
+def crowded(found: Program, members: Members, tmp_path: Path, another_port: int) -> Iterator[Distributor]:
+    """The paper's S of four members is 6: three times 2, and 1 less 1."""
+    pool = Pool("shop.example", (), members_of(members.addresses), "lardr", Limits(low=1, high=2))
+    written(pool, members, tmp_path, another_port)
+    with running(found, tmp_path, another_port):
+        yield Distributor(another_port)
+
+
+def test_a_crowd_waits_at_the_door_and_everybody_gets_in(crowded: Distributor, members: Members) -> None:
+    visitors = [crowded.send(f"/{number}", x_now="1000") for number in range(40)]
+    let_in = []
+    with suppress(queue.Empty):
+        while True:
+            let_in.append(members.asked.get(timeout=1))
+    # Those that came before there was a crowd, and those that the doors let in beside them.
+    assert 6 <= len(let_in) <= 6 + 4 + 1
+    for held in let_in:
+        held.answer()
+    for _ in range(40 - len(let_in)):
+        members.asked.get(timeout=10).answer()
+    assert all(until_closed(visitor).endswith(b"ok") for visitor in visitors)
+
+
+def test_few_visitors_never_see_the_door(crowded: Distributor, members: Members) -> None:
+    held = asked(crowded, members, "/")
+    assert held.head.lower().count(b"x-forwarded-for: 127.0.0.1") == 1

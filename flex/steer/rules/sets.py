@@ -10,6 +10,8 @@ a request, all of them numbers:
     grow      whether the set has nobody, or only overloaded ones
     chosen    the bit of the member that gets the request
 
+Most targets have one member, which is neither down nor overloaded: then nothing else has to be looked at.
+
 Load and bit are one number: requests under way, then sixteen places for who goes first among equals, which a hash of
 the target says, so that equals get equally many targets; then the bit.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flex.steer.pool import Pool
+from flex.steer.pool import Member, Pool
 
 NOBODY = 1 << 50
 # A load begins above the bits and the places among equals.
@@ -35,6 +37,8 @@ def looked_up(pool: Pool) -> list[str]:
         f"http-request track-sc0 {pool.target}",
         "http-request set-var(txn.set) sc_get_gpt(0,0)",
         "http-request set-var(txn.before) var(txn.set)",
+        *(_alone(pool, member) for member in pool.members),
+        "http-request allow if { var(txn.chosen) -m found }",
         # The lowest bits of the hash say where in the table a target is.
         f"http-request set-var(txn.hash) {pool.target},div(17)",
         f"http-request set-var(txn.everyone) int({NOBODY})",
@@ -51,6 +55,14 @@ def looked_up(pool: Pool) -> list[str]:
         f"http-request set-var(txn.chosen) var(txn.least),and({_BITS - 1})",
         "http-request set-var(txn.chosen) var(txn.free) if { var(txn.grow) -m bool }",
     ]
+
+
+def _alone(pool: Pool, member: Member) -> str:
+    server = f"{pool.name}/s{member.bit}"
+    return (
+        f"http-request set-var(txn.chosen) int({member.bit}) if {{ var(txn.set) -m int eq {member.bit} }} "
+        f"{{ srv_is_up({server}) }} !{{ srv_conn({server}) gt {pool.limits.high} }}"
+    )
 
 
 def _weighed(backend: str, slot: int, bit: int) -> Iterator[str]:

@@ -1,0 +1,176 @@
+"""What the routing bench runs on: nodes on loopback, each with a HAProxy as FLEX writes it, and visitors.
+
+In go sizes and a policy; out come the answers that visitors got, and what the distributors' processors did.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from bench.routing import origins, visitors
+from bench.routing.origins import Machine
+from bench.routing.visitors import HOST, Answers
+from flex.sim.traces import Trace
+from flex.steer import haproxy, program
+from flex.steer.pool import Limits, Pool, members
+
+# Policies that no site needs, to compare with: what they have instead of another's way to balance.
+PLAIN = {"round_robin": "balance roundrobin", "hash": "balance uri\n    hash-type consistent sdbm avalanche"}
+
+_PATIENCE = 60.0
+
+
+@dataclass(eq=False)
+class Rig:
+    """A site on nodes 1 to k."""
+
+    folder: Path
+    addresses: dict[str, str]
+    ports: dict[str, int]
+    web: Connection
+    crowd: Connection
+    found: program.Program
+    stack: ExitStack
+    running: dict[str, int] = field(default_factory=dict)
+
+    def start(
+        self, policy: str, limits: Limits, *, on: Sequence[str] = (), threads: int = 1, mastered: bool = False
+    ) -> None:
+        """Distributors on these nodes, or on the first alone; under a master process where it is to be reloaded."""
+        nodes = on or list(self.addresses)[:1]
+        for node in nodes:
+            folder = self.folder / node
+            folder.mkdir(exist_ok=True)
+            program.write(self.files(node, policy, limits, threads, nodes), folder)
+            port, address = self.ports["visit"], self.addresses[node]
+            ours = (
+                program.mastered(self.found, folder, port, folder / "m", address)
+                if mastered
+                else program.running(self.found, folder, port, address)
+            )
+            self.running[node] = self.stack.enter_context(ours)
+
+    def files(self, node: str, policy: str, limits: Limits, threads: int, on: Sequence[str]) -> Mapping[str, str]:
+        pool = Pool(HOST, (), members(self.addresses), "least_connections" if policy in PLAIN else policy, limits)
+        layout = haproxy.Layout(
+            directory=str(self.folder / node),
+            listen=(f"{self.addresses[node]}:{self.ports['visit']}",),
+            origin=self.addresses[node],
+            origin_port=self.ports["web"],
+            peers_port=self.ports["peers"],
+            socket=str(self.folder / node / "s"),
+            metrics="",
+            threads=threads,
+            connections=4_000,
+        )
+        made = haproxy.files(node, {each: self.addresses[each] for each in on}, [pool], layout)
+        if policy in PLAIN:
+            name = f"\nbackend {pool.name}\n"
+            before, after = made[haproxy.CONFIGURATION].split(name)
+            made[haproxy.CONFIGURATION] = before + name + after.replace("balance leastconn", PLAIN[policy], 1)
+        return made
+
+    @property
+    def entrances(self) -> list[tuple[str, int]]:
+        return [(self.addresses[node], self.ports["visit"]) for node in self.running]
+
+    def told(self, command: origins.Command, number: int = 0, value: Any = None) -> Any:  # as each command has it
+        self.web.send((command, number, value))
+        return _answer(self.web)
+
+    def trace(self, trace: Trace) -> None:
+        self._visitors("trace", (trace.target, trace.size))
+
+    def begin(self, clients: int) -> None:
+        self._visitors("begin", (clients, self.entrances))
+
+    def end(self) -> Answers:
+        answers: Answers = self._visitors("end", None)
+        return answers
+
+    def during(self, clients: int, seconds: float) -> Answers:
+        self.begin(clients)
+        time.sleep(seconds)
+        return self.end()
+
+    def memory(self) -> tuple[int, int]:
+        """Hits and misses of all nodes so far."""
+        told = self.told("stats").values()
+        return sum(hits for hits, _ in told), sum(misses for _, misses in told)
+
+    @staticmethod
+    def settle(seconds: float) -> None:
+        time.sleep(seconds)
+
+    @staticmethod
+    def now() -> float:
+        """By the clock that answers are dated by."""
+        return time.monotonic()
+
+    def processor(self) -> float:
+        """Seconds of CPU that the distributors used so far."""
+        return sum(_used(pid) for pid in self.running.values())
+
+    def _visitors(self, command: str, value: Any) -> Any:
+        self.crowd.send((command, value))
+        return _answer(self.crowd)
+
+
+def _answer(pipe: Connection) -> Any:  # what was commanded says what it is
+    if not pipe.poll(_PATIENCE):
+        raise TimeoutError("a part of the testbed does not answer")
+    return pipe.recv()
+
+
+def _used(pid: int) -> float:
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+@contextmanager
+def rig(nodes: int, machine: Machine, trace: Trace) -> Iterator[Rig]:
+    ports = dict(zip(("visit", "web", "peers"), _free(3), strict=True))
+    # Names that no other rig of this machine has: HAProxy's own sockets are called after them.
+    addresses = {f"n{number}-{ports['visit']}": f"127.0.1.{number}" for number in range(1, nodes + 1)}
+    listening = {number: (f"127.0.1.{number}", ports["web"]) for number in range(1, nodes + 1)}
+    folder = Path(tempfile.mkdtemp(prefix="flex-bench-"))
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        web = stack.enter_context(_process(origins.serve, listening, machine))
+        crowd = stack.enter_context(_process(visitors.visit, trace.target, trace.size))
+        _answer(web)
+        yield Rig(folder, addresses, ports, web, crowd, program.program(), stack)
+
+
+@contextmanager
+def _process(work: Any, *args: Any) -> Iterator[Connection]:
+    """What it is given is between the two ends."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=work, args=(theirs, *args), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        ours.close()
+        process.join(10)
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+def _free(count: int) -> list[int]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [probe.getsockname()[1] for probe in probes]

@@ -1,0 +1,80 @@
+"""What visitors of the routing bench ask for: popularity by Zipf's law, one hot target, twins of published logs, logs.
+
+In goes a seed or a folder; out come Traces, of which a node's memory holds a share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bench.ingest import real
+from flex.errors import FlexError
+from flex.problem import Floats, Ints
+from flex.sim.fitted import twin
+from flex.sim.published import PUBLISHED
+from flex.sim.traces import Trace, first
+from flex_api.simulating import of_logs
+
+TARGETS, ACCESSES = 3_000, 400_000
+SKEW, MEAN, SPREAD = 0.9, 16_384, 1.0
+HOT = 0.3
+TWINS = ("hp-april", "clarknet")
+LEAST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A trace, and how many bytes a node has for it."""
+
+    name: str
+    trace: Trace
+    memory: int
+
+
+def zipf() -> Trace:
+    chance = 1.0 / np.arange(1, TARGETS + 1) ** SKEW
+    return _trace("zipf", np.random.default_rng(1).choice(TARGETS, ACCESSES, p=chance / chance.sum()))
+
+
+def hot() -> Trace:
+    """Of all requests, 30 % are for one target."""
+    random, plain = np.random.default_rng(2), zipf()
+    return replace(plain, name="hot", target=np.where(random.random(ACCESSES) < HOT, TARGETS - 1, plain.target))
+
+
+def made_up(nodes: int) -> Iterator[Case]:
+    """A working set is four times what a node remembers, but for the one that fits into every node's memory."""
+    for trace in (zipf(), hot()):
+        yield Case(trace.name, trace, trace.working_set() // 4)
+    yield Case("fits", replace(zipf(), name="fits"), 2 * zipf().working_set())
+    for name in TWINS:
+        trace = first(twin(PUBLISHED[name]), ACCESSES)
+        yield Case(name, trace, trace.working_set() // nodes)
+
+
+def logs(folder: Path, nodes: int) -> Iterator[Case]:
+    """Real ones with enough accesses, all their sites as one."""
+    with TemporaryDirectory() as scratch:
+        for log in real.logs(folder, Path(scratch)):
+            try:
+                trace = of_logs([log.path], format_=log.format)
+            except FlexError:
+                continue
+            if len(trace.target) >= LEAST:
+                yield Case(log.name, first(trace, ACCESSES), trace.working_set() // nodes)
+
+
+def _trace(name: str, target: Ints) -> Trace:
+    size = _sizes(np.random.default_rng(7))
+    return Trace(name, target.astype(np.int64), size, np.zeros(TARGETS, dtype=np.int64), (name,))
+
+
+def _sizes(random: np.random.Generator) -> Ints:
+    middle = np.log(MEAN) - SPREAD**2 / 2
+    drawn: Floats = np.exp(middle + SPREAD * random.standard_normal(TARGETS))
+    return np.clip(drawn, 256, 500_000).astype(np.int64)

@@ -1,0 +1,62 @@
+"""A site's new node, warmed up before visitors come and cold: of the first minute's requests, how many miss its memory.
+
+In goes how long and how fast; out come figures. What the warm-up fetches is what was asked for most in the part of the
+trace before the visitors' own, as a file table has it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from bench.figures import Figures
+from bench.routing import traffic
+from bench.routing.origins import Machine
+from bench.routing.rig import Rig, rig
+from bench.routing.traffic import Case
+from bench.routing.visitors import HOST
+from flex.steer.pool import Limits
+from flex.steer.warming import Budget, warm
+
+VISITORS = 20
+# Of an origin's answers, whatever the target's size is: a budget in bytes is one of answers.
+ANSWER = 256
+
+
+def measure(quick: bool, slower: float) -> Figures:
+    seconds = 10.0 if quick else 60.0
+    case = next(traffic.made_up(4))
+    known, later = np.array_split(case.trace.target, 2)
+    cold = _missed(case, later, None, seconds, slower)
+    warmed = _missed(case, later, known, seconds, slower)
+    return {
+        "cold_first_minute_miss": cold,
+        "warm_first_minute_miss": warmed,
+        "warm_vs_cold_first_minute_miss": warmed / cold,
+    }
+
+
+def _missed(case: Case, asked: np.ndarray, known: np.ndarray | None, seconds: float, slower: float) -> float:
+    """Of all requests."""
+    machine = Machine(case.memory).slower(slower)
+    with rig(1, machine, replace(case.trace, target=asked)) as each:
+        if known is not None:
+            _warm(each, case, known)
+        each.start("lardr", Limits())
+        hits, misses = each.memory()
+        each.during(VISITORS, seconds)
+        now_hits, now_misses = each.memory()
+        return (now_misses - misses) / max(1, now_misses - misses + now_hits - hits)
+
+
+def _warm(each: Rig, case: Case, known: np.ndarray) -> None:
+    """As many targets as the node remembers, coldest first: those that were asked for last stay longest."""
+    size = case.trace.size
+    hottest = np.argsort(-np.bincount(known, minlength=len(size)), kind="stable")
+    chosen = hottest[np.cumsum(size[hottest]) <= case.memory][::-1]
+    paths = [f"/o/{target}/{size[target]}" for target in chosen.tolist()]
+    budget = Budget(ANSWER * len(paths), 10**9)
+    at = next(iter(each.addresses.values())), each.ports["web"]
+    warm(HOST, paths, at, budget, clock=time.monotonic, wait=time.sleep)

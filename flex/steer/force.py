@@ -1,0 +1,95 @@
+"""A node's files in force: written, told to the HAProxy that runs by them, and taken back where it refuses them.
+
+In go the files of haproxy.py, their folder and the sockets of that HAProxy. No request is dropped: commands change what
+they can, and a reload hands the listening sockets to a new process while the old one answers what it has begun.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from flex.errors import Away, NotWritten
+from flex.steer import delivery, runtime
+from flex.steer.change import Change, change
+from flex.steer.program import Program
+from flex.steer.runtime import Master, Socket
+
+Told = Literal["nothing", "commands", "reload"]
+# What HAProxy says to a command that it carried out, if it says anything.
+_DONE = ("changed from", "no need to change")
+_PATIENCE = 30.0
+_LOOK_AGAIN = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """`stats` takes commands; `master` reloads, and is the one of `haproxy -W -S`."""
+
+    stats: Socket
+    master: Socket
+
+
+def enforce(files: Mapping[str, str], folder: Path, found: Program | None, sockets: Sockets) -> Told:
+    """How HAProxy was told. Raises what delivery.put does; NotWritten when HAProxy does not take the files, and Away
+    when it does not answer: then the files before are back.
+    """
+    before = {name: text for name in files if (text := delivery.content(folder / name)) is not None}
+    if not delivery.put(files, folder, found):
+        return "nothing"
+    wanted = change(before, files, str(folder))
+    try:
+        return _told(wanted, sockets)
+    except (Away, NotWritten):
+        delivery.put_back(before, files, folder)
+        raise
+
+
+def _told(wanted: Change, sockets: Sockets) -> Told:
+    if not wanted.reload and all(_done(sockets.stats.ask(*words)) for words in wanted.commands):
+        return "commands"
+    # What a command could not do reading everything anew can.
+    reload(sockets.master)
+    return "reload"
+
+
+def _done(answer: str) -> bool:
+    return not answer or any(words in answer for words in _DONE)
+
+
+def reload(socket: Socket) -> None:
+    """Once the new process serves. Raises NotWritten when HAProxy stays with what it had."""
+    before = _master(socket)
+    socket.ask("reload")
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        time.sleep(_LOOK_AGAIN)
+        try:
+            now = _master(socket)
+        except Away:
+            # The master begins anew too, and its socket is away for that moment.
+            continue
+        if now.failed > before.failed:
+            raise _refused("it could not load them")
+        if now.reloads > before.reloads:
+            return
+    raise _refused(f"it did not say that it had, for {_PATIENCE:.0f} s")
+
+
+def _master(socket: Socket) -> Master:
+    found = runtime.master(socket.ask("show", "proc"))
+    if found is None:
+        raise _refused(f"{socket.path} is not the socket of a master process")
+    return found
+
+
+def _refused(answer: str) -> NotWritten:
+    return NotWritten(
+        "reading HAProxy's new configuration",
+        answer,
+        kept="the configuration before is in force, and its files are back",
+        advice="start HAProxy with -W and -S, as systemd does; its own log says more",
+    )

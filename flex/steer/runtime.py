@@ -1,0 +1,128 @@
+"""The sockets by which a running HAProxy is asked and told: commands of words, and its answers as values.
+
+A word that could begin another command is refused, so nothing that a name holds is ever one. Answers are read as they
+come from a program that may be newer than this one, or another one: what cannot be read is left out, not guessed.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flex.errors import Away, BadInput
+
+_WORD = re.compile(r"[A-Za-z0-9_.:/\[\]@-]{1,300}")
+_ENTRY = re.compile(r"0x[0-9a-f]+: key=(\S+) (.*)")
+_MASTER = re.compile(r"^(\d+)\s+master\s+(\d+)\s+\[failed: (\d+)\]", re.MULTILINE)
+# A table of every target of a large site; more than this is no answer to anything asked here.
+_LONGEST = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    path: str
+    patience: float = 5.0
+
+    def ask(self, *words: str) -> str:
+        """One command's answer. Raises Away where nobody answers, BadInput for a word that cannot be said."""
+        command = spoken(words)
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(self.patience)
+                connection.connect(self.path)
+                connection.sendall(command)
+                connection.shutdown(socket.SHUT_WR)
+                return _received(connection).decode("utf-8", "replace").strip()
+        except OSError as error:
+            raise Away(
+                f"telling HAProxy {' '.join(words)[:100]}",
+                f"{self.path}: {error.strerror or error}",
+                kept="HAProxy goes on as it did",
+                advice="see that it runs, and that its socket is where [routing] says; then do it again",
+            ) from error
+
+
+def _received(connection: socket.socket) -> bytes:
+    parts, size = [], 0
+    while part := connection.recv(2**20):
+        parts.append(part)
+        size += len(part)
+        if size > _LONGEST:
+            raise OSError("its answer does not end")
+    return b"".join(parts)
+
+
+def spoken(words: tuple[str, ...]) -> bytes:
+    """As the socket takes it. Raises BadInput for a word that is not one."""
+    for word in words:
+        if not _WORD.fullmatch(word):
+            raise BadInput(
+                f"telling HAProxy {word!r:.100}",
+                "it is not one word of a command",
+                kept="HAProxy was told nothing",
+                advice="correct what names it",
+            )
+    return " ".join(words).encode("ascii") + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server of a backend as HAProxy sees it: under way, waiting for it, served since it started."""
+
+    backend: str
+    server: str
+    status: str
+    under_way: int
+    waiting: int
+    served: int
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the distributors remember of one: the members that have it, and how often that was not enough."""
+
+    key: str
+    set: int
+    changed: int
+    overloaded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Master:
+    """A master process: how often it read its configuration anew, and how often that went wrong."""
+
+    reloads: int
+    failed: int
+
+
+def served(answer: str) -> tuple[Served, ...]:
+    """Of `show stat`."""
+    lines = answer.lstrip("# ").splitlines()
+    return tuple(_served(row) for row in csv.DictReader(lines, restkey="", restval="") if row.get("svname"))
+
+
+def _served(row: dict[str, str]) -> Served:
+    numbers = (_number(row.get(name, "")) for name in ("scur", "qcur", "stot", "weight"))
+    return Served(row.get("pxname", ""), row["svname"], row.get("status", ""), *numbers)
+
+
+def targets(answer: str) -> Iterator[Target]:
+    """Of `show table`."""
+    for line in answer.splitlines():
+        if entry := _ENTRY.fullmatch(line):
+            said = dict(part.partition("=")[::2] for part in entry[2].split())
+            yield Target(entry[1], *(_number(said.get(name, "")) for name in ("gpt0", "gpt1", "gpc0")))
+
+
+def master(answer: str) -> Master | None:
+    """Of `show proc`; None where no master answered."""
+    found = _MASTER.search(answer)
+    return Master(int(found[2]), int(found[3])) if found else None
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0

@@ -1,0 +1,226 @@
+"""Which changes take commands and which a reload, and that a real HAProxy then does what the files say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex.errors import Away, BadInput, NotWritten
+from flex.steer import delivery, runtime
+from flex.steer.change import Change, change
+from flex.steer.force import Sockets, enforce
+from flex.steer.haproxy import CONFIGURATION, HOSTS, Layout, files
+from flex.steer.pool import Member, Pool, members
+from flex.steer.program import Program, mastered
+from flex.steer.runtime import Socket
+from tests.steer.conftest import Distributor, Members, any_port, until_closed
+
+NODES = {"n0": "192.0.2.1", "n1": "192.0.2.2", "n2": "2001:db8::3"}
+SHOP = Pool("shop.example", ("www.shop.example",), members(NODES))
+
+
+def made(*pools: Pool, nodes: Mapping[str, str] = NODES) -> dict[str, str]:
+    return files("n0", nodes, pools, Layout(directory="/d"))
+
+
+def between(before: Pool, after: Pool) -> Change:
+    return change(made(before), made(after), "/d")
+
+
+def with_second(**changes: object) -> Pool:
+    first, second, *others = SHOP.members
+    return replace(SHOP, members=(first, replace(second, **changes), *others))  # type: ignore[arg-type]  # fields
+
+
+def test_what_did_not_change_is_not_told() -> None:
+    assert between(SHOP, SHOP) == Change()
+
+
+def test_a_member_that_leaves_gets_no_more_requests_and_comes_back_by_commands() -> None:
+    name = f"{SHOP.name}/s2"
+    assert between(SHOP, with_second(leaving=True)).commands == (("set", "server", name, "state", "maint"),)
+    assert between(with_second(leaving=True), SHOP).commands == (("set", "server", name, "state", "ready"),)
+
+
+def test_weights_and_addresses_are_told_by_commands() -> None:
+    told = between(SHOP, with_second(weight=50, address="192.0.2.99"))
+    name = f"{SHOP.name}/s2"
+    assert told.commands == (
+        ("set", "server", name, "addr", "192.0.2.99", "port", "8080"),
+        ("set", "server", name, "weight", "50"),
+    )
+
+
+def test_host_names_are_told_by_commands() -> None:
+    told = between(SHOP, replace(SHOP, hosts=("m.shop.example",)))
+    assert told.commands == (
+        ("del", "map", "/d/hosts.map", "www.shop.example"),
+        ("add", "map", "/d/hosts.map", "m.shop.example", SHOP.name),
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SHOP, policy="lard"),
+        replace(SHOP, members=SHOP.members[:2]),
+        replace(SHOP, members=(*SHOP.members, Member("n3", "192.0.2.4", 3))),
+        replace(SHOP, by_query=True),
+    ],
+)
+def test_structure_takes_a_reload(other: Pool) -> None:
+    assert between(SHOP, other) == Change(reload=True)
+    assert between(other, SHOP) == Change(reload=True)
+
+
+def test_where_there_was_nothing_everything_is_read() -> None:
+    assert change({}, made(SHOP), "/d").reload
+
+
+@settings(max_examples=40)
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_whatever_was_there_before_the_change_can_be_told(configuration: str, hosts: str) -> None:
+    hosts = "".join(f"{line.strip()} x\n" for line in hosts.splitlines() if line.strip() and " " not in line.strip())
+    assert change({CONFIGURATION: configuration, HOSTS: hosts}, made(SHOP), "/d").reload
+
+
+class Node:
+    """A HAProxy with a master process, as systemd runs it, and what its folder says."""
+
+    def __init__(self, found: Program, folder: Path, at: Members, port: int) -> None:
+        self.found, self.folder, self.at, self.port = found, folder, at, port
+        self.peers_port = any_port()
+        self.sockets = Sockets(Socket(str(folder / "s")), Socket(str(folder / "m")))
+
+    def files(self, *pools: Pool) -> dict[str, str]:
+        layout = Layout(
+            directory=str(self.folder),
+            listen=(f"127.0.0.1:{self.port}",),
+            origin=self.at.addresses["n0"],
+            origin_port=self.at.port,
+            peers_port=self.peers_port,
+            socket=str(self.folder / "s"),
+            metrics="",
+            threads=1,
+            connections=1_000,
+        )
+        return files("n0", {"n0": "127.0.0.1"}, pools, layout)
+
+    def enforce(self, *pools: Pool) -> str:
+        return enforce(self.files(*pools), self.folder, self.found, self.sockets)
+
+    def asked(self, count: int = 40, host: str = "shop.example") -> set[str]:
+        """Which members answer."""
+        nodes = set()
+        for number in range(count):
+            with Distributor(self.port).send(f"/{number}", host) as visitor:
+                held = self.at.asked.get(timeout=10)
+                nodes.add(held.node)
+                held.answer()
+                assert until_closed(visitor).endswith(b"ok")
+        return nodes
+
+
+@pytest.fixture
+def node(found: Program, members: Members, tmp_path: Path, another_port: int) -> Iterator[Node]:
+    made = Node(found, tmp_path, members, another_port)
+    delivery.put(made.files(shop(members)), tmp_path, found)
+    with mastered(found, tmp_path, another_port, tmp_path / "m"):
+        yield made
+
+
+def shop(at: Members, **changes: object) -> Pool:
+    made = Pool("shop.example", (), members({name: at.addresses[name] for name in ("n0", "n1", "n2")}))
+    return replace(made, **changes)  # type: ignore[arg-type]  # fields
+
+
+def leaving(at: Members, name: str) -> Pool:
+    pool = shop(at)
+    return replace(pool, members=tuple(replace(each, leaving=each.node == name) for each in pool.members))
+
+
+@pytest.mark.real
+def test_a_member_leaves_and_comes_back_without_a_reload(node: Node, members: Members) -> None:
+    assert node.asked() == {"n0", "n1", "n2"}
+    assert node.enforce(leaving(members, "n1")) == "commands"
+    assert node.asked() == {"n0", "n2"}
+    assert node.enforce(leaving(members, "n1")) == "nothing"
+    assert node.enforce(shop(members)) == "commands"
+    assert "n1" in node.asked(400)
+
+
+@pytest.mark.real
+def test_a_request_that_a_leaving_member_has_begun_is_answered(node: Node, members: Members) -> None:
+    with Distributor(node.port).send("/slow") as visitor:
+        held = members.asked.get(timeout=10)
+        assert node.enforce(leaving(members, held.node)) == "commands"
+        held.answer()
+        assert until_closed(visitor).endswith(b"ok")
+
+
+@pytest.mark.real
+def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(node: Node, members: Members) -> None:
+    with Distributor(node.port).send("/slow") as visitor:
+        held = members.asked.get(timeout=10)
+        grown = Pool("shop.example", (), members_of(members))
+        assert node.enforce(grown) == "reload"
+        assert node.asked(100) == set(members.addresses)
+        held.answer()
+        assert until_closed(visitor).endswith(b"ok")
+
+
+def members_of(at: Members) -> tuple[Member, ...]:
+    return members(at.addresses)
+
+
+@pytest.mark.real
+def test_host_names_come_and_go_without_a_reload(node: Node, members: Members) -> None:
+    assert node.enforce(shop(members, hosts=("www.shop.example",))) == "commands"
+    assert len(node.asked(host="www.shop.example")) == 3
+    assert node.enforce(shop(members)) == "commands"
+    assert node.asked(host="www.shop.example") == {"n0"}
+
+
+@pytest.mark.real
+def test_what_haproxy_refuses_is_taken_back_and_the_old_one_serves_on(node: Node, members: Members) -> None:
+    before = (node.folder / CONFIGURATION).read_text()
+    wrong = node.files(shop(members))
+    wrong[CONFIGURATION] += "nonsense\n"
+    with pytest.raises(BadInput, match="nonsense"):
+        enforce(wrong, node.folder, node.found, node.sockets)
+    # Unchecked, as where the files are written on another machine.
+    with pytest.raises(NotWritten, match="could not load"):
+        enforce(wrong, node.folder, None, node.sockets)
+    assert (node.folder / CONFIGURATION).read_text() == before
+    assert node.asked() == {"n0", "n1", "n2"}
+    assert node.enforce(shop(members, policy="lard")) == "reload"
+
+
+@pytest.mark.real
+def test_where_no_haproxy_runs_the_files_are_as_before(found: Program, members: Members, tmp_path: Path) -> None:
+    node = Node(found, tmp_path, members, 1)
+    with pytest.raises(Away, match="No such file"):
+        node.enforce(shop(members))
+    assert not (tmp_path / CONFIGURATION).exists()
+
+
+@pytest.mark.real
+def test_what_a_running_haproxy_knows_is_read(node: Node, members: Members) -> None:
+    node.asked(30)
+    name = shop(members).name
+    sets = list(runtime.targets(node.sockets.stats.ask("show", "table", name)))
+    assert len(sets) == 30
+    assert {each.set for each in sets} == {1, 2, 4}
+    rows = [row for row in runtime.served(node.sockets.stats.ask("show", "stat")) if row.backend == name]
+    assert sum(row.served for row in rows if row.server in ("s1", "s2", "s4")) == 30
+
+
+def test_a_socket_that_nobody_listens_on_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(Away) as said:
+        Socket(str(tmp_path / "none")).ask("show", "info")
+    assert "\n" not in said.value.answer

@@ -1,0 +1,64 @@
+"""The sockets of HAProxy: nothing that a name holds becomes a command, and no answer is too strange to read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flex.errors import BadInput
+from flex.steer.runtime import Master, Served, Target, master, served, spoken, targets
+
+TABLE = """# table: b, type: integer, size:204800, used:1
+0x55558badfb80: key=1747067496 use=0 exp=1798838 gpt0=3 gpt1=17 gpc0=2"""
+STAT = """# pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,status,weight,
+b,s1,2,0,5,0,,99,0,UP,100,
+b,BACKEND,0,0,5,1,998,1,83,UP,100,"""
+PROC = """#<PID>          <type>          <reloads>       <uptime>        <version>
+22849           master          2 [failed: 1]   0d00h00m09s     2.6.12-1+deb12u4
+# workers
+22864           worker          1               0d00h00m04s     2.6.12-1+deb12u4"""
+
+
+def test_what_haproxy_says_is_read() -> None:
+    assert list(targets(TABLE)) == [Target("1747067496", 3, 17, 2)]
+    assert served(STAT)[0] == Served("b", "s1", "UP", 5, 2, 99, 100)
+    assert master(PROC) == Master(2, 1)
+
+
+@given(st.text())
+def test_no_answer_is_too_strange(answer: str) -> None:
+    for text in (answer, TABLE + answer, STAT + answer, STAT + "\n" + answer, PROC.replace("2", answer)):
+        list(targets(text))
+        served(text)
+        master(text)
+
+
+@given(st.data())
+def test_no_answer_cut_or_bent_anywhere_is(data: st.DataObject) -> None:
+    whole = data.draw(st.sampled_from([TABLE, STAT, PROC]))
+    cut, end = sorted(data.draw(st.tuples(st.integers(0, len(whole)), st.integers(0, len(whole)))))
+    text = whole[:cut] + data.draw(st.text(max_size=10)) + whole[end:]
+    assert all(target.set >= 0 for target in targets(text))
+    assert all(each.served >= 0 for each in served(text))
+    master(text)
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=5))
+def test_words_stay_words(words: list[str]) -> None:
+    try:
+        command = spoken(tuple(words))
+    except BadInput:
+        return
+    assert command.endswith(b"\n")
+    assert command.count(b"\n") == 1
+    assert command.decode().split() == words
+    assert not set(b";<\\\"'#") & set(command)
+
+
+@pytest.mark.parametrize(
+    "word", ["", "a b", "x\nshow stat", "x;shutdown", "x\\", "<<", "a\0b", "ä", "#1", "x" * 301, "x\r"]
+)
+def test_what_is_no_word_is_refused(word: str) -> None:
+    with pytest.raises(BadInput, match="one word"):
+        spoken(("set", "map", "/m", "key", word))

@@ -1,0 +1,97 @@
+"""A node's memory is filled before visitors come: not with more than the budget, not faster than the rate."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from flex.errors import BadInput
+from flex.steer.warming import Budget, Warmed, warm
+
+SIZE = 1_000
+
+
+class Web(ThreadingHTTPServer):
+    asked: list[tuple[str, str]]
+
+
+class _Answer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Web)
+        self.server.asked.append((self.headers["Host"], self.path))
+        self.send_response(404 if self.path == "/gone" else 200)
+        self.send_header("Content-Length", str(SIZE))
+        self.end_headers()
+        self.wfile.write(b"." * SIZE)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web(("127.0.0.1", 0), _Answer) as server:
+        server.asked = []
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+class Time:
+    """It passes only while somebody waits."""
+
+    now = 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def warmed(port: int, paths: list[str], budget: Budget, time: Time | None = None) -> Warmed:
+    time = time or Time()
+    return warm("shop.example", paths, ("127.0.0.1", port), budget, clock=time.clock, wait=time.wait)
+
+
+PATHS = [f"/{number}" for number in range(10)]
+PLENTY = Budget(10**9, 10**9)
+
+
+def test_the_hottest_are_asked_for_under_the_sites_name_until_the_budget_is_used_up(web: Web) -> None:
+    assert warmed(web.server_port, PATHS, Budget(3 * SIZE, 10**9)) == Warmed(3, 3 * SIZE, 0)
+    assert web.asked == [("shop.example", path) for path in PATHS[:3]]
+
+
+def test_it_takes_the_time_that_the_rate_gives(web: Web) -> None:
+    time = Time()
+    warmed(web.server_port, PATHS, Budget(10**9, 2 * SIZE), time)
+    assert time.now == pytest.approx(len(PATHS) / 2)
+
+
+def test_what_is_gone_is_left_out(web: Web) -> None:
+    assert warmed(web.server_port, ["/gone", "/here"], PLENTY) == Warmed(1, SIZE, 1)
+
+
+@pytest.mark.parametrize("path", ["/a b", "/a\r\nHost: evil", "http://evil/", "", "/ä", "/\0"])
+def test_what_is_no_path_is_never_sent(web: Web, path: str) -> None:
+    assert warmed(web.server_port, [path, "/here"], PLENTY) == Warmed(1, SIZE, 1)
+    assert web.asked == [("shop.example", "/here")]
+
+
+def test_a_web_server_that_is_not_there_ends_it(free_port: int) -> None:
+    said = warmed(free_port, [f"/{number}" for number in range(1_000)], PLENTY)
+    assert (said.fetched, said.failed) == (0, 20)
+
+
+@pytest.mark.parametrize("wrong", [(-1, 1), (1, 0)])
+def test_a_budget_that_cannot_be_kept_is_refused(wrong: tuple[int, int]) -> None:
+    with pytest.raises(BadInput, match="warming"):
+        Budget(*wrong)
