@@ -34,6 +34,7 @@ from flex_api.routes import (
     plans,
     problems,
     reports,
+    routing,
     sessions,
     sites,
     static,
@@ -52,8 +53,8 @@ from flex_api.wiring import Clock
 from flex_api.working import Workers
 
 ROUTES = (
-    pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, metrics,
-    health, docs, problems, sessions, static, *PAGES,
+    pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, routing,
+    metrics, health, docs, problems, sessions, static, *PAGES,
 )  # fmt: skip
 ABOUT = "What FLEX planned, why, what became of it, and everything a person may ask of it. docs/api.md has examples."
 

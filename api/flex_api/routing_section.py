@@ -51,6 +51,11 @@ class Routing(Section):
     check_path: str = Field("", description="asked for to see whether a web server is well; empty: whether it listens")
     peers_port: Whole = Field(10_000, description="where distributors tell each other what they decided")
     socket: str = Field("/run/haproxy/flex.sock", description="by which a node's HAProxy is told of changes")
+    master: str = Field("/run/haproxy-master.sock", description="by which it is told to read its configuration anew")
+    deliver: str = Field("", description="folder for the files of each node, which {node} stands for; empty: none")
+    deliver_command: tuple[str, ...] = Field(
+        (), description="run for each node whose files changed; {node} and {directory} are filled in, no shell"
+    )
     metrics: str = Field("127.0.0.1:8405", description="where HAProxy answers Prometheus; empty: nowhere")
     threads: Whole = Field(0, description="0: one for each core")
     connections: Whole = Field(20_000, ge=1, description="at most so many at a time")
@@ -66,6 +71,13 @@ class Routing(Section):
         except (BadInput, ValueError) as error:
             raise ValueError(str(error)) from None
         return self
+
+    @field_validator("deliver")
+    @classmethod
+    def _a_folder_each(cls, value: str) -> str:
+        if value and ("{node}" not in value or not value.startswith("/")):
+            raise ValueError("a whole path with {node} in it, so that each node has its own folder")
+        return value
 
     def layout(self) -> Layout:
         names = Layout.__dataclass_fields__

@@ -37,7 +37,7 @@ from flex_api.plan_schemas import (
     MoveRow,
     OutlookRow,
 )
-from flex_api.route_schemas import RouteConfigOutput, RouteOutput
+from flex_api.route_schemas import RouteConfigOutput, RouteDeliverOutput, RouteOutput
 from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
 
@@ -378,6 +378,7 @@ OUTPUTS: dict[str, type[Output]] = {
     "demo": DemoOutput,
     "route show": RouteOutput,
     "route config": RouteConfigOutput,
+    "route deliver": RouteDeliverOutput,
     "simulate": SimulateOutput,
     "simulate paper": SimulatePaperOutput,
     "simulate fit": SimulateFitOutput,

@@ -46,9 +46,10 @@ def measure(quick: bool, slower: float) -> Figures:
     return _reloads(case, pace) | _killed(case, pace, healthy) | _distributor_killed(case, pace)
 
 
-def _started(each: Rig, machine: Machine, pace: Pace, distributors: int = 1) -> None:
+def _started(each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1) -> None:
     each.start("lardr", Limits(), on=list(each.addresses)[:distributors])
     each.told("machine", value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0))
+    each.all_once(case.trace, VISITORS)
     each.during(VISITORS, pace.warm)
     each.told("machine", value=machine)
     each.during(VISITORS, pace.warm / 2)
@@ -58,7 +59,7 @@ def _healthy(case: Case, nodes: int, pace: Pace) -> float:
     """Requests a second of a cluster in which nothing happens."""
     machine = Machine(case.memory).slower(pace.slower)
     with rig(nodes, machine, case.trace) as each:
-        _started(each, machine, pace)
+        _started(each, case, machine, pace)
         answers = each.during(VISITORS, pace.between)
         return len(answers.at) / pace.between
 
@@ -85,7 +86,7 @@ def _killed(case: Case, pace: Pace, healthy: dict[int, float]) -> Figures:
     """One web server of four dies, and comes back with nothing in memory."""
     machine = Machine(case.memory).slower(pace.slower)
     with rig(NODES, machine, case.trace) as each:
-        _started(each, machine, pace)
+        _started(each, case, machine, pace)
         each.begin(VISITORS)
         died = _at(each, lambda: each.told("kill", 1), pace)
         back = _at(each, lambda: each.told("revive", 1), pace)
@@ -101,7 +102,7 @@ def _killed(case: Case, pace: Pace, healthy: dict[int, float]) -> Figures:
 def _distributor_killed(case: Case, pace: Pace) -> Figures:
     machine = Machine(case.memory).slower(pace.slower)
     with rig(NODES, machine, case.trace) as each:
-        _started(each, machine, pace, distributors=2)
+        _started(each, case, machine, pace, distributors=2)
         each.begin(VISITORS)
         first = next(iter(each.running))
         died = _at(each, lambda: os.kill(each.running[first], signal.SIGKILL), pace)

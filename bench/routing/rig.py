@@ -12,10 +12,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bench.routing import origins, visitors
 from bench.routing.origins import Machine
@@ -97,6 +99,17 @@ class Rig:
     def end(self) -> Answers:
         answers: Answers = self._visitors("end", None)
         return answers
+
+    def all_once(self, trace: Trace, clients: int, times: int = 1) -> None:
+        """Every target asked for so many times, the hottest last; then the trace again from its beginning."""
+        coldest_first = np.argsort(trace.frequency(), kind="stable")
+        self.trace(replace(trace, target=coldest_first))
+        self.begin(clients)
+        deadline = time.monotonic() + _PATIENCE
+        while self._visitors("count", None) < times * len(coldest_first) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.end()
+        self.trace(trace)
 
     def during(self, clients: int, seconds: float) -> Answers:
         self.begin(clients)

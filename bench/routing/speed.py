@@ -125,20 +125,24 @@ def compared(case: Case, nodes: int, policies: Sequence[str], limits: Limits | N
         for policy, each in rigs.items():
             on = list(each.addresses) if policy.endswith(EVERYWHERE) else ()
             each.start(policy.removesuffix(EVERYWHERE), limits or Limits(), on=on)
-            warm(each, machine, nodes)
+            warm(each, case, machine, nodes)
         for _ in range(ROUNDS):
             for policy, each in rigs.items():
                 _turn(each, found[policy], VISITORS * nodes)
     return found
 
 
-def warm(each: Rig, machine: Machine, nodes: int) -> None:
+def warm(each: Rig, case: Case, machine: Machine, nodes: int) -> None:
     """With a fast disk first: a cache fills slowly with the one that is measured."""
+    clients = VISITORS * nodes
+    each.told("machine", value=Machine(case.memory, 0, 0, 0, 0))
+    fits = case.memory >= case.trace.working_set()
+    each.all_once(case.trace, clients, nodes if fits else 1)
     fast = replace(machine, read=machine.read / 50, answer=machine.answer / 10, answer_byte=machine.answer_byte / 10)
     each.told("machine", value=fast)
-    each.during(VISITORS * nodes, WARM)
+    each.during(clients, WARM)
     each.told("machine", value=machine)
-    each.during(VISITORS * nodes, WARM / 2)
+    each.during(clients, WARM / 2)
 
 
 def _turn(each: Rig, found: Measured, clients: int) -> None:

@@ -167,6 +167,8 @@ async def _visit(pipe: Connection, crowd: _Crowd) -> None:
         elif command == "trace":
             crowd.target, crowd.size = value
             crowd.next = 0
+        elif command == "count":
+            return len(crowd.rows[0])
         return None
 
     def answered(done: asyncio.Task[Any]) -> None:

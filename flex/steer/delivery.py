@@ -7,15 +7,19 @@ to read them anew here.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from flex.errors import BadInput, NotWritten
-from flex.steer.haproxy import CONFIGURATION
+from flex.steer.haproxy import CONFIGURATION, HOSTS
 from flex.steer.program import Program, refusal, write
 
 BEFORE = ".before"
+
+_MAP = re.compile(rf"\(\S*/{re.escape(HOSTS)}\)")
+_CERTIFICATES = re.compile(r" ssl crt (\S+) ")
 
 
 def put(files: Mapping[str, str], folder: Path, found: Program | None) -> bool:
@@ -29,7 +33,7 @@ def put(files: Mapping[str, str], folder: Path, found: Program | None) -> bool:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch:
             if found:
-                _check(files, folder, Path(scratch), found)
+                _check(files, Path(scratch), found)
             write(files, Path(scratch))
             _exchange(files, folder, Path(scratch))
     except OSError as error:
@@ -42,9 +46,10 @@ def put(files: Mapping[str, str], folder: Path, found: Program | None) -> bool:
     return True
 
 
-def _check(files: Mapping[str, str], folder: Path, scratch: Path, found: Program) -> None:
-    """With the maps where they are going to be looked for now."""
-    text = files[CONFIGURATION].replace(f"({folder}/", f"({scratch}/")
+def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:
+    """With the maps of now, and without certificates that only the node has."""
+    text = _MAP.sub(f"({scratch}/{HOSTS})", files[CONFIGURATION])
+    text = "".join(line for line in text.splitlines(keepends=True) if not _elsewhere(line))
     write({**files, CONFIGURATION: text}, scratch)
     if said := refusal(found, scratch):
         raise BadInput(
@@ -53,6 +58,11 @@ def _check(files: Mapping[str, str], folder: Path, scratch: Path, found: Program
             kept="the configuration before is in force",
             advice="correct what it names in [routing]; if nothing there does, please report it",
         )
+
+
+def _elsewhere(line: str) -> bool:
+    there = _CERTIFICATES.search(line)
+    return there is not None and not Path(there[1]).exists()
 
 
 def _exchange(files: Mapping[str, str], folder: Path, scratch: Path) -> None:

@@ -54,11 +54,76 @@ def test_a_nodes_configuration_is_written_once_and_the_one_before_is_kept(
     installation.write_settings()
     assert installation.flex("-o", "json", "route", "config", node, "--to", str(folder)).json["changed"] is True
     assert (folder / "haproxy.cfg.before").read_text() == shown["files"]["haproxy.cfg"]
-    assert "gt 99" in (folder / "haproxy.cfg").read_text()
+    # Half of it for each of two distributors.
+    assert "gt 49" in (folder / "haproxy.cfg").read_text()
     try:
         assert refusal(program(), folder) == ""
     except BadSetting:
         pytest.skip("there is no HAProxy to ask")
+
+
+def test_every_nodes_files_are_delivered_and_carried_once(
+    installation: Installation, shared: str, tmp_path: Path
+) -> None:
+    carried = tmp_path / "carried"
+    script = tmp_path / "carry"
+    script.write_text(f'#!/bin/sh\necho "$1" >> {carried}\n')
+    script.chmod(0o755)
+    installation.extra += (
+        f'[routing]\non = true\ndirectory = "{tmp_path}"\nsocket = "{tmp_path}/s"\n'
+        f'deliver = "{tmp_path}/{{node}}/haproxy"\ndeliver_command = ["{script}", "{{node}}"]\n'
+    )
+    installation.write_settings()
+    first = installation.flex("-o", "json", "route", "deliver").json["items"]
+    assert [row["error"] for row in first] == [""] * len(first)
+    assert all(row["changed"] for row in first)
+    assert carried.read_text().split() == [row["node"] for row in first]
+    for row in first:
+        shown = installation.flex("-o", "json", "route", "config", row["node"]).json["files"]
+        assert {path.name: path.read_text() for path in Path(row["directory"]).iterdir()} == shown
+    again = installation.flex("-o", "json", "route", "deliver").json["items"]
+    assert not any(row["changed"] for row in again)
+
+
+def test_a_node_whose_files_cannot_be_carried_does_not_keep_the_others_from_theirs(
+    installation: Installation, shared: str, tmp_path: Path
+) -> None:
+    installation.extra += f'[routing]\ndeliver = "{tmp_path}/{{node}}"\ndeliver_command = ["false"]\n'
+    installation.write_settings()
+    said = installation.flex("-o", "json", "route", "deliver")
+    assert said.code == 24
+    assert len([row for row in said.json["items"] if "false" in row["error"]]) == len(said.json["items"]) > 1
+
+
+def test_without_a_folder_nothing_is_delivered(installation: Installation) -> None:
+    said = installation.flex("route", "deliver")
+    assert said.code == 3
+    assert "routing.deliver" in said.err
+
+
+def test_a_plan_that_comes_is_shown_before_dns_says_so(installation: Installation, shared: str) -> None:
+    (row,) = installation.flex("-o", "json", "sites", "show", shared).json["items"]
+    alone = ("--nodes", row["nodes"][0], "--max-replicas", "1")
+    assert installation.flex("sites", "pin", shared, *alone).code == 0
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    (coming,) = (
+        each
+        for each in installation.flex("-o", "json", "route", "show", "--plan", plan).json["items"]
+        if each["site"] == shared
+    )
+    assert {each["node"]: each["leaving"] for each in coming["members"]} == {
+        node: node != row["nodes"][0] for node in row["nodes"]
+    }
+    now = installation.flex("-o", "json", "route", "show").json["items"]
+    assert not any(each["leaving"] for one in now for each in one["members"])
+
+
+def test_where_no_haproxy_answers_the_live_figures_are_one_line(installation: Installation, shared: str) -> None:
+    installation.extra += f'[routing]\nsocket = "{installation.folder}/none"\n'
+    installation.write_settings()
+    said = installation.flex("route", "show", "--live")
+    assert said.code == 27
+    assert "none" in said.err
 
 
 def test_a_node_that_is_not_there_is_refused(installation: Installation) -> None:
@@ -74,6 +139,7 @@ def test_a_node_that_is_not_there_is_refused(installation: Installation) -> None
         ("low = 70", "limits"),
         ('listen = [":80 ssl"]', "configuration"),
         ("origin_port = 70000", "port"),
+        ('deliver = "/srv/one"', "{node}"),
     ],
 )
 def test_settings_that_could_not_be_written_are_refused(installation: Installation, setting: str, said: str) -> None:

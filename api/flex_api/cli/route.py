@@ -1,21 +1,30 @@
-"""The verbs about routing replicated sites: show, config."""
+"""The verbs about routing replicated sites: show, config, deliver."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from flex.errors import BadSetting
-from flex.steer import delivery, haproxy
-from flex.steer.pool import Pool
-from flex.steer.program import Program, program
+from flex.errors import BadInput, NotWritten
+from flex.steer import delivery, force
+from flex.steer import live as living
+from flex.steer.live import Live
+from flex.steer.runtime import Socket
 from flex_api import steering
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
-from flex_api.route_schemas import MemberRow, RouteConfigOutput, RoutedRow, RouteOutput
+from flex_api.route_schemas import (
+    DeliveredRow,
+    LiveMember,
+    LiveRow,
+    RouteConfigOutput,
+    RouteDeliverOutput,
+    RouteOutput,
+    routed,
+)
 from flex_api.text import grid
 
 route_app = typer.Typer(
@@ -30,12 +39,19 @@ def add_to(app: typer.Typer) -> None:
 
 
 @route_app.command("show")
-def route_show(ctx: typer.Context) -> None:
+def route_show(
+    ctx: typer.Context,
+    live: Annotated[bool, typer.Option(help="ask the HAProxy of this machine what it does now")] = False,
+    plan: Annotated[str, typer.Option(metavar="PLAN", help="as this plan will have it")] = "",
+) -> None:
     """The sites on several nodes, their members, and by what their requests are spread."""
     found = context(ctx)
     with opened(found) as here:
-        rows = [_row(pool) for pool in steering.pools(here.settings, here.store)]
-        output = RouteOutput(on=here.settings.routing.on, items=rows)
+        pools = steering.pools(here.settings, here.store, coming=plan)
+        now = living.live(pools, Socket(here.settings.routing.socket)) if live else ()
+        output = RouteOutput(
+            on=here.settings.routing.on, items=[routed(pool) for pool in pools], live=[_live(each) for each in now]
+        )
     found.show(output, lambda console: _print(console, output))
 
 
@@ -46,55 +62,93 @@ def route_config(
     to: Annotated[
         Path | None, typer.Option(metavar="DIR", help="write them there, once HAProxy has checked them")
     ] = None,
+    tell: Annotated[
+        bool,
+        typer.Option(help="have this machine's HAProxy follow, by commands or a reload; take back what it refuses"),
+    ] = False,
+    plan: Annotated[str, typer.Option(metavar="PLAN", help="as this plan will have it")] = "",
 ) -> None:
     """What a node's HAProxy is to do: its configuration, and the map of host names beside it.
 
     Members keep their places of the configuration that is in DIR. A HAProxy on this machine checks the new one; what it
-    refuses is not written. Reading it anew is for the node to do: systemctl reload haproxy.
+    refuses is not written. Without --tell, reading it anew is for the node to do: systemctl reload haproxy.
     """
     found = context(ctx)
-    checker = _checker() if to else None
+    _refuse_without_folder(to, tell=tell)
+    checker = steering.checker() if to else None
     with opened(found) as here:
-        files = steering.files(here.settings, here.store, node, _before(to))
-    changed = delivery.put(files, to, checker) if to else False
+        files = steering.files(here.settings, here.store, node, steering.before(to), plan)
+        routing = here.settings.routing
+    told: force.Told | Literal[""] = ""
+    if to and tell:
+        told = force.enforce(files, to, checker, force.Sockets(Socket(routing.socket), Socket(routing.master)))
+    changed = told != "nothing" if told else bool(to) and delivery.put(files, to or Path(), checker)
     output = RouteConfigOutput(
         node=node,
         directory=str(to or ""),
         changed=changed,
         checked_by=".".join(map(str, checker.version)) if checker else "",
         files=files,
+        told=told,
     )
     found.show(output, lambda console: _print_files(console, output))
 
 
-def _checker() -> Program | None:
-    """None where the configuration is for another machine, and this one has no HAProxy."""
-    try:
-        return program()
-    except BadSetting:
-        return None
+@route_app.command("deliver")
+def route_deliver(
+    ctx: typer.Context,
+    plan: Annotated[str, typer.Option(metavar="PLAN", help="as this plan will have it, before DNS says so")] = "",
+) -> None:
+    """Write every node's files to its folder of routing.deliver, and run routing.deliver_command for what changed."""
+    found = context(ctx)
+    with opened(found) as here:
+        _refuse_undelivered(here.settings.routing.deliver)
+        done = steering.deliver(here.settings, here.store, plan)
+    rows = [
+        DeliveredRow(node=each.node, directory=each.folder, changed=each.changed, error=each.error) for each in done
+    ]
+    output = RouteDeliverOutput(items=rows)
+    found.show(output, lambda console: _print_delivered(console, output))
+    if any(each.error for each in done):
+        raise typer.Exit(NotWritten.exit_code)
 
 
-def _before(to: Path | None) -> str:
-    try:
-        return (to / haproxy.CONFIGURATION).read_text(encoding="ascii") if to else ""
-    except (OSError, UnicodeDecodeError):
-        return ""
+def _refuse_without_folder(to: Path | None, *, tell: bool) -> None:
+    if tell and not to:
+        raise BadInput(
+            "--tell without --to", "HAProxy reads files", kept="nothing was changed", advice="say where its files are"
+        )
 
 
-def _row(pool: Pool) -> RoutedRow:
-    limits = pool.limits
-    return RoutedRow(
-        site=pool.site,
-        hosts=list(pool.hosts),
-        policy=pool.policy,
-        low=limits.low,
-        high=limits.high,
-        hold_seconds=limits.hold,
-        admitted=limits.admitted(len(pool.members)) if limits.admission else 0,
-        members=[
-            MemberRow(node=member.node, address=member.address, server=f"s{member.bit}") for member in pool.members
-        ],
+def _refuse_undelivered(folder: str) -> None:
+    if not folder:
+        raise BadInput(
+            "delivering configurations of HAProxy",
+            "routing.deliver is empty",
+            kept="nothing was written",
+            advice='set it to a folder for each node, such as "/srv/config/{node}/haproxy"',
+        )
+
+
+def _live(each: Live) -> LiveRow:
+    members = [
+        LiveMember(
+            node=one.node,
+            status=one.status,
+            under_way=one.under_way,
+            waiting=one.waiting,
+            served=one.served,
+            targets=one.targets,
+        )
+        for one in each.members
+    ]
+    return LiveRow(
+        site=each.site,
+        targets=each.targets,
+        shared=each.shared,
+        overloaded=each.overloaded,
+        waiting=each.waiting,
+        members=members,
     )
 
 
@@ -106,6 +160,24 @@ def _print(console: Console, output: RouteOutput) -> None:
         limits = str(row.low), str(row.high), str(row.admitted or "any")
         table.add_row(row.site, row.policy, *limits, ", ".join(member.node for member in row.members))
     console.print(table if output.items else "No site is on several nodes.")
+    if output.live:
+        _print_live(console, output)
+
+
+def _print_live(console: Console, output: RouteOutput) -> None:
+    table = grid("site", "member", "state", "under way>", "served>", "targets>", "shared>", "overloaded>", "waiting>")
+    for row in output.live:
+        for member in row.members:
+            numbers = member.under_way, member.served, member.targets, row.shared, row.overloaded, row.waiting
+            table.add_row(row.site, member.node, member.status, *(f"{number:,}" for number in numbers))
+    console.print(table)
+
+
+def _print_delivered(console: Console, output: RouteDeliverOutput) -> None:
+    table = grid("node", "folder", "")
+    for row in output.items:
+        table.add_row(row.node, row.directory, row.error or ("written" if row.changed else "as it was"))
+    console.print(table)
 
 
 def _print_files(console: Console, output: RouteConfigOutput) -> None:
@@ -121,3 +193,6 @@ def _print_files(console: Console, output: RouteConfigOutput) -> None:
         f"checked by HAProxy {output.checked_by}" if output.checked_by else "not checked: there is no HAProxy here"
     )
     console.print(f"The configuration of {output.node} is written to {output.directory}, {checked}.", markup=False)
+    if output.told:
+        how = "by commands" if output.told == "commands" else "to read it anew"
+        console.print(f"Its HAProxy was told {how}, and follows it.", markup=False)

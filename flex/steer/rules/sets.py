@@ -1,6 +1,7 @@
 """What LARD and LARD/R have in common: which members have a target, and which of them has least to do.
 
-A table remembers for each target a set of members, a bit for each (gpt 0), and when that changed (gpt 1). Variables of
+A table remembers for each target a set of members, a bit for each (gpt 0), when that changed (gpt 1), and how often all
+of them were overloaded (gpc 0). Variables of
 a request, all of them numbers:
 
     set       the members that have the target; 0 where nobody asked for it yet
@@ -33,7 +34,7 @@ def looked_up(pool: Pool) -> list[str]:
     limits = pool.limits
     return [
         "balance leastconn",
-        "stick-table type integer size 200k expire 30m peers flex store gpt(2)",
+        "stick-table type integer size 200k expire 30m peers flex store gpt(2),gpc(1)",
         f"http-request track-sc0 {pool.target}",
         "http-request set-var(txn.set) sc_get_gpt(0,0)",
         "http-request set-var(txn.before) var(txn.set)",
@@ -50,6 +51,8 @@ def looked_up(pool: Pool) -> list[str]:
         f"acl far_overloaded var(txn.least),div({_LOAD}) ge {2 * limits.high}",
         f"acl somebody_has_room var(txn.everyone),div({_LOAD}) lt {limits.low}",
         "http-request set-var(txn.grow) bool(true) if nobody or far_overloaded or overloaded somebody_has_room",
+        # How often, for people to see.
+        "http-request sc-inc-gpc(0,0) if { var(txn.grow) -m bool } !{ var(txn.set) -m int eq 0 }",
         f"http-request set-var(txn.free) var(txn.everyone),and({_BITS - 1})",
         f"http-request set-var(txn.busiest) var(txn.most),and({_BITS - 1})",
         f"http-request set-var(txn.chosen) var(txn.least),and({_BITS - 1})",
