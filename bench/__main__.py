@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import loops, sim
+from bench import loops, sim, web
 from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
@@ -27,6 +27,7 @@ BENCHES: dict[str, Measure] = {
     "solver-days": days.measure,
     "solver-quick": moves.quick,
     "solver-roadef": reassignment.measure,
+    "web": web.measure,
 }
 
 

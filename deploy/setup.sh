@@ -6,7 +6,7 @@
 #   native    the hot loops in Rust, where a cargo is on the PATH
 #   named     BIND, without which the demo cannot start
 #   spark     what tests of reading logs on a cluster need, where there is a Java; they are skipped without
-#   servers   BIND, its tools, PostgreSQL and HAProxy for the tests, which skip what is missing
+#   servers   BIND, its tools, PostgreSQL, HAProxy and Chromium for the tests, which skip what is missing
 #
 # A step leaves a stamp that holds the digest of what it was made from, and does nothing while the stamp fits.
 # What the tools say goes to .cache/setup.log, without the addresses of the machine's package mirrors.
@@ -95,6 +95,7 @@ has_named() { PATH=$PATH:/usr/sbin type -P named >/dev/null; }
 has_dig() { type -P dig >/dev/null; }
 has_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || type -P initdb >/dev/null; }
 
+has_chromium() { type -P chromium >/dev/null; }
 has_haproxy() { PATH=$PATH:/usr/sbin type -P haproxy >/dev/null; }
 
 step_named() { has_named || packages "the demo needs a name server of its own" bind9 || exit 1; }
@@ -105,6 +106,7 @@ step_servers() {
     has_dig || missing+=(bind9-dnsutils)
     has_postgresql || missing+=(postgresql)
     has_haproxy || missing+=(haproxy)
+    has_chromium || missing+=(chromium)
     [ ${#missing[@]} = 0 ] || packages "tests with real servers will be skipped" "${missing[@]}" || true
 }
 

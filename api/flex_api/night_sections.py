@@ -89,6 +89,7 @@ class Notify(Section):
     mail_from: str = Field("flex@localhost", min_length=3, description="whom it is from")
     smtp: str = Field("localhost:25", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$", description="who delivers it")
     base_url: str = Field("", pattern=r"^(https?://\S+)?$", description="where people see the pages of `flex serve`")
+    attach_report: bool = Field(False, description="put the night's report into the mail, as one HTML file")
     webhook: tuple[Webhook, ...] = ()
 
 

@@ -90,7 +90,9 @@ def _run(world: World, force: Collection[str]) -> Night:
 def _report(world: World, cycle: Cycle) -> Path:
     """A night is not undone by a report that cannot be written, and must not look so."""
     try:
-        return reporting.write(world, cycle)
+        path = reporting.write(world, cycle)
+        reporting.print_too(world, path)
+        return path
     except NotWritten as error:
         kept = f"plan {cycle.id} is {cycle.state}; only its report is missing"
         raise NotWritten(error.asked, error.answer, kept=kept, advice=f"{error.advice}; then `flex report`") from error

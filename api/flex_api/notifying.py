@@ -23,7 +23,7 @@ from pathlib import Path
 
 from flex.domain import Cycle
 from flex.errors import BadInput, FlexError
-from flex_api import bulletin
+from flex_api import bulletin, reporting
 from flex_api.bulletin import Bulletin
 from flex_api.exposing import exposed
 from flex_api.night_sections import Webhook
@@ -39,7 +39,8 @@ def after(world: World, cycle: Cycle, waiting: str, code: int) -> str:
     """What was told of a night that came to its end."""
     address = _address(world, f"plans/{cycle.id}")
     name = world.settings.cluster.name
-    return _told(world, bulletin.of_night(name, cycle, waiting, code, address, cycle.base))
+    written = reporting.place(world, cycle) if world.settings.notify.attach_report else None
+    return _told(world, bulletin.of_night(name, cycle, waiting, code, address, cycle.base), written)
 
 
 def failed(world: World, error: FlexError) -> str:
@@ -47,17 +48,17 @@ def failed(world: World, error: FlexError) -> str:
     return _told(world, bulletin.of_failure(world.settings.cluster.name, error, _address(world, "")))
 
 
-def _told(world: World, news: Bulletin | None) -> str:
+def _told(world: World, news: Bulletin | None, report: Path | None = None) -> str:
     done = [*_written(world)]
     if news and news.event in world.settings.notify.on:
-        done += [_tried(world, *way) for way in _ways(world, news)]
+        done += [_tried(world, *way) for way in _ways(world, news, report)]
     return "; ".join(done) or "nobody to tell"
 
 
-def _ways(world: World, news: Bulletin) -> Iterator[tuple[str, Callable[[], None]]]:
+def _ways(world: World, news: Bulletin, report: Path | None) -> Iterator[tuple[str, Callable[[], None]]]:
     notify = world.settings.notify
     if notify.mail_to:
-        yield f"mail to {', '.join(notify.mail_to)}", lambda: mail(world, news)
+        yield f"mail to {', '.join(notify.mail_to)}", lambda: mail(world, news, report)
     for hook in notify.webhook:
         yield f"webhook {hook.name}", partial(post, hook, news, str(uuid.uuid4()))
 
@@ -78,7 +79,7 @@ def _tried(world: World, what: str, work: Callable[[], None]) -> str:
     return what
 
 
-def mail(world: World, news: Bulletin) -> None:
+def mail(world: World, news: Bulletin, report: Path | None = None) -> None:
     notify = world.settings.notify
     message = EmailMessage()
     message["Subject"] = " ".join(news.subject.split())[:200]
@@ -86,6 +87,8 @@ def mail(world: World, news: Bulletin) -> None:
     message["To"] = ", ".join(notify.mail_to)
     message["X-Flex-Event"] = news.event
     message.set_content(news.text + "\n")
+    if report and report.exists():
+        message.add_attachment(report.read_text(encoding="utf-8"), subtype="html", filename=report.name)
     host, _, port = notify.smtp.rpartition(":")
     with smtplib.SMTP(host.strip("[]"), int(port), timeout=TIMEOUT) as server:
         server.send_message(message)

@@ -81,6 +81,7 @@ def _environment() -> jinja2.Environment:
         "name": shown.name,
         "sentence": shown.sentence,
         "short": shown.short,
+        "whole": shown.whole,
         "size": words.size,
         "share": words.share,
         "signed": words.signed,

@@ -331,6 +331,7 @@ class Dns(Primary):
 
 class Report(Section):
     dir: Path = Path("reports")
+    pdf: bool = Field(False, description="each night's as PDF, too, where Chromium is installed")
 
 
 def _twice(names: Sequence[str]) -> str:

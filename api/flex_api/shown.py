@@ -28,6 +28,11 @@ def sentence(text: str) -> Markup:
     return _isolated(text, SENTENCE)
 
 
+def whole(text: str) -> Markup:
+    """What somebody came to read, such as why something failed."""
+    return _isolated(text, ANYTHING)
+
+
 def short(text: str) -> str:
     """A name where no markup can stand: in a title, an attribute or a command."""
     return plain(text, NAME)

@@ -1,7 +1,8 @@
-"""The application of tests/rest, for the tests of its pages."""
+"""What tests/rest and tests/api have, for the tests of the pages."""
 
 from __future__ import annotations
 
+from tests.api.conftest import empty, free_zones, installation, key, named, open_folder
 from tests.rest.conftest import door, doors
 
-__all__ = ["door", "doors"]
+__all__ = ["door", "doors", "empty", "free_zones", "installation", "key", "named", "open_folder"]

@@ -14,7 +14,7 @@ import typer
 from flex.audit import Author
 from flex.domain import Cycle, Run
 from flex.errors import NoData, Unreachable, Unverified
-from flex_api import applying, approving, nightly, present, reporting, text, verifying
+from flex_api import applying, approving, nightly, paper, present, reporting, text, verifying
 from flex_api.cli.common import Context, author, bounded, context, now
 from flex_api.cli.following import count_down, following
 from flex_api.leases import lease
@@ -238,11 +238,14 @@ def report(
     ctx: typer.Context,
     plan_id: Annotated[str, typer.Argument(metavar="PLAN", help="none for the latest")] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="as PDF beside it, too, printed by Chromium")] = False,
 ) -> None:
     """Write the report of a plan. One HTML file that opens anywhere."""
     found = context(ctx)
     with opened(found) as here:
         path = reporting.write(here, here.store.cycle(plan_id) if plan_id else _latest(here), to)
+    if pdf:
+        path = paper.printed(path, path.with_suffix(".pdf"))
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path), markup=False))
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Cycle
-from flex_api import applying, approving, present
+from flex_api import applying, approving, present, supposing
 from flex_api.charts_lines import Lines, Value, lines
 from flex_api.pages.forms import TheForm, asked, done, given
 from flex_api.pages.frame import show, told
@@ -76,10 +76,14 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
 
 
 def _frontier(desk: Desk, cycle: Cycle) -> dict[str, object]:
-    """Nothing but a word why, where it belongs to another base."""
-    if cycle.base != desk.views.base()[0]:
+    """Of a plan that could be applied, or from the partition in force on; nothing of another base."""
+    base = desk.views.base()[0]
+    if cycle.id == base:
+        found = supposing.frontier_of(desk.world())
+    elif cycle.base == base:
+        found = told(FrontierOutput, supposed.frontier(desk, cycle.id))
+    else:
         return {"frontier": None, "curve": None}
-    found = told(FrontierOutput, supposed.frontier(desk, cycle.id))
     return {"frontier": found, "curve": curve(found)}
 
 

@@ -1,0 +1,264 @@
+"""In Debian's Chromium, against a real BIND: what people do with the pages, from signing in to going back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from flex.store import open_store
+from flex_api import access
+from flex_api import settings as config
+from flex_api.access import Caller
+from flex_api.app import create_app
+from flex_api.pages.frame import PAGES
+from tests.api.conftest import DAY, Installation
+from tests.web.browsing import CHROMIUM, Look, Visitor, axe, chromium, served, visitor
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium"),
+]
+
+LOOKS = [Look(1600, "light"), Look(360, "dark", scripts=False)]
+MORNING = datetime(DAY.year, DAY.month, DAY.day, 9, tzinfo=UTC) + timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def open_house(installation: Installation) -> Iterator[tuple[str, str]]:
+    """A cluster with a day of logs and no plan yet, its pages, and a token that may do everything."""
+    installation.mode = "review"
+    installation.write_settings()
+    found = config.load(installation.settings)
+    with open_store(found.database.url) as store:
+        token = access.create(store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC))[1]
+        with served(create_app(found, store, clock=lambda: MORNING)) as address:
+            yield address, token
+
+
+def led_on(who: Visitor, said: str) -> None:
+    """To the end of a job, which leads to what came of it; or says why it failed."""
+    over = who.page.locator("p.done, .chip.alarm:text('failed')").first
+    expect(over).to_be_visible(timeout=60_000)
+    assert over.inner_text().lower() == said.lower(), who.page.locator("main").inner_text()
+
+
+def read_logs(who: Visitor) -> None:
+    who.go("/data")
+    who.page.get_by_role("button", name="Read what is new").click()
+    led_on(who, "The logs are read.")
+
+
+def make_plan(who: Visitor) -> None:
+    who.page.get_by_role("button", name="Make a plan").click()
+    led_on(who, "The plan is made.")
+
+
+def apply_plan(who: Visitor, reason: str) -> None:
+    for box in who.page.get_by_role("checkbox", name=re.compile("go over")).all():
+        box.check()
+    form = who.page.locator("form[action$='/apply']")
+    form.get_by_label("Reason").fill(reason)
+    form.get_by_role("button", name="Apply").click()
+    led_on(who, "Applied, and checked on the name servers.")
+    expect(who.page.locator("h1 .chip")).to_have_text("applied, in force")
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_a_day_with_the_pages(
+    browser: Browser, open_house: tuple[str, str], installation: Installation, look: Look
+) -> None:
+    address, token = open_house
+    with visitor(browser, address, token, look) as who:
+        page = who.page
+        expect(page.get_by_role("heading", level=1)).to_have_text("test")
+
+        # Without logs there is no plan, and the page says so.
+        who.go("/plans")
+        page.get_by_role("button", name="Make a plan").click()
+        led_on(who, "failed")
+        expect(page.locator("main")).to_contain_text("what to do")
+        read_logs(who)
+
+        # The first plan: made, approved, applied, and in DNS.
+        who.go("/plans")
+        make_plan(who)
+        who.picture("plan-waits")
+        page.locator("form[action$='/approval']").get_by_label("Reason").fill("looked over")
+        page.get_by_role("button", name="Approve").click()
+        assert who.done() == "Approved. It can be applied now."
+        apply_plan(who, "first night")
+        site = page.locator("#moves tbody th a").first.inner_text()
+        before = installation.addresses(site)
+        assert before
+        who.picture("plan-applied")
+
+        # A wish, tried out before it is kept.
+        node = page.locator("#moves tbody tr").first.locator("td a").last.inner_text()
+        other = next(name for name in ("n1", "n2", "n3") if name != node)
+        who.go(f"/site?name={site}")
+        page.get_by_label("On these nodes only").fill(other)
+        page.get_by_label("Reason").first.fill("a launch")
+        page.get_by_role("button", name="Show what it would do").click()
+        expect(page.locator("#preview")).to_contain_text(f"{node} → {other}")
+        who.picture("site-preview")
+        page.get_by_role("button", name="Keep the wish").click()
+        assert who.done() == "The wish is kept from the next plan on."
+        expect(page.locator("h1 .chip")).to_have_text("pinned")
+
+        # The next plan keeps it.
+        who.go("/plans")
+        make_plan(who)
+        apply_plan(who, "for the launch")
+        after = installation.addresses(site)
+        assert after != before
+
+        # And the way back, which is a plan like any other.
+        page.get_by_role("button", name="Make the plan back").click()
+        led_on(who, "The plan back is made. Look it over, then apply it like any other.")
+        apply_plan(who, "the launch is off")
+        assert installation.addresses(site) == before
+
+        # A node on its way out, tried out before it is done.
+        who.go("/node?name=n3")
+        page.get_by_role("button", name="Show what it would do").click()
+        expect(page.locator("#preview")).to_contain_text("to read anew")
+        who.picture("node-preview")
+        page.get_by_label("Reason").fill("a new disk")
+        page.get_by_role("button", name="Drain it").click()
+        assert who.done() == "The node gives its sites away with the next plan."
+        expect(page.locator("h1 .chip")).to_have_text("draining")
+
+        # DNS asked itself.
+        who.go("/dns")
+        page.get_by_role("link", name="Ask the name servers now").click()
+        expect(page.locator(".verdict")).to_contain_text("says what the partition in force asks for")
+        assert [one for one in who.complaints if "favicon" not in one] == []
+
+
+def test_the_answer_to_what_if_follows_the_slider(browser: Browser, open_house: tuple[str, str]) -> None:
+    address, token = open_house
+    with visitor(browser, address, token, LOOKS[0]) as who:
+        read_logs(who)
+        who.go("/plans")
+        make_plan(who)
+        apply_plan(who, "first night")
+        who.go("/what-if")
+        slider = who.page.get_by_label("so many nodes more")
+        slider.focus()
+        slider.press("ArrowRight")
+        expect(who.page.locator("#answer .verdict")).to_contain_text("leave the worst node", timeout=60_000)
+        expect(who.page.locator("#answer")).to_contain_text("new1")
+        assert "more_nodes=1" in who.page.url
+        who.picture("what-if")
+        who.page.reload()
+        expect(who.page.locator("#answer .verdict")).to_contain_text("leave the worst node")
+        assert who.complaints == []
+
+
+ADDRESSES = [path for path, _, _ in PAGES] + ["/login", "/sites?name=nowhere", "/api/docs", "/problems/busy"]
+
+
+@pytest.fixture
+def lived_in(installation: Installation) -> Iterator[tuple[str, str, str]]:
+    """After two nights and a plan that waits; with the name of a site."""
+    assert installation.night(1).code == 0
+    installation.traffic(2)
+    installation.mode = "review"
+    installation.write_settings()
+    installation.night(2)
+    found = config.load(installation.settings)
+    later = MORNING + timedelta(days=1)
+    with open_store(found.database.url) as store:
+        site = str(store.placement()[1]["site"].iloc[0])
+        token = access.create(store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC))[1]
+        with served(create_app(found, store, clock=lambda: later)) as address:
+            yield address, token, site
+
+
+@pytest.mark.parametrize("look", [Look(1600, "light"), Look(360, "dark")], ids=str)
+def test_every_page_can_be_read_by_everybody_and_sticks_out_nowhere(
+    browser: Browser, lived_in: tuple[str, str, str], look: Look
+) -> None:
+    address, token, site = lived_in
+    with visitor(browser, address, token, look) as who:
+        wrong = {}
+        for path in [*ADDRESSES, f"/site?name={site}&part=hours", f"/site?name={site}&part=files", "/node?name=n1"]:
+            page = who.go(path)
+            who.picture(re.sub(r"\W+", "-", path).strip("-") or "overview")
+            found = [*axe(page)]
+            if (pixels := who.wider_than_it_is()) > 0:
+                found.append(f"it sticks out by {pixels} pixels")
+            if found:
+                wrong[path] = found
+        assert wrong == {}
+        assert who.complaints == []
+
+
+def test_pages_are_used_by_keyboard_and_printed_on_paper(browser: Browser, lived_in: tuple[str, str, str]) -> None:
+    address, token, site = lived_in
+    with visitor(browser, address, token, LOOKS[0]) as who:
+        page = who.go("/sites")
+        page.keyboard.press("Tab")
+        expect(page.locator(".skip")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("#main")).to_be_focused()
+        page.keyboard.press("/")
+        expect(page.get_by_role("searchbox")).to_be_focused()
+        page.keyboard.type(site)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_contain_text(site)
+
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 794, "height": 1123})
+        for path in ("/", "/plans", "/nodes", "/history"):
+            who.go(path)
+            expect(page.get_by_role("navigation", name="Pages")).to_be_hidden()
+            assert who.wider_than_it_is() <= 0
+        who.picture("history-on-paper")
+
+
+def test_a_part_of_a_page_comes_when_somebody_gets_there(browser: Browser, lived_in: tuple[str, str, str]) -> None:
+    address, token, site = lived_in
+    with visitor(browser, address, token, LOOKS[0]) as who:
+        page = who.go(f"/site?name={site}")
+        page.locator("#files").scroll_into_view_if_needed()
+        expect(page.locator("#files")).to_contain_text("99 % of requests", timeout=30_000)
+        expect(page.locator("#hours table.heat")).to_be_visible(timeout=30_000)
+        who.go("/plans")
+        page.get_by_role("link", name="More or fewer moves").click()
+        slider = page.get_by_label("Move so many sites")
+        expect(slider).to_be_visible(timeout=60_000)
+        slider.press("End")
+        expect(page.locator("[data-said]")).to_contain_text("off its fair share")
+        assert who.complaints == []
+
+
+def test_the_report_of_a_night_opens_from_a_file_and_is_printed_by_chromium(
+    browser: Browser, installation: Installation
+) -> None:
+    said = installation.night(1)
+    made = Path(said.json["report"])
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(made.resolve().as_uri())
+    expect(page.get_by_role("heading", level=1)).to_contain_text("test")
+    assert page.locator("svg[role=img]").count() >= 3
+    assert asked == [made.resolve().as_uri()]
+    context.close()
+    printed = installation.flex("report", "--pdf").out.split()[-1]
+    content = Path(printed).read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert len(content) > 10_000
