@@ -18,7 +18,7 @@ from flex.domain import Cycle, Plan
 from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable
 from flex.ports import DnsTarget
 from flex.records import ZoneState, by_name
-from flex_api import approving, freezing, outdated, words
+from flex_api import approving, freezing, outdated, steering, words
 from flex_api.pausing import pause
 from flex_api.wiring import World
 from flex_dns.gentle import GentleTarget
@@ -181,6 +181,7 @@ def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> N
 
 
 def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles.unheard) -> Cycle:
+    steering.ahead(world.settings, world.store, cycle.id, world.say)
     return cycles.carry_out(
         cycle,
         world.store.placement_of(cycle.id),

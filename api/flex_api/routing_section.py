@@ -35,6 +35,10 @@ class Routing(Section):
     policy: str = Field("lardr", description=f"who gets a request: {', '.join(RULES)}")
     low: Whole = Field(25, description="a member with fewer requests under way has room")
     high: Whole = Field(65, description="one with more has too many")
+    delay: Span = Field(
+        timedelta(), description="what a request may wait longer at a busy member than at one with room; sets high"
+    )
+    service_ms: Whole = Field(10, ge=1, description="what a mean request takes a member, where delay is given")
     hold: Span = Field(
         timedelta(seconds=20), description="targets that were not shared out anew for so long lose a member"
     )
@@ -89,4 +93,6 @@ class Routing(Section):
     def limits(self, site: RoutedSite) -> Limits:
         hold = self.hold if site.hold is None else site.hold
         low, high = (getattr(self if getattr(site, name) is None else site, name) for name in ("low", "high"))
+        if self.delay and site.high is None:
+            high = low + max(1, round(self.delay / timedelta(milliseconds=self.service_ms)))
         return Limits(low, high, round(hold.total_seconds()), self.admission)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from flex.ports import Store
 from flex.steer import delivery, haproxy
 from flex.steer.pool import MOST_MEMBERS, Member, Pool, backend, members
 from flex.steer.program import Program, program
+from flex_api import words
 from flex_api.settings import Settings
 from flex_api.wiring import nodes
 
@@ -145,6 +146,19 @@ def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Deliver
     """
     found = checker()
     return tuple(_delivered(settings, store, node, found, coming) for node in addresses(nodes(settings, store)))
+
+
+def ahead(settings: Settings, store: Store, coming: str, say: Callable[[str], None]) -> None:
+    """Steer by a plan that is about to be in DNS, where that is set up. What fails is said, and DNS goes on: a node
+    without a site's pool answers its visitors itself.
+    """
+    if not settings.routing.on or not settings.routing.deliver:
+        return
+    done = deliver(settings, store, coming)
+    for each in done:
+        if each.error:
+            say(f"The routing of {each.node} is as before: {each.error}.")
+    say(f"Routing was changed ahead of DNS on {words.count(sum(each.changed for each in done), 'node')}.")
 
 
 def _delivered(settings: Settings, store: Store, node: str, found: Program | None, coming: str) -> Delivered:

@@ -95,6 +95,26 @@ def test_a_node_whose_files_cannot_be_carried_does_not_keep_the_others_from_thei
     assert len([row for row in said.json["items"] if "false" in row["error"]]) == len(said.json["items"]) > 1
 
 
+def test_routing_changes_ahead_of_dns(installation: Installation, shared: str, tmp_path: Path) -> None:
+    installation.extra += f'[routing]\non = true\ndeliver = "{tmp_path}/{{node}}"\n'
+    installation.write_settings()
+    (row,) = installation.flex("-o", "json", "sites", "show", shared).json["items"]
+    assert installation.flex("sites", "pin", shared, "--nodes", row["nodes"][0], "--max-replicas", "1").code == 0
+    installation.flex("plan", "--as-of", installation.as_of())
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+    staying, leaving = ((tmp_path / node / "haproxy.cfg").read_text() for node in row["nodes"])
+    for configuration in (staying, leaving):
+        assert f" disabled # {row['nodes'][1]}" in configuration
+        assert f" disabled # {row['nodes'][0]}" not in configuration
+
+
+def test_a_wanted_delay_sets_the_limit_as_the_paper_says(installation: Installation, shared: str) -> None:
+    installation.extra += '[routing]\nlow = 20\ndelay = "3s"\nservice_ms = 200\n'
+    installation.write_settings()
+    rows = installation.flex("-o", "json", "route", "show").json["items"]
+    assert {(row["low"], row["high"]) for row in rows} == {(20, 35)}
+
+
 def test_without_a_folder_nothing_is_delivered(installation: Installation) -> None:
     said = installation.flex("route", "deliver")
     assert said.code == 3
