@@ -172,8 +172,6 @@ async def _visit(pipe: Connection, crowd: _Crowd) -> None:
         return None
 
     def answered(done: asyncio.Task[Any]) -> None:
-        # The loop takes the blocking from what it watches, and an answer is longer than a pipe.
-        os.set_blocking(pipe.fileno(), True)
         pipe.send(done.result())
 
     def commanded() -> None:
@@ -185,6 +183,8 @@ async def _visit(pipe: Connection, crowd: _Crowd) -> None:
         loop.create_task(do(command, value)).add_done_callback(answered)
 
     loop.add_reader(pipe.fileno(), commanded)
+    # The loop takes the blocking from what it watches; traces and answers are longer than a pipe.
+    os.set_blocking(pipe.fileno(), True)
     await ended.wait()
 
 
