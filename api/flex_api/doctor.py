@@ -18,7 +18,7 @@ from flex_api.sections import Primary
 from flex_api.settings import Settings
 from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.discovery import zones_of
-from flex_dns.preflight import preflight
+from flex_dns.preflight import Wanted, preflight
 from flex_dns.session import Session
 from flex_logs_ingest.sources import Source, paths, shown
 
@@ -226,9 +226,10 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     except FlexError as error:
         yield _fail("DNS key", error)
         return
-    us = _controller(settings)
+    us, names = _controller(settings), frozenset(map(records.name_of, _known_sites(settings)))
     for zone in primary.zones:
-        for check in preflight(found, zone, others=servers(primary), controller=us):
+        wanted = Wanted(servers(primary), primary.verify_ns, us, own_name=zone in names)
+        for check in preflight(found, zone, wanted=wanted):
             yield CheckRow(name=f"{zone} {check.name}", state=check.state, detail=check.detail, advice=check.advice)
 
 

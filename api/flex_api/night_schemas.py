@@ -56,6 +56,16 @@ class NodesOutput(Output):
     left: list[LeftRow] = Field([], description="names that still lead to the node that was taken out of DNS")
 
 
+class HoldRow(Part):
+    zone: str
+    controller: str = Field(description="who may change it; empty where nobody has it yet")
+    ours: bool
+
+
+class HoldersOutput(Output):
+    items: list[HoldRow]
+
+
 class FreezeOutput(Output):
     frozen: bool
     since: datetime | None

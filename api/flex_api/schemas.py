@@ -26,7 +26,7 @@ from flex_api.log_schemas import (
     RateRow,
     UnreadRow,
 )
-from flex_api.night_schemas import ApprovalRow, FreezeOutput, LeftRow, NodeRow, NodesOutput, PinOutput
+from flex_api.night_schemas import ApprovalRow, FreezeOutput, HoldersOutput, LeftRow, NodeRow, NodesOutput, PinOutput
 from flex_api.output import ErrorOutput, Output, Part, StopRow
 from flex_api.plan_schemas import (
     BalanceOutput,
@@ -51,6 +51,7 @@ __all__ = [
     "FindingRow",
     "ForecastRow",
     "FreezeOutput",
+    "HoldersOutput",
     "ImportOutput",
     "IngestOutput",
     "InvalidRow",
@@ -349,6 +350,8 @@ OUTPUTS: dict[str, type[Output]] = {
     "sites unpin": PinOutput,
     "files": FilesOutput,
     "sites exclude": PinOutput,
+    "dns holders": HoldersOutput,
+    "dns takeover": HoldersOutput,
     "nodes list": NodesOutput,
     "nodes add": NodesOutput,
     "nodes set": NodesOutput,

@@ -279,7 +279,13 @@ class Primary(Section):
     transfer_key_file: Path | None = Field(
         None, description="TSIG key to transfer zones with, from the servers to check, too; key_file's when not set"
     )
-    verify: tuple[str, ...] = Field((), description="servers to check, host or host:port; the primary when empty")
+    verify: tuple[str, ...] = Field(
+        (),
+        description="servers to check, host or host:port; the primary when empty, and each zone's NS with verify_ns",
+    )
+    verify_ns: bool = Field(
+        True, description="with verify empty, check every name server that a zone names, at the primary's port"
+    )
     zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
 
     @field_validator("zones")

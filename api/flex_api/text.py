@@ -15,6 +15,7 @@ from flex_api.schemas import (
     CheckRow,
     DataOutput,
     ForecastRow,
+    HoldersOutput,
     ImportOutput,
     IngestOutput,
     LoadRow,
@@ -224,6 +225,13 @@ def nodes(console: Console, output: NodesOutput) -> None:
         console.print(f"  note: {note}", markup=False)
     for name in output.left:
         console.print(f"  leads to the dead node still: {name.name} ({name.reason})", markup=False)
+
+
+def holders(console: Console, output: HoldersOutput) -> None:
+    table = grid("zone", "controller", "")
+    for row in output.items:
+        table.add_row(row.zone, row.controller or "nobody yet", "this one" if row.ours else "")
+    console.print(table)
 
 
 def ingest(console: Console, output: IngestOutput) -> None:

@@ -169,7 +169,8 @@ def target(settings: Settings, store: Store) -> DnsTarget:
 
 
 def _target(settings: Settings, primary: Primary, us: str) -> Rfc2136Target:
-    return Rfc2136Target(server(settings, primary), settings.owner, servers(primary), controller=us)
+    found = server(settings, primary)
+    return Rfc2136Target(found, settings.owner, servers(primary), controller=us, verify_ns=primary.verify_ns)
 
 
 def controller(settings: Settings, store: Store) -> str:

@@ -128,7 +128,7 @@ def rig(size: int, zones: Sequence[str] = (ZONE,), records: Mapping[str, str] | 
     both = placed("@", "_flex") + placed("www", "www._flex")
     records = records or {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, both)
     try:
-        with pair(folder, zones, key, records=records, threads=2) as (primary, secondary):
+        with pair(folder, zones, key, records=records, threads=2, own_names=zones) as (primary, secondary):
             yield Rig(primary, secondary, folder, size)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -13,14 +13,18 @@ PRIMARY_OPTIONS = (
 SECONDARY_OPTIONS = "serial-query-rate 1000;\ntransfers-in 100;\ntransfers-per-ns 100;"
 
 
-def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = ()) -> str:
+# What name servers are called, where nobody says how.
+USUAL = ("ns", "ns1", "ns2", "ns3", "ns4")
+
+
+def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = (), *, own_name: bool = False) -> str:
     """The rights FLEX needs in a zone and no others: the first rule that fits decides.
 
-    The zone's own name servers (`ns1` in it, when none are given) are denied by name: BIND would let them be
-    replaced. The zone's own name may be a site's: of it, too, only the addresses are granted, never its SOA, NS or MX.
-    Limits such as A(3) are left out on purpose: BIND drops what is over them and reports success.
+    The zone's own name servers (the usual names, when none are given) are denied by name: BIND would let them be
+    replaced. So is the zone's own name, unless a site is called so: then its addresses are granted, never its SOA, NS
+    or MX. Limits such as A(3) are left out on purpose: BIND drops what is over them and reports success.
     """
-    kept = name_servers or (f"ns1.{zone}",)
+    kept = [*(name_servers or (f"{name}.{zone}" for name in USUAL)), *(() if own_name else (zone,))]
     rules = [
         *(f"deny {key_name} name {name} ANY;" for name in kept),
         f"grant {key_name} subdomain {LABEL}.{zone} TXT;",
@@ -49,8 +53,9 @@ zone "{zone}" {{
   //   dnssec-policy default; inline-signing no;
   // FLEX reads the zone by transfer, with a key that may do nothing else; without it FLEX asks for each of its names.
   allow-transfer {{ key {reader_name}; }};   // beside those of your secondaries
-  // One deny line for every name server whose address is in this zone. Where no site has the zone's own name,
-  // `deny {key_name} name {zone} ANY;` above the grants keeps that one out of reach, too.
+  // The key may change A and AAAA of every name in the zone but those that are denied, and FLEX's own markers.
+  // One deny line for every name server whose address is in this zone; `flex doctor` tries whether one is missing.
+  // Take the line of {zone} itself out where a site is called so.
 {policy}}};
 """
 

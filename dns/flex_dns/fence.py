@@ -61,6 +61,21 @@ def free(session: Session, server: Server, zones: Sequence[str], controller: str
     return [zone for zone, by in found.items() if not by]
 
 
+def take_over(session: Session, server: Server, zone: str, controller: str, was: str) -> None:
+    """The zone is ours from now on, if it is `was` who holds it still. Raises Refused otherwise."""
+    asked = f"taking {zone} over from {was}"
+    update = dns.update.UpdateMessage(zone)
+    update.present(fence_name(zone), "TXT", f'"{fence_text(was)}"')
+    update.replace(fence_name(zone), TTL, "TXT", f'"{fence_text(controller)}"')
+    rcode = session.ask(update, asked).rcode()
+    if rcode == dns.rcode.REFUSED:
+        raise not_granted(server, zone, asked)
+    if rcode == dns.rcode.NXRRSET:
+        raise held(server, zone, holders(session, server, [zone])[zone])
+    if rcode != dns.rcode.NOERROR:
+        raise said_no(rcode, server, asked)
+
+
 def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise said_no(answer.rcode(), server, f"controller of {zone}")
@@ -79,8 +94,9 @@ def held(server: Server, zone: str, by: str) -> Refused:
         f"asking {server}: whether we may change {zone}",
         f"another controller holds it: {by or 'somebody took our record away'}",
         kept=UNCHANGED,
-        advice=f"stop one of the two; if that one is gone for good, take its record away with `nsupdate -k KEY`: "
-        f"update delete {fence_name(zone)} TXT",
+        advice=f"stop one of the two; if that one is gone for good: `flex dns takeover --from '{by}'`"
+        if by
+        else "another controller may be about to take it; `flex dns holders` says who has it",
     )
 
 

@@ -15,7 +15,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,7 +55,8 @@ class PrivateNamed:
     the server is the user `bind` or `nobody` instead, or the `user` given; where that user cannot reach the directory,
     a temporary one is used and deleted at the end. A `port` that the caller keeps free is used instead of one of its
     own; `options` are further lines of the configuration's options, `clause` what stands in each zone's instead of a
-    primary's lines. It has `stop_seconds` to end by itself. On Linux it ends with the thread that started it.
+    primary's lines. A site may be called as its zone is in those of `own_names`. It has `stop_seconds` to end by
+    itself. On Linux it ends with the thread that started it.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class PrivateNamed:
         options: str = "notify no;",
         clause: str = "",
         stop_seconds: float = 5.0,
+        own_names: Collection[str] = (),
     ) -> None:
         self.directory = directory.absolute()
         self.zones = tuple(_checked(zone) for zone in zones)
@@ -88,6 +90,7 @@ class PrivateNamed:
         self._transfers = transfers
         self._apart = apart
         self._stop_seconds = stop_seconds
+        self._own_names = frozenset(own_names)
         self._nonce = secrets.token_hex(16)
         self._exit = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
@@ -206,7 +209,7 @@ controls {{ }};
         return options + "".join(key.clause() for key in keys) + "".join(self._zone(zone, may) for zone in self.zones)
 
     def _zone(self, zone: str, may_transfer: str) -> str:
-        lines = self._clause or f"type primary;\n{update_policy(zone, self.key.name)}"
+        lines = self._clause or f"type primary;\n{update_policy(zone, self.key.name, own_name=zone in self._own_names)}"
         return f'zone "{zone}" {{\nfile "{zone}db";\nallow-transfer {{ {may_transfer} }};\n{lines}}};\n'
 
     def _program(self) -> str:

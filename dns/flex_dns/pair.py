@@ -5,7 +5,7 @@ In go zones and a key; out come two running servers, of which the second follows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,7 @@ def pair(
     records: Mapping[str, str] | None = None,
     primary: str = "",
     threads: int = 1,
+    own_names: Collection[str] = (),
 ) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
     """`primary` replaces the options that `flex init` writes."""
     with free_port() as first, free_port() as second:
@@ -34,7 +35,14 @@ def pair(
         )
         with (
             PrivateNamed(
-                directory / "primary", zones, key, records=records, port=first, threads=threads, options=options
+                directory / "primary",
+                zones,
+                key,
+                records=records,
+                port=first,
+                threads=threads,
+                options=options,
+                own_names=own_names,
             ) as one,
             PrivateNamed(
                 directory / "secondary",

@@ -10,8 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import dns.flags
 import dns.message
@@ -22,37 +21,65 @@ from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex.errors import DnsError, Refused
 from flex.marker import marker_name
-from flex_dns import fence, reading, verify
+from flex_dns import fence, nameservers, reading, rights, verify
 from flex_dns.bind import PRIMARY_OPTIONS
+from flex_dns.check import Check
 from flex_dns.server import Address, Server, shown
 from flex_dns.session import Clock, Session
 from flex_dns.transfer import may_transfer
 from flex_dns.trouble import not_granted, said_no, translated
 
-CheckState = Literal["ok", "warn", "fail"]
 # A signature is good for 300 seconds; clocks this far apart will soon be as far as that.
 APART = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    name: str
-    state: CheckState
-    detail: str
-    advice: str = ""
-
-
-def preflight(
-    server: Server, zone: str, clock: Clock = time.time, others: Sequence[Address] = (), controller: str = ""
-) -> tuple[Check, ...]:
-    """Every check that makes sense after the ones before it: a closed port ends the list. Never a DnsError.
-
-    `others` are all servers that are verified after a change, `controller` is who we are.
+class Wanted:
+    """What is to be checked: `verified` are all servers that are asked after a change, the zone's own where none are
+    named and it `follows` them; `controller` is who we are; `own_name` whether a site is called as the zone is.
     """
-    return (
-        *_checks(server, zone, clock, controller),
-        *(_other(server, other, zone) for other in others if other != server.address),
-    )
+
+    verified: Sequence[Address] = ()
+    follows: bool = True
+    controller: str = ""
+    own_name: bool = False
+
+
+PLAIN = Wanted()
+
+
+def preflight(server: Server, zone: str, clock: Clock = time.time, wanted: Wanted = PLAIN) -> tuple[Check, ...]:
+    """Every check that makes sense after the ones before it: a closed port ends the list. Never a DnsError."""
+    found = tuple(_checks(server, zone, clock, wanted))
+    named = tuple(_other(server, other, zone) for other in wanted.verified if other != server.address)
+    return (*found, *named, *(_name_servers(server, zone, wanted) if len(found) > 1 else ()))
+
+
+def _name_servers(server: Server, zone: str, wanted: Wanted) -> Iterator[Check]:
+    """The zone's own: each should be checked after a change, and should answer."""
+    follows = wanted.follows and not wanted.verified
+    known = {host for host, _ in (server.address, *wanted.verified)}
+    try:
+        found = nameservers.of_zone(server, zone)
+    except DnsError as error:
+        yield Check("name servers", "warn", str(error), error.advice)
+        return
+    for name, addresses in found.items():
+        for address in addresses if not known & {host for host, _ in addresses} else ():
+            yield _followed(server, zone, name, address) if follows else _unchecked(name, address)
+
+
+def _followed(server: Server, zone: str, name: str, address: Address) -> Check:
+    found = _other(server, address, zone)
+    if found.state == "ok":
+        return replace(found, name=f"name server {name}")
+    advice = "let this machine reach it; or name the servers to check in dns.verify, or set dns.verify_ns = false"
+    return Check(f"name server {name}", "warn", found.detail, advice)
+
+
+def _unchecked(name: str, address: Address) -> Check:
+    said = f"the zone names it, and after a change {shown(address)} is not asked"
+    return Check(f"name server {name}", "warn", said, f'add "{shown(address)}" to dns.verify')
 
 
 def accepted(servers: Sequence[Server], zones: Sequence[str]) -> Server:
@@ -64,7 +91,7 @@ def accepted(servers: Sequence[Server], zones: Sequence[str]) -> Server:
     return servers[0]
 
 
-def _checks(server: Server, zone: str, clock: Clock, controller: str) -> Iterator[Check]:
+def _checks(server: Server, zone: str, clock: Clock, wanted: Wanted) -> Iterator[Check]:
     reached = _try("TCP", lambda: _tcp(server))
     yield reached
     if reached.state == "fail":
@@ -84,9 +111,9 @@ def _checks(server: Server, zone: str, clock: Clock, controller: str) -> Iterato
         name = nobodys(zone)
         yield _try("addresses", lambda: may_change(session, server, zone, name, "A", "AAAA"))
         yield _try("markers", lambda: may_change(session, server, zone, marker_name(name, zone), "TXT"))
-        yield _own_name(session, zone)
-        if controller:
-            yield _try("controller", lambda: _held(session, server, zone, controller))
+        yield from _limits(session, zone, own_name=wanted.own_name)
+        if wanted.controller:
+            yield _try("controller", lambda: _held(session, server, zone, wanted.controller))
         yield _try("signing", lambda: _signing(session, server, zone))
 
 
@@ -148,19 +175,12 @@ def _held(session: Session, server: Server, zone: str, controller: str) -> str:
     return "no other controller changes the zone"
 
 
-def _own_name(session: Session, zone: str) -> Check:
-    """The same for a site that is called as the zone is: addresses that no host can have are deleted."""
-    update = dns.update.UpdateMessage(zone)
-    for kind, nobodys in (("A", "255.255.255.255"), ("AAAA", "ff00::")):
-        update.delete(zone, kind, nobodys)
-    if session.ask(update, f"right to change A and AAAA of {zone}").rcode() == dns.rcode.NOERROR:
-        return Check("own name", "ok", f"a site may be called {zone.rstrip('.')}")
-    return Check(
-        "own name",
-        "warn",
-        f"no site can be called {zone.rstrip('.')}: the zone's own addresses may not be changed",
-        f"where there is such a site, take `deny ... name {zone} ANY;` out of the zone's update-policy",
-    )
+def _limits(session: Session, zone: str, *, own_name: bool) -> Iterator[Check]:
+    try:
+        servers = list(nameservers.of_zone(session.server, zone))
+        yield from rights.checks(session, zone, servers, own_name=own_name)
+    except DnsError as error:
+        yield Check("limits of the key", "fail", str(error), error.advice)
 
 
 def _signing(session: Session, server: Server, zone: str) -> str:

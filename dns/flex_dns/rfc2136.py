@@ -19,7 +19,7 @@ from flex.errors import Refused
 from flex.journal import JournalRow
 from flex.ports import Journal
 from flex.records import ZoneState
-from flex_dns import fence, reading, settling, update
+from flex_dns import fence, nameservers, reading, settling, update
 from flex_dns.carrying import carry
 from flex_dns.claim import Claim
 from flex_dns.contents import Asked, state
@@ -37,9 +37,10 @@ Rows = list[tuple[JournalRow, tuple[Change, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Rfc2136Target:
-    """`owner` is the name this controller marks its names with; `verify_servers` are all that answer for the
-    zones, the primary where none are given. `patience` is how many seconds to wait for a server that went away
-    in the middle of a plan. A `controller` changes only zones that it holds, or that are free and then its own.
+    """`owner` is the name this controller marks its names with; `verify_servers` are all that answer for the zones.
+    Where none are given that is the primary, and with `verify_ns` every server that a zone names, too. `patience` is
+    how many seconds to wait for a server that went away in the middle of a plan. A `controller` changes only zones that
+    it holds, or that are free and then its own.
     """
 
     server: Server
@@ -47,6 +48,7 @@ class Rfc2136Target:
     verify_servers: tuple[Address, ...] = ()
     patience: float = 30.0
     controller: str = ""
+    verify_ns: bool = False
     clock: Clock = field(default=time.time, repr=False)
 
     def read(self, zone: str, names: Sequence[str]) -> ZoneState:
@@ -84,8 +86,11 @@ class Rfc2136Target:
 
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a verdict with an error."""
-        servers = self.verify_servers or (self.server.address,)
+        servers = self.verify_servers or self._answering(zone)
         return settling.verdicts(servers, zone, wanted, self.server.timeout, self.server.reading.key, patience)
+
+    def _answering(self, zone: str) -> tuple[Address, ...]:
+        return nameservers.checked(self.server, zone) if self.verify_ns else (self.server.address,)
 
     @property
     def _claim(self) -> Claim:

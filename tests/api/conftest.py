@@ -27,6 +27,8 @@ from flex_dns.named import PrivateNamed
 NODES = ("n1", "n2", "n3")
 DAY = date(2026, 3, 2)
 ZONES = tuple(f"z{number}.example." for number in range(200))
+# In this zone a site may be called as the zone is.
+OWN_NAME = ZONES[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def named(key: Key) -> Iterator[PrivateNamed]:
-    with passable() as folder, PrivateNamed(folder / "data", ZONES, key) as server:
+    with passable() as folder, PrivateNamed(folder / "data", ZONES, key, own_names=[OWN_NAME]) as server:
         yield server
 
 

@@ -291,10 +291,13 @@ def counted_afresh(installation: Installation) -> int:
 
 
 def test_a_site_that_is_called_as_its_zone_is_in_dns_after_the_night(installation: Installation) -> None:
+    zone = "z199.example."
     with (installation.folder / "sites").open("a", encoding="utf-8") as sites:
-        sites.write(installation.zone + "\n")
+        sites.write(zone + "\n")
+    text, named = installation.settings.read_text(encoding="utf-8"), f'zones = ["{installation.zone}"'
+    installation.settings.write_text(text.replace(named, f'{named}, "{zone}"'), encoding="utf-8")
     plan = installation.night().json["plan"]
-    (own,) = (move for move in plan["moves"] if move["site"] == installation.zone.rstrip("."))
-    assert installation.addresses(installation.zone) == [f"192.0.2.{own['target'][1]}"]
-    assert installation.ask(installation.zone, "NS").answer
+    (own,) = (move for move in plan["moves"] if move["site"] == zone.rstrip("."))
+    assert installation.addresses(zone) == [f"192.0.2.{own['target'][1]}"]
+    assert installation.ask(zone, "NS").answer
     assert installation.flex("verify").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,37 @@ def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) ->
     assert [installation.addresses(site) for site in (theirs, excluded)] == [["192.0.2.1"], ["192.0.2.1"]]
     again = installation.flex("nodes", "down", "n1")
     assert (again.code, f"leads to the dead node still: {theirs}." in again.out) == (33, True)
+
+
+def test_another_controller_is_kept_out_until_it_takes_the_zone_over_on_purpose(
+    moving: tuple[Installation, str, list[str]],
+) -> None:
+    installation, site, before = moving
+    (ours,) = installation.flex("-o", "json", "dns", "holders").json["items"]
+    assert ours["ours"]
+    edit(installation, f"_controller._flex.{installation.zone}", "TXT", '"flex controller=the other one"')
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 30
+    assert installation.addresses(site) == before
+    assert "the other one" in installation.flex("dns", "holders").out
+    assert installation.flex("dns", "takeover", "--from", "nobody").code == 3
+    taken = installation.flex("dns", "takeover", "--from", "the other one", "--reason", "its machine is gone")
+    assert taken.code == 0, taken.err
+    assert "this one" in taken.out
+    assert "its machine is gone" in installation.flex("-o", "json", "audit").out
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+    (now,) = installation.flex("-o", "json", "dns", "holders").json["items"]
+    assert now == ours
+
+
+def test_a_controller_that_moves_to_another_folder_is_the_same_one(installation: Installation) -> None:
+    """A copy on another machine is not; that is what its /etc/machine-id is for."""
+    assert installation.night().code == 0
+    shutil.move(installation.folder / "flex.db", installation.folder / "moved.db")
+    text = installation.settings.read_text(encoding="utf-8")
+    database = f'schema = 1\n[database]\nurl = "sqlite:///{installation.folder}/moved.db"\n'
+    installation.settings.write_text(text.replace("schema = 1\n", database, 1), encoding="utf-8")
+    (still,) = installation.flex("-o", "json", "dns", "holders").json["items"]
+    assert still["ours"]
 
 
 def nsupdate(installation: Installation, folder: Path, script: str) -> subprocess.CompletedProcess[str]:

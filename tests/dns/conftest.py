@@ -66,7 +66,7 @@ def named(key: Key, reader: Key) -> Iterator[PrivateNamed]:
     records = dict.fromkeys(ZONES, lines)
     # A zone's transfer is one message: the relay that loses some counts on that.
     whole = "notify no;\ntransfer-message-size 65535;"
-    with PrivateNamed(made, ZONES, key, records=records, readers=[reader], options=whole) as running:
+    with PrivateNamed(made, ZONES, key, records=records, readers=[reader], options=whole, own_names=ZONES) as running:
         yield running
     shutil.rmtree(made)
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from flex.tables import RECORDS
 from flex_dns.bind import update_policy
+from flex_dns.check import Check
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
 from flex_dns.pair import pair
-from flex_dns.preflight import Check, accepted, preflight
+from flex_dns.preflight import Wanted, accepted, preflight
 from flex_dns.rfc2136 import Rfc2136Target
 
 pytestmark = pytest.mark.real
@@ -24,18 +30,22 @@ def states(checks: Iterable[Check]) -> dict[str, str]:
 
 
 ALL_GOOD = dict.fromkeys(
-    ["TCP", "UDP", "key", "clock", "zone", "transfer", "addresses", "markers", "own name", "signing"], "ok"
+    [
+        *("TCP", "UDP", "key", "clock", "zone", "transfer"),
+        *("addresses", "markers", "limits of the key", "own name", "signing"),
+    ],
+    "ok",
 )
 
 
 def test_a_good_server_passes_and_stays_as_it_was(real: Rfc2136Target, zone: str) -> None:
-    assert states(preflight(real.server, zone)) == ALL_GOOD
+    assert states(preflight(real.server, zone, wanted=Wanted(own_name=True))) == ALL_GOOD
     assert real.read(zone, []).serial == 1
 
 
 def test_a_key_without_rights_is_found(real: Rfc2136Target, zone: str, reader: Key) -> None:
     checks = preflight(replace(real.server, key=reader), zone)
-    assert states(checks) == {**ALL_GOOD, "addresses": "fail", "markers": "fail", "own name": "warn"}
+    assert states(checks) == {**ALL_GOOD, "addresses": "fail", "markers": "fail"}
     assert "grant reader zonesub A AAAA;" in next(check.advice for check in checks if check.name == "markers")
 
 
@@ -92,8 +102,96 @@ def test_a_secondary_that_is_there_and_one_that_is_not(folder: Path, key: Key, f
     zone = "hosting.example."
     with pair(folder, [zone], key) as (primary, secondary):
         others = (primary.server.address, secondary.server.address, ("127.0.0.1", free_port))
-        checks = preflight(replace(primary.server, timeout=0.5), zone, others=others)
+        checks = preflight(replace(primary.server, timeout=0.5), zone, wanted=Wanted(others))
     assert [check.state for check in checks if check.name.startswith("server ")] == ["ok", "fail"]
+
+
+def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(folder: Path, key: Key) -> None:
+    """Nothing is changed by it: what is taken away is not there."""
+    zone, lines = "hosting.example.", "@ NS dns.hosting.example.\ndns A 127.0.0.1\n@ A 192.0.2.7\n"
+    wide = f"type primary;\nupdate-policy {{ grant {key.name} zonesub ANY; }};\n"
+    with PrivateNamed(folder / "wide", [zone], key, records={zone: lines}, clause=wide) as own:
+        found = {check.name: check for check in preflight(own.server, zone)}
+        target = Rfc2136Target(own.server, "flex")
+        assert (target.read(zone, []).serial, found["own name"].state) == (1, "fail")
+        limits = found["limits of the key"]
+        for said in (f"NS of {zone}", f"MX of {zone}", "CNAME of any name", f"A of dns.{zone}", f"AAAA of ns1.{zone}"):
+            assert said in limits.detail
+    mended = f"type primary;\n{limits.advice.partition(chr(10))[2]}"
+    with PrivateNamed(folder / "mended", [zone], key, records={zone: lines}, clause=mended) as own:
+        states_of = states(preflight(own.server, zone))
+        assert (states_of["limits of the key"], states_of["own name"]) == ("ok", "ok")
+        called_so = {check.name: check for check in preflight(own.server, zone, wanted=Wanted(own_name=True))}
+        assert called_so["own name"].state == "fail"
+        assert "take `deny" in called_so["own name"].advice
+
+
+NOBODY_THERE = "@ NS ns2\nns2 A 127.0.0.9\n"
+
+
+def test_a_name_server_of_the_zone_that_does_not_answer_or_is_not_asked_is_told(folder: Path, key: Key) -> None:
+    zone = "hosting.example."
+    with PrivateNamed(folder, [zone], key, records={zone: NOBODY_THERE}) as own:
+        server = replace(own.server, timeout=0.5)
+        silent = {check.name: check for check in preflight(server, zone)}[f"name server ns2.{zone}"]
+        assert (silent.state, "dns.verify_ns = false" in silent.advice) == ("warn", True)
+        named = Wanted(verified=[server.address])
+        unasked = {check.name: check for check in preflight(server, zone, wanted=named)}[f"name server ns2.{zone}"]
+        assert (unasked.state, f"127.0.0.9:{own.port}" in unasked.advice) == ("warn", True)
+
+
+def test_every_name_server_of_the_zone_is_verified_where_none_are_named(folder: Path, key: Key) -> None:
+    zone = "hosting.example."
+    wanted = RECORDS.make(pd.DataFrame([(f"ns2.{zone}", "A", 60, "127.0.0.9")], columns=list(RECORDS.columns)))
+    with PrivateNamed(folder, [zone], key, records={zone: NOBODY_THERE}) as own:
+        target = Rfc2136Target(replace(own.server, timeout=0.5), "flex", verify_ns=True)
+        here, there = target.verify(zone, wanted)
+        assert (here.agrees, here.server) == (True, f"127.0.0.1:{own.port}")
+        assert (there.agrees, there.server) == (False, f"127.0.0.9:{own.port}")
+        assert "127.0.0.9" in there.error
+        (alone,) = replace(target, verify_ns=False).verify(zone, wanted)
+        assert alone.agrees
+
+
+def test_a_secondary_that_the_zone_names_is_asked_too(folder: Path, key: Key) -> None:
+    """Both at one port, as name servers are."""
+    zone = "hosting.example."
+    lines = {zone: "@ NS ns2\nns2 A 127.0.0.2\nwww A 192.0.2.1\n"}
+    behind = {zone: "@ NS ns2\nns2 A 127.0.0.2\nwww A 192.0.2.9\n"}
+    wanted = RECORDS.make(pd.DataFrame([(f"www.{zone}", "A", 60, "192.0.2.1")], columns=list(RECORDS.columns)))
+    with (
+        PrivateNamed(folder / "1", [zone], key, records=lines) as one,
+        PrivateNamed(folder / "2", [zone], key, records=behind) as other,
+        passing_on(("127.0.0.2", one.port), other.server.address),
+    ):
+        here, there = Rfc2136Target(one.server, "flex", verify_ns=True).verify(zone, wanted)
+    assert (here.agrees, there.agrees, there.error) == (True, False, "")
+    assert [change.name for change in there.wrong] == [f"www.{zone}"]
+
+
+@contextmanager
+def passing_on(at: tuple[str, int], to: tuple[str, int]) -> Iterator[None]:
+    """Questions by UDP at one address, answered from another."""
+    with socket.socket(type=socket.SOCK_DGRAM) as asked, socket.socket(type=socket.SOCK_DGRAM) as answering:
+        asked.bind(at)
+        answering.connect(to)
+        thread = threading.Thread(target=_pass_on, args=(asked, answering))
+        thread.start()
+        try:
+            yield
+        finally:
+            with socket.socket(type=socket.SOCK_DGRAM) as ending:
+                ending.sendto(b"", at)
+            thread.join()
+
+
+def _pass_on(asked: socket.socket, answering: socket.socket) -> None:
+    while True:
+        question, peer = asked.recvfrom(4096)
+        if not question:
+            return
+        answering.send(question)
+        asked.sendto(answering.recv(65535), peer)
 
 
 def test_while_keys_change_the_one_that_the_server_knows_is_used(real: Rfc2136Target, zone: str) -> None:

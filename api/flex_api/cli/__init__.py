@@ -16,6 +16,7 @@ from flex.errors import FlexError
 from flex_api.cli import (
     desk,
     export,
+    fencing,
     files,
     house,
     logs,
@@ -64,6 +65,7 @@ nodes.add_to(app)
 supposing.add_to(app)
 files.add_to(app)
 export.add_to(app)
+fencing.add_to(app)
 why.add_to(app)
 route.add_to(app)
 simulate.add_to(app)

@@ -1,0 +1,49 @@
+"""The verbs `flex dns`: which controller may change our zones, and how one takes the place of another."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from flex_api import fencing, text
+from flex_api.cli.common import Reason, context
+from flex_api.cli.night import opened
+from flex_api.fencing import Hold
+from flex_api.leases import lease
+from flex_api.night_schemas import HoldersOutput, HoldRow
+
+dns_app = typer.Typer(help="Who may change our zones.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(dns_app, name="dns")
+
+
+@dns_app.command("holders")
+def dns_holders(ctx: typer.Context) -> None:
+    """Which controller holds each zone. Nothing is changed."""
+    found = context(ctx)
+    with opened(found) as here:
+        output = _output(fencing.holds(here))
+    found.show(output, lambda console: text.holders(console, output))
+
+
+@dns_app.command("takeover")
+def dns_takeover(
+    ctx: typer.Context,
+    was: Annotated[str, typer.Option("--from", metavar="CONTROLLER", help="as `flex dns holders` shows it")],
+    reason: Reason = "",
+) -> None:
+    """Make the zones of another controller ours: one that is gone for good, or that this one is a move of.
+
+    One that still runs is locked out by this, wherever it is.
+    """
+    found = context(ctx)
+    with opened(found) as here, lease(here, f"take over from {was}"):
+        output = _output(fencing.take_over(here, was, reason))
+    found.show(output, lambda console: text.holders(console, output))
+
+
+def _output(holds: list[Hold]) -> HoldersOutput:
+    return HoldersOutput(items=[HoldRow(zone=one.zone, controller=one.by, ours=one.is_ours) for one in holds])

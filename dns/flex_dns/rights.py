@@ -1,0 +1,83 @@
+"""What the key could do in a zone and should not, tried live.
+
+In go a session and a zone; out come Checks. Each try is an update that takes away a record that is not there, so that
+the policy is asked and nothing is changed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+import dns.rcode
+import dns.update
+
+from flex_dns.bind import update_policy
+from flex_dns.check import Check
+from flex_dns.session import Session
+
+# What no host, mail server or text is called.
+NOBODYS = {
+    "A": "255.255.255.255",
+    "AAAA": "ff00::",
+    "CNAME": "flex-preflight.invalid.",
+    "MX": "65535 flex-preflight.invalid.",
+    "NS": "flex-preflight.invalid.",
+    "TXT": '"flex preflight"',
+}
+OF_ZONE = ("NS", "MX", "TXT")
+OF_NAMES = ("CNAME", "MX", "NS", "TXT")
+OF_SERVERS = ("A", "AAAA")
+
+
+def checks(session: Session, zone: str, servers: Sequence[str], *, own_name: bool) -> Iterator[Check]:
+    """`servers` are the name servers of the zone, `own_name` whether a site is called as the zone is."""
+    key = session.server.key.name
+    within = [name for name in servers if name.endswith(f".{zone}")]
+    policy = update_policy(zone, key, within, own_name=own_name)
+    tries = [
+        *((zone, kind) for kind in OF_ZONE),
+        *((f"flex-preflight-{secrets.token_hex(8)}.{zone}", kind) for kind in OF_NAMES),
+        *((name, kind) for name in within for kind in OF_SERVERS),
+    ]
+    granted = [
+        f"{kind} of {_shown(name)}"
+        for (name, kind), may in zip(tries, _granted(session, zone, tries), strict=True)
+        if may
+    ]
+    if granted:
+        said = f"the key {key} may change {', '.join(granted)}"
+        yield Check("limits of the key", "fail", said, f"put this into the zone's clause in named.conf:\n{policy}")
+    else:
+        said = "it may change no CNAME, MX, NS or other TXT, nor the name servers' addresses"
+        yield Check("limits of the key", "ok", said)
+    yield _own_name(session, zone, policy, own_name=own_name)
+
+
+def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Check:
+    name, bare = "own name", zone.rstrip(".")
+    may = all(_granted(session, zone, [(zone, "A"), (zone, "AAAA")]))
+    if may and own_name:
+        return Check(name, "ok", f"the site {bare} is called as its zone is, and may be moved")
+    if not may and not own_name:
+        return Check(name, "ok", f"no site is called {bare}, and its addresses may not be changed")
+    if may:
+        said = f"no site is called {bare}, and the key may change its addresses all the same"
+        return Check(name, "fail", said, f"put this into the zone's clause in named.conf:\n{policy}")
+    said = f"the site {bare} is called as its zone is, and its addresses may not be changed"
+    return Check(name, "fail", said, f"take `deny ... name {zone} ANY;` out of the zone's update-policy")
+
+
+def _granted(session: Session, zone: str, tries: Sequence[tuple[str, str]]) -> list[bool]:
+    updates = [_away(zone, name, kind) for name, kind in tries]
+    return [answer.rcode() == dns.rcode.NOERROR for answer in session.ask_all(updates, f"limits of the key in {zone}")]
+
+
+def _away(zone: str, name: str, kind: str) -> dns.update.UpdateMessage:
+    made = dns.update.UpdateMessage(zone)
+    made.delete(name, kind, NOBODYS[kind])
+    return made
+
+
+def _shown(name: str) -> str:
+    return "any name" if name.startswith("flex-preflight-") else name
