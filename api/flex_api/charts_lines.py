@@ -98,10 +98,11 @@ def lines(
     levels: Sequence[tuple[float, str]] = (),
     unit: str = "",
     say: Callable[[float], str] = words.share,
+    least: float = 0.01,
 ) -> Lines:
-    """From zero up. What lies under `aim` is within the band; `labels` say what places across are."""
+    """From zero up, to `least` at least. What lies under `aim` is within the band; `labels` name places across."""
     every = [one for _, _, values in series for one in values]
-    most = max([*(one.value for one in every), *(level for level, _ in levels), (aim or 0) * 1.5, 1e-9]) * 1.06
+    most = max([*(one.value for one in every), *(level for level, _ in levels), (aim or 0) * 1.5, least]) * 1.06
     first = min((one.at for one in every), default=0.0)
     last = max((one.at for one in every), default=1.0)
     width = (last - first) or 1.0

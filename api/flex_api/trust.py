@@ -42,6 +42,8 @@ def gone(settings: Settings, store: Store, period: Period) -> list[tuple[str, st
 
 def _left(known: Sequence[Source], store: Store) -> set[str]:
     """The logs of one site on a node that serves it no more."""
+    if not any(source.site.fixed for source in known):
+        return set()
     _, placement = store.placement()
     placed = set(zip(placement["site"], placement["node"], strict=True))
     settled = set(placement["site"])

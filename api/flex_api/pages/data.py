@@ -5,16 +5,15 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex.domain import Period
 from flex_api import trust
-from flex_api.log_schemas import DataOutput
 from flex_api.pages.forms import TheForm, asked, given
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import followed, following
+from flex_api.pages.trouble import quality
 from flex_api.rest_schemas import IngestGiven, IngestsPage, JobShown
 from flex_api.routes import data
 from flex_api.routes.data import IngestsQuery
-from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.desk import Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 
@@ -25,13 +24,14 @@ MOST = 300
 def page(desk: Viewer, request: Request) -> Response:
     query = asked(IngestsQuery, request)
     found = told(IngestsPage, data.ingests(desk, query))
-    quality = _quality(desk)
-    states = [row.state for row in quality.nodes]
+    period, judged = quality(desk)
+    output = trust.data_output(judged, period)
+    states = [row.state for row in output.nodes]
     return show(
         desk,
         "data.html",
         "/data",
-        quality=quality,
+        quality=output,
         bad=states.count("bad"),
         warned=states.count("warn"),
         found=found,
@@ -40,13 +40,6 @@ def page(desk: Viewer, request: Request) -> Response:
         clock=desk.house.clock(),
         following=following(request, found.next),
     )
-
-
-def _quality(desk: Desk) -> DataOutput:
-    """As the next plan would judge them."""
-    now = desk.house.clock()
-    period = Period.days_before(now, desk.settings.profile.window.days)
-    return trust.data_output(trust.judged(desk.settings, desk.store, period, now), period)
 
 
 @router.post("/data/read")

@@ -88,6 +88,7 @@ def _moves(nights: Sequence[Past]) -> Lines | None:
         _days(nights),
         say=lambda value: f"{value:,.0f}",
         unit="moves",
+        least=4,
     )
 
 

@@ -58,7 +58,7 @@ def _content(desk: Desk, cycle: Cycle, heads: tuple[Headline, ...]) -> tuple[Rep
         cluster=desk.settings.cluster.name,
         made=desk.now,
         tolerance=desk.settings.solver.tolerance,
-        plan=present.plan_output(cycle),
+        plan=desk.views.told(cycle.id),
         earlier=tuple(earlier[: NIGHTS - 1]),
         sites=None,
         lines={},

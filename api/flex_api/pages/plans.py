@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Cycle
-from flex_api import applying, approving, present, supposing
+from flex_api import applying, approving, supposing
 from flex_api.charts_lines import Lines, Value, lines
 from flex_api.pages.forms import TheForm, asked, done, given
 from flex_api.pages.frame import show, told
@@ -46,7 +46,7 @@ def every(desk: Viewer, request: Request) -> Response:
 @router.get("/plans/{plan}", response_class=HTMLResponse)
 def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()] = "moves") -> Response:
     cycle = plans.the_plan(desk, plan)
-    output = present.plan_output(cycle)
+    output = desk.views.told(cycle.id)
     values: dict[str, object] = {}
     if tab == "moves":
         query = asked(MovesQuery, request, "tab")

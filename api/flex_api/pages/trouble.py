@@ -13,10 +13,14 @@ from datetime import datetime
 from flex.domain import Period, Run
 from flex.headline import Headline
 from flex.orders import Freeze
+from flex.quality import Judged
 from flex_api import freezing, present, trust, words
 from flex_api.pages.forms import address
 from flex_api.web.desk import Desk
 from flex_api.web.views import RUNS
+
+# After these the logs are looked at anew.
+JUDGED = (*RUNS, "ingest", "node.order", "node.put", "node.drop", "plan.settle")
 
 # Exit codes of runs that ended as they should, or wait for a person who is told of that otherwise.
 WELL = (0, 22, 23, None)
@@ -78,15 +82,24 @@ def waits(heads: tuple[Headline, ...], base: str) -> Headline | None:
     return newest if newest and newest.state == "proposed" and newest.base == base else None
 
 
-def heard(desk: Desk) -> Heard:
-    """Looked at anew after each run that read logs."""
-    return desk.views.of("heard", (*RUNS, "ingest"), lambda: _heard(desk))
-
-
-def _heard(desk: Desk) -> Heard:
+def quality(desk: Desk) -> tuple[Period, Judged]:
+    """The logs, as the next plan would judge them: looked at anew after each run that read any, and every hour."""
     now = desk.house.clock()
     period = Period.days_before(now, desk.settings.profile.window.days)
-    found = trust.judged(desk.settings, desk.house.store, period, now)
+    hour = now.replace(minute=0, second=0, microsecond=0)
+
+    def looked() -> tuple[datetime, Period, Judged]:
+        return hour, period, trust.judged(desk.settings, desk.house.store, period, now)
+
+    found = desk.views.of("quality", JUDGED, looked)
+    if found[0] != hour:
+        desk.views.held.pop("quality", None)
+        found = desk.views.of("quality", JUDGED, looked)
+    return found[1:]
+
+
+def heard(desk: Desk) -> Heard:
+    _, found = quality(desk)
     serving = {node.name for node in desk.world().nodes if node.state == "active"}
     lines = [(one.last_line, one.name) for one in found.sources if one.node in serving]
     oldest, source = min(lines, default=(0, ""))

@@ -16,7 +16,9 @@ import pandas as pd
 from flex.domain import Cycle, NodeLoad, Pin, Run
 from flex.headline import Headline
 from flex.ports import Store
+from flex_api import present
 from flex_api.catalogue import Catalogue, catalogue
+from flex_api.schemas import PlanOutput
 
 View = TypeVar("View")
 
@@ -100,6 +102,10 @@ class Views:
     def plan(self, cycle_id: str) -> Cycle:
         """One of the few that were read last."""
         return self._few(f"plan {cycle_id}", PLANS, lambda: self.store.cycle(cycle_id))
+
+    def told(self, cycle_id: str) -> PlanOutput:
+        """The same as it is answered: of a first night that takes longer than everything else."""
+        return self._few(f"told {cycle_id}", PLANS, lambda: present.plan_output(self.plan(cycle_id)))
 
     def placement(self, cycle_id: str) -> pd.DataFrame:
         return self._few(f"placement {cycle_id}", PLANS, lambda: self.store.placement_of(cycle_id))
