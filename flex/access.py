@@ -7,6 +7,7 @@ it again and useless for coming in. A slow hash would protect secrets that peopl
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
@@ -42,6 +43,20 @@ class Token:
 def reaches(role: Role, needed: Role) -> bool:
     """Whether who has the one role may do what takes the other."""
     return ROLES.index(role) >= ROLES.index(needed)
+
+
+def caller_of(token: Token) -> str:
+    """What its owner is called in the record."""
+    return f"token:{token.name}"
+
+
+def one_person(name: str, tokens: Iterable[Token]) -> frozenset[str]:
+    """Who may all be the same: somebody, and every token that he made, or that one of these made."""
+    names, left = {name}, list(tokens)
+    while made := [token for token in left if token.author in names]:
+        names.update(map(caller_of, made))
+        left = [token for token in left if token not in made]
+    return frozenset(names)
 
 
 def secret_of(random: bytes) -> str:

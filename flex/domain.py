@@ -37,7 +37,8 @@ class Pin:
     """What a person wants for one site, from `since` to `until`; `max_replicas` of 0 is as many as it takes.
 
     It shares all nodes with the sites it is `together` with, and none of it and those of `apart` share any. It counts
-    as `weight` times as large as it is, and as one of the class `sla`. FLEX leaves an `excluded` site alone.
+    as `weight` times as large, and as one of the class `sla`; an `excluded` site is left alone. That of a `campaign` is
+    on top of the standing one, which has none.
     """
 
     site: str
@@ -54,6 +55,7 @@ class Pin:
     weight: float = 1.0
     sla: str = ""
     excluded: bool = False
+    campaign: str = ""
 
     def holds(self, now: datetime) -> bool:
         return (self.since is None or self.since <= now) and (self.until is None or now < self.until)
@@ -238,10 +240,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one name server answered for the names that were checked.
-
-    `lag` is how many seconds it took to agree, where it was waited for.
-    """
+    """What one name server answered for the names that were checked; `lag` is the seconds until it agreed."""
 
     server: str
     checked: int

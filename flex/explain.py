@@ -48,6 +48,8 @@ def stays(problem: Problem, rows: Ints, site: int, node: int) -> str:
     """Why a row that is in force stays."""
     if node in problem.pinned.get(site, frozenset()):
         return f"pinned to {problem.nodes[node]}"
+    if node in problem.barred.get(site, frozenset()):
+        return f"it is not to be on {problem.nodes[node]}, and has no other node yet"
     if not problem.load[site].any():
         return "it asks for nothing, so that no node is better off without it"
     away = score.deviation(problem, problem.old)
@@ -79,7 +81,7 @@ def _wished(problem: Problem, site: int, source: int | None, target: int, *, ser
         return "one more replica" + _many(problem, site)
     name = problem.nodes[source]
     if not problem.open[source]:
-        return f"{name} is {'in the settings no more' if source in problem.gone else 'out of service'}"
+        return f"{name} is {'in the settings no more' if source in problem.gone else 'given no sites now'}"
     if source in problem.barred.get(site, frozenset()):
         return f"it is not to be on {name}"
     return _company(problem, site, source)

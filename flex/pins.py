@@ -100,10 +100,12 @@ def _blocked(pin: Pin, answer: str, advice: str) -> Infeasible:
     return Infeasible(f"the pin on {pin.site}", answer, kept="the placement in force stays", advice=advice)
 
 
-def unknown_site(site: str, known: Sequence[str]) -> Unknown:
+def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> Unknown:
+    """`known` may be only those that are called nearly so; then `count` says how many there are."""
+    there = len(known) if count is None else count
     return Unknown(
         f"the site {site!r}",
-        f"it is neither in the placement nor in the logs of the period ({len(known)} sites are)",
+        f"it is neither in the placement nor in the logs of the period ({there} sites are)",
         kept="nothing was changed",
         advice="`flex sites list` shows every site by the name FLEX knows it by",
     )
@@ -112,7 +114,7 @@ def unknown_site(site: str, known: Sequence[str]) -> Unknown:
 def unknown_node(node: str, known: Sequence[str]) -> Unknown:
     return Unknown(
         f"the node {node!r}",
-        f"the settings know {', '.join(known) or 'no node'}",
+        f"known are {', '.join(known) or 'no nodes'}",
         kept="nothing was changed",
-        advice="`flex nodes list` shows every node; a new one needs a [[node]] in the settings",
+        advice="`flex nodes list` shows every node; `flex nodes add` makes a new one known",
     )

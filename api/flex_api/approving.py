@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from flex.access import one_person
 from flex.consent import Approval
 from flex.domain import Cycle
 from flex.errors import Held
@@ -18,10 +19,11 @@ from flex_api.wiring import World
 def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -> Cycle:
     """Raises Held when the plan waits for nobody any more, or when nobody may approve what he made himself."""
     cycle = waiting(world, plan_id, "approving", checksum=checksum)
-    if world.settings.safety.four_eyes and said.author == cycle.author:
+    if world.settings.safety.four_eyes and said.author in _makers(world, cycle):
+        made = "made it" if said.author == cycle.author else f"is a token of {cycle.author}, who made it"
         raise Held(
             f"approving {cycle.id}",
-            f"{said.author or 'nobody'} made it, and safety.four_eyes asks for somebody else",
+            f"{said.author or 'nobody'} {made}, and safety.four_eyes asks for somebody else",
             kept="nothing was changed",
             advice="ask somebody else to look at it",
         )
@@ -68,8 +70,14 @@ def lacks(world: World, cycle: Cycle) -> str:
     """What a plan still needs of people before it may be applied by hand; empty when it needs nothing."""
     if not world.settings.safety.four_eyes:
         return ""
-    yes = [one for one in cycle.approvals if one.decision == "approve" and one.author != cycle.author]
+    makers = _makers(world, cycle)
+    yes = [one for one in cycle.approvals if one.decision == "approve" and one.author not in makers]
     return "" if yes else f"nobody but {cycle.author or 'who made it'} has approved it, and safety.four_eyes is set"
+
+
+def _makers(world: World, cycle: Cycle) -> frozenset[str]:
+    """Who made the plan, under every name that he can come in by."""
+    return one_person(cycle.author, world.store.tokens())
 
 
 def _stored(world: World, cycle: Cycle) -> Cycle:

@@ -6,7 +6,7 @@ import json
 
 from rich.console import Console
 
-from flex_api import words
+from flex_api import wished, words
 from flex_api.desk_schemas import AuditOutput, TokensOutput
 from flex_api.night_schemas import PinOutput
 from flex_api.text import grid
@@ -46,20 +46,13 @@ def pin(console: Console, output: PinOutput) -> None:
 def _pin_line(output: PinOutput) -> str:
     would = "would be " if output.dry_run else "is "
     if not output.pinned:
-        return f"{output.site} {would}free again from the next plan on."
+        of = f"the campaign {output.campaign} of " if output.campaign else ""
+        return f"{of}{output.site} {would}{'over' if of else 'free again from the next plan on'}."
     since = f"from {output.since:%Y-%m-%d %H:%M} UTC on" if output.since else "from the next plan on"
     until = f" until {output.until:%Y-%m-%d %H:%M} UTC" if output.until else ""
     if output.excluded:
         return f"{output.site} {would}left alone{until} {since}: its records stay, and it is in no partition."
     to = f" to {', '.join(output.nodes)}" if output.nodes else ""
-    more = [
-        f"on at least {output.min_replicas} nodes" if output.min_replicas > 1 else "",
-        f"on at most {output.max_replicas}" if output.max_replicas else "",
-        f"not on {', '.join(output.not_on)}" if output.not_on else "",
-        f"together with {', '.join(output.together)}" if output.together else "",
-        f"apart from {', '.join(output.apart)}" if output.apart else "",
-        f"counted {output.weight:g} times" if output.weight != 1 else "",
-        f"of the class {output.sla}" if output.sla else "",
-    ]
-    least = "".join(f", {each}" for each in more if each)
-    return f"{output.site} {would}pinned{to}{least}{until} {since}."
+    least = "".join(f", {each}" for each in wished.places(output))
+    campaign = f" by the campaign {output.campaign}" if output.campaign else ""
+    return f"{output.site} {would}pinned{campaign}{to}{least}{until} {since}."

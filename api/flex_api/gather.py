@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from flex import campaigns
 from flex.domain import Cycle
 from flex.ports import Store
 from flex_api import present, trust
@@ -21,19 +22,20 @@ def gather(settings: Settings, store: Store, cycle: Cycle, made: datetime) -> Re
         tolerance=settings.solver.tolerance,
         plan=present.plan_output(cycle),
         earlier=tuple(present.plans_output(earlier[:NIGHTS]).items),
-        sites=_sites(store, cycle),
+        sites=_sites(store, cycle, made),
         lines=_lines(store, cycle),
         stages=_stages(store, cycle),
         logs=_logs(settings, store, cycle),
     )
 
 
-def _sites(store: Store, cycle: Cycle) -> SitesOutput | None:
+def _sites(store: Store, cycle: Cycle, made: datetime) -> SitesOutput | None:
     found = store.profiles()
     if found is None:
         return None
     period, profiles, _ = found
-    return present.sites_output(profiles, store.placement_of(cycle.id), store.pins(), (period.start, period.end))
+    pins = campaigns.in_force(store.pins(), made)
+    return present.sites_output(profiles, store.placement_of(cycle.id), pins, (period.start, period.end))
 
 
 def _lines(store: Store, cycle: Cycle) -> dict[str, int]:

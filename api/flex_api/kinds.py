@@ -32,7 +32,7 @@ KINDS: dict[str, Kind] = {
     "plan-expired": Kind(409, "The plan is too old to be applied", NOTHING),
     "cancelled": Kind(409, "Somebody ended it", "What it had done until then is kept."),
     "frozen": Kind(423, "Somebody froze all changes", NOTHING),
-    "busy": Kind(409, "Another run holds the lease", NOTHING),
+    "busy": Kind(409, "Another run is at work, or this has ended already", NOTHING),
     "unauthenticated": Kind(401, "Nobody knows who asks", NOTHING),
     "forbidden": Kind(403, "Who asks may not do this", NOTHING),
     "precondition-required": Kind(428, "A change must say what it was made from", NOTHING),

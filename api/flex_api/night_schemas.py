@@ -27,6 +27,7 @@ class PinOutput(Output):
     sla: str = Field("", description="the class of [solver.classes] that it is in")
     excluded: bool = Field(False, description="FLEX leaves it alone: its records stay, and it is in no partition")
     author: str = ""
+    campaign: str = Field("", description="it is on top of the standing wish, which has none, for its time")
 
 
 class NodeRow(Part):

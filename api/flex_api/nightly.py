@@ -221,8 +221,19 @@ def _measured(world: World, plain: Facts) -> Measured | None:
 
 def _kept(world: World, made: Proposal, author: str) -> Proposal:
     signed = replace(made, cycle=replace(made.cycle, author=author))
-    world.store.propose(signed.cycle, signed.placement)
+    with world.store.together():
+        world.store.propose(signed.cycle, signed.placement)
+        _replace_equals(world, signed.cycle)
     return signed
+
+
+def _replace_equals(world: World, newer: Cycle) -> None:
+    """One of several equal plans is enough to wait; one that somebody said yes to is left to him."""
+    equal = [one for one in world.store.headlines() if (one.digest, one.base) == (newer.digest, newer.base)]
+    for older in (world.store.cycle(one.id) for one in equal if one.state == "proposed" and one.id != newer.id):
+        if not older.approvals:
+            message = f"replaced by {newer.id}, which is the same"
+            world.store.update(replace(older, state="discarded", message=message))
 
 
 def go_back(world: World, to: str, *, author: str = "") -> Proposal:

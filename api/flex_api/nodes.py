@@ -17,6 +17,8 @@ from flex_api import words
 from flex_api.sections import NodeSection
 from flex_api.wiring import World
 
+CHECKED = "it was checked, and nothing was changed"
+
 
 def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str]:
     """Put a node into a state, from the next plan on; which pins that suspends. Raises Unknown or BadInput."""
@@ -31,8 +33,9 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
     if wanted.state != "active":
         refuse_last(world, wanted.node)
     notes = [] if wanted.state == "removed" else pins_stopped(world, replace(node, state=wanted.state))
-    if not dry_run:
-        world.store.order_node(wanted)
+    if dry_run:
+        return [*notes, CHECKED]
+    world.store.order_node(wanted)
     return notes
 
 
@@ -42,7 +45,7 @@ def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
     if twice := [address for address in node.addresses if address in taken]:
         raise _bad(node.name, f"{twice[0]} is an address of {taken[twice[0]]}", "give it an address of its own")
     if dry_run:
-        return []
+        return [CHECKED]
     orders = {order.node: order.state for order in world.store.node_orders()}
     world.store.put_node(node)
     if orders.get(node.name) == "removed":
@@ -52,8 +55,8 @@ def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
 
 def add(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
     """Of one that was `checked`. Raises BadInput for a name that is taken."""
-    if node.name in {one.name for one in world.nodes}:
-        raise _bad(node.name, "there is a node of that name", "`flex nodes set` changes it")
+    if taken := [one.name for one in world.nodes if one.name.casefold() == node.name.casefold()]:
+        raise _bad(node.name, f"there is a node {taken[0]}", "`flex nodes set` changes it; or take another name")
     return put(world, node, dry_run=dry_run)
 
 
@@ -91,7 +94,7 @@ def checked(name: str, addresses: tuple[str, ...], ram: int | str, capacity: flo
 
 def pins_stopped(world: World, changed: Node) -> list[str]:
     """What becomes of the pins that name the node, or that need as many nodes as there were."""
-    pins = [pin for pin in world.store.pins() if pin.holds(world.clock())]
+    pins = world.pins
     after = [changed if one.name == changed.name else one for one in world.nodes]
     sites = {pin.site for pin in pins}
     before, then = (wishes.possible(pins, sites, nodes).suspended for nodes in (world.nodes, after))

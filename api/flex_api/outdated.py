@@ -43,7 +43,7 @@ def _addresses(world: World, cycle: Cycle) -> Iterator[Stop]:
 def _wishes(world: World, cycle: Cycle) -> Iterator[Stop]:
     """Of wishes that were made after the plan."""
     newer = _wished_since(world, cycle)
-    pins = {pin.site: pin for pin in world.store.pins() if pin.site in newer and pin.holds(world.clock())}
+    pins = {pin.site: pin for pin in world.pins if pin.site in newer}
     if found := [move.site for move in cycle.moves if move.site in pins and _is_against(move, pins[move.site])]:
         yield Stop(WISHES, LIMIT, some(found), "it moves sites against wishes that are newer")
 

@@ -7,22 +7,20 @@ the store is kept by the plans as far as it can be (flex/wishes.py).
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 
-from flex import cycle as cycles
 from flex import wishes
 from flex.domain import Pin
-from flex.errors import BadInput, Infeasible
+from flex.errors import BadInput
 from flex.given import Facts
 from flex.pins import unknown_site
-from flex_api import nightly, words
+from flex.ports import Store
+from flex.remarks import some
+from flex_api import conflicts, nightly, words
 from flex_api.wiring import World
 
 # Between these, a site counts as so many times as large as it is.
 LIGHTEST, HEAVIEST = 0.1, 100.0
-
-FAR = datetime.max.replace(tzinfo=UTC)
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def pin(world: World, wanted: Pin, *, dry_run: bool = False) -> None:
@@ -33,19 +31,38 @@ def pin(world: World, wanted: Pin, *, dry_run: bool = False) -> None:
         world.store.put_pin(wanted)
 
 
-def unpin(world: World, site: str, *, dry_run: bool = False) -> Pin:
-    """The pin that was taken back. Raises BadInput where there is none."""
-    pins = {pin.site: pin for pin in world.store.pins()}
-    if site not in pins:
-        raise BadInput(
-            f"unpinning {site!r}",
-            f"there is no pin on it; pinned are {', '.join(sorted(pins)) or 'no sites'}",
-            kept="nothing was changed",
-            advice="`flex sites list` shows every pin",
-        )
+def beside(store: Store, wanted: Pin) -> Pin:
+    """A wish with an end takes no place of one without: it is a campaign on top of that, called after its end."""
+    standing = store.pin(wanted.site)
+    if wanted.until is None or wanted.campaign or standing is None or standing.until is not None:
+        return wanted
+    return replace(wanted, campaign=called(wanted.until))
+
+
+def called(until: datetime) -> str:
+    return f"until-{until:%Y-%m-%dT%H%MZ}"
+
+
+def unpin(world: World, site: str, campaign: str = "", *, dry_run: bool = False) -> Pin:
+    """The pin that was taken back; the only one of the site when no campaign is named. Raises BadInput for none."""
+    pins = [pin for pin in world.store.pins() if pin.site == site]
+    found = [pin for pin in pins if pin.campaign == campaign] or ([] if campaign else pins)
+    if len(found) != 1:
+        raise _not_pinned(world, site, campaign, pins)
     if not dry_run:
-        world.store.drop_pin(site)
-    return pins[site]
+        world.store.drop_pin(site, found[0].campaign)
+    return found[0]
+
+
+def _not_pinned(world: World, site: str, campaign: str, pins: list[Pin]) -> BadInput:
+    sites = sorted({pin.site for pin in world.store.pins()})
+    of_site = f"its campaigns are {', '.join(pin.campaign or 'the standing wish' for pin in pins)}"
+    return BadInput(
+        f"unpinning {site!r}{f' from the campaign {campaign}' if campaign else ''}",
+        of_site if pins else f"there is no pin on it; pinned are {some(sites) or 'no sites'}",
+        kept="nothing was changed",
+        advice="name one with --campaign" if pins else "`flex sites list` shows every pin",
+    )
 
 
 def refuse_impossible(world: World, wanted: Pin) -> None:
@@ -53,28 +70,8 @@ def refuse_impossible(world: World, wanted: Pin) -> None:
     facts = nightly.facts(world, replayed=False)
     if wanted.excluded:
         _refuse_unknown(facts, wanted.site)
-        return
-    others = tuple(one for one in world.store.pins() if one.site != wanted.site and _meet(one, wanted))
-    with_others = replace(facts, pins=tuple(one for one in others if not one.excluded))
-    cycles.refuse_impossible(with_others, world.rules, wanted)
-    before, after = (set(_suspended(with_others, pins)) for pins in (others, (*others, wanted)))
-    if stopped := sorted(after - before):
-        raise Infeasible(
-            f"the pin on {wanted.site}",
-            f"it cannot be kept beside what others wished for: {'; '.join(stopped)}",
-            kept="nothing was changed",
-            advice="ask for less, or take one of them back with `flex sites unpin`",
-        )
-
-
-def _suspended(facts: Facts, pins: tuple[Pin, ...]) -> tuple[str, ...]:
-    """A wish counts as that of its site, however it would be put."""
-    return wishes.possible(pins, set(facts.sites), facts.nodes).suspended
-
-
-def _meet(one: Pin, other: Pin) -> bool:
-    """Whether both hold at some time."""
-    return max(one.since or LONG_AGO, other.since or LONG_AGO) < min(one.until or FAR, other.until or FAR)
+    else:
+        conflicts.refuse(world, facts, wanted)
 
 
 def _refuse_unknown(facts: Facts, site: str) -> None:
@@ -83,6 +80,10 @@ def _refuse_unknown(facts: Facts, site: str) -> None:
 
 
 def _refuse_meaningless(world: World, wanted: Pin) -> None:
+    if wanted.site in (*wanted.together, *wanted.apart):
+        raise _bad(wanted, "it names the site itself as one to be with, or apart from", "leave it out of the list")
+    if wanted.campaign and wanted.until is None:
+        raise _bad(wanted, f"the campaign {wanted.campaign} has no end", "give --until; a standing wish needs none")
     if not wishes.asks(wanted):
         raise _bad(
             wanted,

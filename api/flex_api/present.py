@@ -252,7 +252,8 @@ def _site(row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dic
 
 
 def site_row(site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin | None) -> SiteRow:
-    """What was measured goes by the names of PROFILES."""
+    """What was measured goes by the names of PROFILES; the pin is the one in force."""
+    pin = pin or Pin(site)
     return SiteRow(
         site=site,
         nodes=nodes,
@@ -262,12 +263,19 @@ def site_row(site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin 
         targets=measured["targets"],
         one_timers=measured["one_timers"],
         busy_hour_bytes=measured["busy_hour_bytes"],
-        pinned_to=list(pin.nodes) if pin else [],
-        min_replicas=pin.min_replicas if pin else 1,
-        max_replicas=pin.max_replicas if pin else 0,
-        not_on=list(pin.not_on) if pin else [],
-        together=list(pin.together) if pin else [],
-        apart=list(pin.apart) if pin else [],
+        pinned_to=list(pin.nodes),
+        min_replicas=pin.min_replicas,
+        max_replicas=pin.max_replicas,
+        not_on=list(pin.not_on),
+        together=list(pin.together),
+        apart=list(pin.apart),
+        weight=pin.weight,
+        sla=pin.sla,
+        excluded=pin.excluded,
+        pin_since=pin.since,
+        pin_until=pin.until,
+        pin_reason=pin.reason,
+        pin_author=pin.author,
     )
 
 

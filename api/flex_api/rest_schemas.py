@@ -90,6 +90,7 @@ class PinGiven(Given):
 
 class PinShown(Part):
     site: str
+    campaign: str = Field(description="it is on top of the standing wish, which has none, for its time")
     nodes: list[str]
     not_on: list[str]
     together: list[str]

@@ -39,6 +39,7 @@ from flex_api.plan_schemas import (
 )
 from flex_api.route_schemas import RouteConfigOutput, RouteDeliverOutput, RouteOutput
 from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+from flex_api.site_schemas import SiteRow, SitesOutput
 from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
 
 __all__ = [
@@ -71,6 +72,8 @@ __all__ = [
     "PinOutput",
     "QualityRow",
     "RateRow",
+    "SiteRow",
+    "SitesOutput",
     "StopRow",
     "UnreadRow",
 ]
@@ -84,29 +87,6 @@ class VersionOutput(Output):
     solver: str
     database_revision: str
     named: str
-
-
-class SiteRow(Part):
-    site: str
-    nodes: list[str]
-    access_bytes: int
-    working_set_bytes: int
-    requests: int
-    targets: int
-    one_timers: int
-    busy_hour_bytes: int
-    pinned_to: list[str]
-    min_replicas: int
-    max_replicas: int = 0
-    not_on: list[str] = Field([])
-    together: list[str] = Field([])
-    apart: list[str] = Field([])
-
-
-class SitesOutput(Output):
-    period_start: datetime | None
-    period_end: datetime | None
-    items: list[SiteRow]
 
 
 class OtherRow(Part):

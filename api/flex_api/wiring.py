@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import flex_solver
+from flex import campaigns
 from flex.audit import Author
 from flex.domain import Node, Period, Pin
 from flex.errors import BadSetting
@@ -73,8 +74,8 @@ class World:
 
     @property
     def pins(self) -> tuple[Pin, ...]:
-        """Those that hold now."""
-        return tuple(pin for pin in self.store.pins() if pin.holds(self.clock()))
+        """Those that hold now, one a site."""
+        return campaigns.in_force(self.store.pins(), self.clock())
 
     @property
     def rules(self) -> Rules:

@@ -30,7 +30,7 @@ class MemoryStore(MemoryDesk):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pins: dict[str, Pin] = {}
+        self._pins: dict[tuple[str, str], Pin] = {}
         self._orders: dict[str, NodeOrder] = {}
         self._nodes: dict[str, Node] = {}
         self._freezes: dict[str, Freeze] = {}
@@ -55,16 +55,16 @@ class MemoryStore(MemoryDesk):
         return self._leases.get("cluster")
 
     def pins(self) -> tuple[Pin, ...]:
-        return tuple(self._pins[site] for site in sorted(self._pins))
+        return tuple(self._pins[key] for key in sorted(self._pins))
 
-    def pin(self, site: str) -> Pin | None:
-        return self._pins.get(site)
+    def pin(self, site: str, campaign: str = "") -> Pin | None:
+        return self._pins.get((site, campaign))
 
     def put_pin(self, pin: Pin) -> None:
-        self._pins[pin.site] = pin
+        self._pins[pin.site, pin.campaign] = pin
 
-    def drop_pin(self, site: str) -> bool:
-        return self._pins.pop(site, None) is not None
+    def drop_pin(self, site: str, campaign: str = "") -> bool:
+        return self._pins.pop((site, campaign), None) is not None
 
     def node_orders(self) -> tuple[NodeOrder, ...]:
         return tuple(self._orders[node] for node in sorted(self._orders))

@@ -53,8 +53,8 @@ def _node(store: Store, name: str) -> object:
 
 
 CHANGES: dict[str, Change] = {
-    "put_pin": Change("pin.put", lambda pin: pin.site, look=lambda store, pin: store.pin(pin.site)),
-    "drop_pin": Change("pin.drop", lambda site: site, look=lambda store, site: store.pin(site)),
+    "put_pin": Change("pin.put", lambda pin: pin.site, look=lambda store, pin: store.pin(pin.site, pin.campaign)),
+    "drop_pin": Change("pin.drop", lambda site, *_: site, look=lambda store, *given: store.pin(*given)),
     "order_node": Change("node.order", lambda order: order.node, look=lambda store, order: _order(store, order.node)),
     "put_node": Change("node.put", lambda node: node.name, look=lambda store, node: _node(store, node.name)),
     "drop_node": Change("node.drop", lambda name: name, look=_node),

@@ -98,7 +98,7 @@ freeze = Table(
     CheckConstraint("id = 1", name="single"),
 )
 
-# One pin a site, however long its name: see above. The store sees to it.
+# One pin a site and campaign, however long the name: see above. The store sees to it.
 pins = Table(
     "pins",
     metadata,
@@ -117,6 +117,7 @@ pins = Table(
     Column("weight", Double, nullable=False),
     Column("sla", TEXT, nullable=False),
     Column("excluded", Boolean, nullable=False),
+    Column("campaign", TEXT, nullable=False),
 )
 
 # A stream is known by what it contains; the path is only where it was last seen.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import RowMapping, delete, insert, select
+from sqlalchemy import ColumnElement, RowMapping, delete, insert, select
 
 from flex.domain import Pin
 from flex.store.database import Part
@@ -11,23 +11,28 @@ from flex.store.schema import pins
 
 class SqlWishes(Part):
     def pins(self) -> tuple[Pin, ...]:
-        """In order of site."""
+        """In order of site, the standing one first."""
+        wanted = select(pins).order_by(pins.c.site, pins.c.campaign)
         with self._database.reading() as connection:
-            return tuple(_pin(row) for row in connection.execute(select(pins).order_by(pins.c.site)).mappings())
+            return tuple(_pin(row) for row in connection.execute(wanted).mappings())
 
-    def pin(self, site: str) -> Pin | None:
+    def pin(self, site: str, campaign: str = "") -> Pin | None:
         with self._database.reading() as connection:
-            row = connection.execute(select(pins).where(pins.c.site == site)).mappings().one_or_none()
+            row = connection.execute(select(pins).where(*_key(site, campaign))).mappings().one_or_none()
         return _pin(row) if row else None
 
     def put_pin(self, pin: Pin) -> None:
         with self._database.writing() as connection:
-            connection.execute(delete(pins).where(pins.c.site == pin.site))
+            connection.execute(delete(pins).where(*_key(pin.site, pin.campaign)))
             connection.execute(insert(pins), _row(pin))
 
-    def drop_pin(self, site: str) -> bool:
+    def drop_pin(self, site: str, campaign: str = "") -> bool:
         with self._database.writing() as connection:
-            return connection.execute(delete(pins).where(pins.c.site == site)).rowcount > 0
+            return connection.execute(delete(pins).where(*_key(site, campaign))).rowcount > 0
+
+
+def _key(site: str, campaign: str) -> tuple[ColumnElement[bool], ...]:
+    return pins.c.site == site, pins.c.campaign == campaign
 
 
 def _row(pin: Pin) -> dict[str, object]:
@@ -46,6 +51,7 @@ def _row(pin: Pin) -> dict[str, object]:
         "weight": pin.weight,
         "sla": pin.sla,
         "excluded": pin.excluded,
+        "campaign": pin.campaign,
     }
 
 
@@ -65,4 +71,5 @@ def _pin(row: RowMapping) -> Pin:
         weight=row["weight"],
         sla=row["sla"],
         excluded=row["excluded"],
+        campaign=row["campaign"],
     )

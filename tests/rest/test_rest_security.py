@@ -145,6 +145,20 @@ def test_nobody_approves_his_own_plan_where_four_eyes_are_asked_for(doors: Calla
     assert door.open("admin").post(address, json={"decision": "approve"}).status_code == 201
 
 
+def test_a_token_that_somebody_made_is_no_second_person_beside_him(doors: Callable[..., Door]) -> None:
+    door = doors(safety={"four_eyes": True})
+    waiting = door.store.cycles(1)[0]
+    door.store.update(replace(waiting, author="token:admin"))
+    tokens, address = "/api/v1/tokens", f"/api/v1/plans/{waiting.id}/approval"
+    made = door.open("admin").post(tokens, json={"name": "other", "role": "admin"}).json()["secret"]
+    other = door.open(headers={"Authorization": f"Bearer {made}"})
+    again = other.post(tokens, json={"name": "third", "role": "approver"}).json()["secret"]
+    for secret in (made, again):
+        same = door.open(headers={"Authorization": f"Bearer {secret}"}).post(address, json={"decision": "approve"})
+        assert (same.status_code, "is a token of token:admin" in same.json()["detail"]) == (422, True)
+    assert door.open("approver").post(address, json={"decision": "approve"}).status_code == 201
+
+
 def test_a_body_that_is_too_large_is_refused_with_or_without_a_length(door: Door) -> None:
     large = b'{"reason": "' + b"x" * 2**20 + b'"}'
     client = door.open("operator")

@@ -54,14 +54,14 @@ def test_wishes_are_named_before_loads(cluster: Cluster) -> None:
     assert why(problem, [(0, 1), (1, 0), (1, 1), (2, 1), (3, 0)]) == [
         (0, "pinned to n1"),
         (None, "one more replica: 2 in all, for the working set of 2.8 nodes"),
-        (2, "n2 is out of service"),
+        (2, "n2 is given no sites now"),
         (None, "no node serves it yet"),
     ]
 
 
 def test_a_site_leaves_the_node_that_is_out_of_service_first(cluster: Cluster) -> None:
     problem = cluster({"a": (50, 50)}, {"a": ["n0", "n3"]}, nodes=4, closed=["n3"], replicas={"a": 2})
-    assert why(problem, [(0, 1), (0, 2)])[0] == (3, "n3 is out of service")
+    assert why(problem, [(0, 1), (0, 2)])[0] == (3, "n3 is given no sites now")
 
 
 @settings(max_examples=60)

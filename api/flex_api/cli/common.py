@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
+import signal
 import sys
 import tempfile
 import traceback
@@ -25,9 +27,27 @@ from flex_api.settings import Settings
 
 # Long before the first access log and long after the last: between these, no sum of days leaves the calendar.
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+# As rest_schemas.py has it for the API.
+CONTROL, MOST = re.compile(r"[\x00-\x1f\x7f]"), 1000
+
+
+def _clean(given: str) -> str:
+    """Text that databases keep and terminals show, as the API takes it too. Raises BadInput."""
+    if len(given) > MOST or CONTROL.search(given):
+        raise BadInput(
+            f"the text {given[:40]!r}",
+            f"it holds control characters, or is longer than {MOST}",
+            kept="nothing was changed",
+            advice="write it on one line, in plain text",
+        )
+    return given
+
 
 # Options and arguments that mean the same everywhere.
-Reason = Annotated[str, typer.Option(help="for the record, and for whoever wonders later")]
+Reason = Annotated[str, typer.Option(callback=_clean, help="for the record, and for whoever wonders later")]
+Campaign = Annotated[
+    str, typer.Option(callback=_clean, metavar="NAME", help="on top of the standing wish, and gone when it ends")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
 SiteName = Annotated[str, typer.Argument(metavar="SITE")]
 NodeName = Annotated[str, typer.Argument(metavar="NODE")]
@@ -37,6 +57,13 @@ PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="its id or the begin
 class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
+
+
+class Printed(Console):
+    """Who reads the output may have enough of it before its end: that is for the program to say, not a fault."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 @dataclass(slots=True)
@@ -64,7 +91,7 @@ class Context:
     def console(self) -> Console:
         """Where results go. Without a terminal there is no colour and no line is cut."""
         width = None if sys.stdout.isatty() else 200
-        return Console(
+        return Printed(
             no_color=None if self.color else True, width=width, highlight=False, soft_wrap=not sys.stdout.isatty()
         )
 
@@ -83,6 +110,7 @@ class Context:
         """The result, as the caller wants it."""
         if self.output is Format.JSON:
             sys.stdout.write(output.model_dump_json(indent=2) + "\n")
+            sys.stdout.flush()
         elif not self.quiet:
             table(self.console)
 
@@ -152,6 +180,12 @@ def fail(error: FlexError, output: Format) -> int:
     else:
         sys.stderr.write(f"flex: {error}\n  unchanged: {error.kept}\n  next: {error.advice}\n")
     return error.exit_code
+
+
+def unread() -> int:
+    """Who read the output went away: the rest goes nowhere, and the exit code is that of a program ended by this."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 def crash(error: BaseException, output: Format) -> int:

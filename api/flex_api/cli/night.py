@@ -15,7 +15,7 @@ from flex.audit import Author
 from flex.domain import Cycle, Run
 from flex.errors import NoData, Unreachable, Unverified
 from flex_api import applying, approving, nightly, paper, present, reporting, text, verifying
-from flex_api.cli.common import Context, author, bounded, context, now
+from flex_api.cli.common import Context, DryRun, Reason, author, bounded, context, now
 from flex_api.cli.following import count_down, following
 from flex_api.leases import lease
 from flex_api.schemas import PlanOutput, ReportOutput, RunOutput, RunsOutput
@@ -66,12 +66,13 @@ def plan(
     detailed_exitcode: Detailed = False,
     diff: bool = False,
     force: Forced = None,
+    reason: Reason = "",
 ) -> None:
     """Make a plan from the logs read so far and show it. DNS is read, never written."""
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
-    with opened(found, as_of) as here, lease(here, "plan") as held:
+    with opened(found, as_of, reason=reason) as here, lease(here, "plan") as held:
         nightly.learn(here, force or ())
         applying.finish(here)
         cycle = nightly.propose(here, force or (), author=author()).cycle
@@ -103,12 +104,12 @@ def plan_show(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar
 def plan_discard(
     ctx: typer.Context,
     plan_id: Annotated[str, typer.Argument(metavar="PLAN")],
-    reason: Annotated[str, typer.Option(help="for the record")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")] = False,
+    reason: Reason = "",
+    dry_run: DryRun = False,
 ) -> None:
     """Put a plan aside; it can not be applied any more."""
     found = context(ctx)
-    with opened(found) as here, lease(here, "discard"):
+    with opened(found, reason=reason) as here, lease(here, "discard"):
         cycle = approving.discard(here, plan_id, reason, dry_run=dry_run)
     show(found, cycle)
 
@@ -128,10 +129,11 @@ def apply(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would be sent")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="return when no resolver has an old answer any more")] = False,
     as_of: AsOf = None,
+    reason: Reason = "",
 ) -> None:
     """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
     found = context(ctx)
-    with opened(found, as_of) as here:
+    with opened(found, as_of, reason=reason) as here:
         if dry_run:
             show(found, _wanted(here, plan_id), diff=True)
             return
@@ -183,10 +185,11 @@ def rollback(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="make and show the plan, apply nothing")] = False,
     force: Annotated[list[str] | None, typer.Option(metavar="RULE")] = None,
     as_of: AsOf = None,
+    reason: Reason = "",
 ) -> None:
     """Go back to an earlier partition. That is an ordinary plan under the same guards."""
     found = context(ctx)
-    with opened(found, as_of) as here, lease(here, "rollback") as held:
+    with opened(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
         applying.finish(here)
         cycle = nightly.go_back(here, to or nightly.one_before(here), author=author()).cycle
         held.concerns(cycle)

@@ -46,11 +46,12 @@ def nodes_add(
     addresses: Addresses,
     ram: Ram,
     capacity: Capacity = None,
+    reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
     wanted = _checked(node, addresses, ram, 1.0 if capacity is None else capacity)
-    _ordered(ctx, lambda here: nodes.add(here, wanted, dry_run=dry_run))
+    _ordered(ctx, lambda here: nodes.add(here, wanted, dry_run=dry_run), reason)
 
 
 @nodes_app.command("set")
@@ -60,6 +61,7 @@ def nodes_set(
     addresses: Addresses = "",
     ram: Ram = "",
     capacity: Capacity = None,
+    reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
     """Change a node's memory, capacity or addresses from the next plan on, whatever the settings say."""
@@ -70,7 +72,14 @@ def nodes_set(
         wanted = _checked(node, given, ram or old.ram, old.capacity if capacity is None else capacity)
         return nodes.put(here, wanted, dry_run=dry_run)
 
-    _ordered(ctx, change)
+    if not (addresses or ram or capacity is not None):
+        raise BadInput(
+            f"changing the node {node!r}",
+            "it is not said what of it",
+            kept="nothing was changed",
+            advice="give --addresses, --ram or --capacity",
+        )
+    _ordered(ctx, change, reason)
 
 
 @nodes_app.command("drain")
@@ -84,19 +93,19 @@ def nodes_drain(
     dry_run: DryRun = False,
 ) -> None:
     """Move everything off a node with the next plans; it goes on serving until then. Pins to it are suspended."""
-    _ordered(ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run))
+    _ordered(ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run), reason)
 
 
 @nodes_app.command("undrain")
 def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node sites again, from the next plan on."""
-    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run))
+    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason)
 
 
 @nodes_app.command("up")
 def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node that was down sites again, from the next plan on."""
-    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run))
+    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason)
 
 
 @nodes_app.command("remove")
@@ -105,6 +114,7 @@ def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_ru
     _ordered(
         ctx,
         lambda here: nodes.remove(here, _given(here, node, "removed", reason, ""), dry_run=dry_run),
+        reason,
     )
 
 
@@ -115,7 +125,10 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
     A run that waits gives way. Exits 33 where names that are not FLEX's to change still lead to the node.
     """
     found = context(ctx)
-    with opened(found) as here, lease(here, f"node {node} down {reason}".strip(), breaks_in=True) as held:
+    with (
+        opened(found, reason=reason) as here,
+        lease(here, f"node {node} down {reason}".strip(), breaks_in=True) as held,
+    ):
         nodes.refuse_last(here, nodes.known(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
         taken = Taken() if dry_run else failover.take_down(here, _given(here, node, "down", reason, ""))
@@ -131,9 +144,9 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
         raise typer.Exit(failover.LEFT_CODE)
 
 
-def _ordered(ctx: typer.Context, change: Callable[[World], Sequence[str]]) -> None:
+def _ordered(ctx: typer.Context, change: Callable[[World], Sequence[str]], reason: str) -> None:
     found = context(ctx)
-    with opened(found) as here:
+    with opened(found, reason=reason) as here:
         notes = change(here)
         output = _nodes(here, notes)
     found.show(output, lambda console: text.nodes(console, output))
@@ -169,5 +182,5 @@ def _checked(name: str, addresses: str, ram: int | str, capacity: float) -> Node
             f"the node {name!r}",
             f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}",
             kept="nothing was changed",
-            advice="such as: flex nodes add n5 --addresses 192.0.2.15 --ram '12 GiB' --capacity 1.5",
+            advice="such as: --addresses 192.0.2.15,2001:db8::15 --ram '12 GiB' --capacity 1.5",
         ) from error

@@ -27,7 +27,7 @@ def approve(
 ) -> None:
     """Say yes to a plan as it is. It is refused when another partition came into force since it was made."""
     found = context(ctx)
-    with opened(found, as_of) as here, lease(here, "approve"):
+    with opened(found, as_of, reason=reason) as here, lease(here, "approve"):
         said = Approval("approve", author(), here.time_of_day(), reason)
         cycle = approving.approve(here, plan_id, said, checksum=checksum)
     show(found, cycle)
@@ -38,7 +38,7 @@ def reject(
 ) -> None:
     """Say no to a plan: it can not be applied any more."""
     found = context(ctx)
-    with opened(found, as_of) as here, lease(here, "reject"):
+    with opened(found, as_of, reason=reason) as here, lease(here, "reject"):
         said = Approval("reject", author(), here.time_of_day(), reason)
         cycle = approving.reject(here, plan_id, said, checksum=checksum)
     show(found, cycle)
@@ -52,16 +52,16 @@ def freeze(
 ) -> None:
     """Stop all changes in DNS. Nights go on to read logs and to make plans; nothing is applied."""
     found = context(ctx)
-    with opened(found) as here:
+    with opened(found, reason=reason) as here:
         wanted = Freeze(here.time_of_day(), moment("--until", until), reason, author())
         freezing.freeze(here, wanted, dry_run=dry_run)
     _show(found, wanted, frozen=True, dry_run=dry_run)
 
 
-def thaw(ctx: typer.Context, dry_run: DryRun = False) -> None:
+def thaw(ctx: typer.Context, reason: Reason = "", dry_run: DryRun = False) -> None:
     """End a freeze."""
     found = context(ctx)
-    with opened(found) as here:
+    with opened(found, reason=reason) as here:
         ended = freezing.thaw(here, dry_run=dry_run)
     _show(found, ended, frozen=False, dry_run=dry_run)
 

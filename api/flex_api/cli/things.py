@@ -9,7 +9,7 @@ import typer
 from flex.domain import LAST_DAY, Period, Pin
 from flex.pins import unknown_site
 from flex_api import desk_text, hosted, pinning, present, text
-from flex_api.cli.common import Context, Reason, SiteName, author, context, listed, moment
+from flex_api.cli.common import Campaign, Context, Reason, SiteName, author, context, listed, moment
 from flex_api.cli.night import opened
 from flex_api.schemas import PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.wiring import World
@@ -71,7 +71,7 @@ def _sites(here: World) -> SitesOutput:
     if kept is None:
         return SitesOutput(period_start=None, period_end=None, items=[])
     period, profiles, _ = kept
-    return present.sites_output(profiles, placement, here.store.pins(), (period.start, period.end))
+    return present.sites_output(profiles, placement, here.pins, (period.start, period.end))
 
 
 @sites_app.command("pin")
@@ -88,10 +88,14 @@ def sites_pin(
     sla: Annotated[str, typer.Option("--class", help="count it as one of this class of [solver.classes]")] = "",
     since: Since = "",
     until: Until = "",
+    campaign: Campaign = "",
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Say where a site is to be, where not, on how many nodes and with which others, from the next plan on."""
+    """Say where a site is to be, where not, on how many nodes and with which others, from the next plan on.
+
+    A wish with an end is put on top of one without, which comes back by itself when it is over.
+    """
     found = context(ctx)
     pin = Pin(
         hosted.site_name(site),
@@ -107,18 +111,22 @@ def sites_pin(
         since=moment("--since", since),
         weight=weight,
         sla=sla,
+        campaign=campaign,
     )
-    with opened(found) as here:
+    with opened(found, reason=reason) as here:
+        pin = pinning.beside(here.store, pin)
         pinning.pin(here, pin, dry_run=dry_run)
     _show_pin(found, pin, pinned=True, dry_run=dry_run)
 
 
 @sites_app.command("unpin")
-def sites_unpin(ctx: typer.Context, site: SiteName, dry_run: DryRun = False) -> None:
+def sites_unpin(
+    ctx: typer.Context, site: SiteName, campaign: Campaign = "", reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Take a pin back."""
     found = context(ctx)
-    with opened(found) as here:
-        pin = pinning.unpin(here, hosted.site_name(site), dry_run=dry_run)
+    with opened(found, reason=reason) as here:
+        pin = pinning.unpin(here, hosted.site_name(site), campaign, dry_run=dry_run)
     _show_pin(found, pin, pinned=False, dry_run=dry_run)
 
 
@@ -145,7 +153,8 @@ def sites_exclude(
         since=moment("--since", since),
         excluded=True,
     )
-    with opened(found) as here:
+    with opened(found, reason=reason) as here:
+        pin = pinning.beside(here.store, pin)
         pinning.pin(here, pin, dry_run=dry_run)
     _show_pin(found, pin, pinned=True, dry_run=dry_run)
 
@@ -167,6 +176,7 @@ def _show_pin(found: Context, pin: Pin, *, pinned: bool, dry_run: bool) -> None:
         excluded=pin.excluded,
         author=pin.author,
         reason=pin.reason,
+        campaign=pin.campaign,
         dry_run=dry_run,
     )
     found.show(output, lambda console: desk_text.pin(console, output))

@@ -23,7 +23,7 @@ def metrics(desk: Viewer) -> Response:
         headlines=desk.views.headlines(),
         in_force=in_force,
         nodes=world.nodes,
-        pins=tuple(desk.views.pins().values()),
+        pins=tuple(pin for pins in desk.views.wishes().values() for pin in pins),
         sites=len(found.sites),
         replicated=int((np.diff(found.first) > 1).sum()),
         frozen=freezing.frozen(world) is not None,

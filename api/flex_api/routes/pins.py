@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from flex.domain import Pin
 from flex.errors import Unknown
 from flex_api import hosted, pinning
 from flex_api.rest_schemas import CLEAN, ListQuery, PinGiven, PinShown, PinsPage
-from flex_api.web.answers import TheCondition, etag, listed, nothing, reply
+from flex_api.web.answers import Condition, TheCondition, etag, listed, nothing, reply
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page
 
 router = APIRouter(prefix="/api/v1", tags=["pins"])
 
 
+CampaignName = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+DryRun = Annotated[bool, Query(description="check the wish, change nothing")]
+Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
+
+
 class PinsQuery(ListQuery):
     sort: Literal["site", "-site", "until", "-until", "since", "-since", "author", "-author"] = "site"
     node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those that name this node")] = ""
     author: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
+    site: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those for this site")] = ""
     holds: Annotated[bool | None, Query(description="in force now, or not")] = None
 
 
@@ -29,8 +35,10 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
     """Every wish, also those that begin later or have ended."""
     rows = [
         pin
-        for pin in desk.views.pins().values()
-        if (not query.node or query.node in (*pin.nodes, *pin.not_on))
+        for pins in desk.views.wishes().values()
+        for pin in pins
+        if query.site in ("", pin.site)
+        and (not query.node or query.node in (*pin.nodes, *pin.not_on))
         and query.author in ("", pin.author)
         and query.holds in (None, pin.holds(desk.now))
     ]
@@ -42,7 +50,7 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
             "since": lambda pin: pin.since and pin.since.isoformat(),
             "author": lambda pin: pin.author,
         },
-        lambda pin: pin.site,
+        lambda pin: f"{pin.site} {pin.campaign}",
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
@@ -53,67 +61,94 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
 
 @router.get("/sites/{site}/pin", response_model=PinShown)
 def pin(desk: Viewer, site: str) -> Response:
-    """The wish for one site; its ETag is what a change of it needs."""
+    """The wish that stands for one site; its ETag is what a change of it needs."""
     return reply(desk.request, shown(desk, _pinned(desk, hosted.site_name(site))))
 
 
+@router.get("/sites/{site}/campaigns/{campaign}", response_model=PinShown)
+def campaign(desk: Viewer, site: str, campaign: CampaignName) -> Response:
+    """A wish on top of the one that stands; its ETag is what a change of it needs."""
+    return reply(desk.request, shown(desk, _pinned(desk, hosted.site_name(site), campaign)))
+
+
 @router.put("/sites/{site}/pin", response_model=PinShown, responses={201: {"model": PinShown}})
-def put_pin(
+def put_pin(desk: Operator, site: str, given: PinGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
+    """Wish something for a site from the next plan on. What cannot be kept is refused, naming the conflict."""
+    return _put(desk, site, "", given, condition, dry_run)
+
+
+@router.put("/sites/{site}/campaigns/{campaign}", response_model=PinShown, responses={201: {"model": PinShown}})
+def put_campaign(
     desk: Operator,
     site: str,
+    campaign: CampaignName,
     given: PinGiven,
     condition: TheCondition,
-    dry_run: Annotated[bool, Query(description="check the wish, change nothing")] = False,
+    dry_run: DryRun = False,
 ) -> Response:
-    """Wish something for a site from the next plan on. What cannot be kept is refused, naming the conflict."""
+    """Wish something for a while: what it says takes the place of what the standing wish says, until its end."""
+    return _put(desk, site, campaign, given, condition, dry_run)
+
+
+@router.delete("/sites/{site}/pin", status_code=204)
+def delete_pin(desk: Operator, site: str, condition: TheCondition, reason: Why = "") -> Response:
+    """Take the wish that stands back."""
+    return _drop(desk.because(reason), site, "", condition)
+
+
+@router.delete("/sites/{site}/campaigns/{campaign}", status_code=204)
+def delete_campaign(
+    desk: Operator, site: str, campaign: CampaignName, condition: TheCondition, reason: Why = ""
+) -> Response:
+    """End a campaign before its time."""
+    return _drop(desk.because(reason), site, campaign, condition)
+
+
+def _put(desk: Desk, site: str, campaign: str, given: PinGiven, condition: Condition, dry_run: bool) -> Response:
     desk = desk.because(given.reason)
     name = hosted.site_name(site)
-    wanted = Pin(site=name, author=desk.caller.name, **dict(given))
-    condition.refuse_unmet(f"the pin on {name}", _current(desk, name))
+    wanted = Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(given))
+    condition.refuse_unmet(_called(name, campaign), _current(desk, name, campaign))
     # Whether it can be kept takes a while to find out, and nobody should have to wait for that to write.
     pinning.pin(desk.world(), wanted, dry_run=True)
     with desk.store.together():
-        before = _current(desk, name)
-        condition.refuse_unmet(f"the pin on {name}", before)
+        before = _current(desk, name, campaign)
+        condition.refuse_unmet(_called(name, campaign), before)
         if not dry_run:
             desk.store.put_pin(wanted)
     return reply(desk.request, shown(desk, wanted), 200 if before or dry_run else 201)
 
 
-@router.delete("/sites/{site}/pin", status_code=204)
-def delete_pin(
-    desk: Operator,
-    site: str,
-    condition: TheCondition,
-    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
-) -> Response:
-    """Take a wish back."""
-    desk = desk.because(reason)
+def _drop(desk: Desk, site: str, campaign: str, condition: Condition) -> Response:
     name = hosted.site_name(site)
     with desk.store.together():
-        before = _pinned(desk, name)
-        condition.refuse_unmet(f"the pin on {name}", shown(desk, before))
-        desk.store.drop_pin(name)
+        before = _pinned(desk, name, campaign)
+        condition.refuse_unmet(_called(name, campaign), shown(desk, before))
+        desk.store.drop_pin(name, campaign)
     return nothing()
 
 
-def _current(desk: Desk, site: str) -> PinShown | None:
-    pin = desk.store.pin(site)
+def _called(site: str, campaign: str) -> str:
+    return f"the campaign {campaign} of {site}" if campaign else f"the pin on {site}"
+
+
+def _current(desk: Desk, site: str, campaign: str) -> PinShown | None:
+    pin = desk.store.pin(site, campaign)
     return shown(desk, pin) if pin else None
 
 
-def etag_of(desk: Desk, site: str) -> str:
+def etag_of(desk: Desk, site: str, campaign: str = "") -> str:
     """What a change of the wish is made from; empty where there is none."""
-    found = _current(desk, site)
+    found = _current(desk, site, campaign)
     return etag(found) if found else ""
 
 
-def _pinned(desk: Desk, site: str) -> Pin:
-    pin = desk.store.pin(site)
+def _pinned(desk: Desk, site: str, campaign: str = "") -> Pin:
+    pin = desk.store.pin(site, campaign)
     if pin is None:
         raise Unknown(
-            f"the pin on {site!r}",
-            "nobody wished anything of it",
+            _called(repr(site), campaign),
+            "nobody wished for it",
             kept="nothing was changed",
             advice="GET /api/v1/pins shows every wish",
         )
@@ -124,6 +159,7 @@ def shown(desk: Desk, pin: Pin) -> PinShown:
     """As it is answered, with whether it holds now."""
     return PinShown(
         site=pin.site,
+        campaign=pin.campaign,
         nodes=list(pin.nodes),
         not_on=list(pin.not_on),
         together=list(pin.together),

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.domain import Period, Pin
+from flex import campaigns
+from flex.domain import Period
 from flex.pins import unknown_site
 from flex_api import explaining, hosted, present
 from flex_api.catalogue import Catalogue, Wanted
@@ -48,15 +49,14 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     if more:
         last = rows[-1]
         following = encoded(Order.parse(query.sort), [found.value(last, query.sort), str(found.sites[last])])
-    pins = desk.views.pins()
-    items = [_row(found, row, pins) for row in rows]
+    items = [_row(desk, found, row) for row in rows]
     start, end = (found.period.start, found.period.end) if found.period else (None, None)
     return listed(desk.request, SitesPage(period_start=start, period_end=end, items=items, next=following), following)
 
 
 def wanted(desk: Desk, query: SitesQuery) -> Wanted:
     """What a query asks for, as the catalogue knows it."""
-    pinned = frozenset(desk.views.pins()) if query.pinned is not None else frozenset()
+    pinned = frozenset(desk.views.wishes()) if query.pinned is not None else frozenset()
     return Wanted(
         name=query.name,
         node=query.node,
@@ -67,16 +67,17 @@ def wanted(desk: Desk, query: SitesQuery) -> Wanted:
     )
 
 
-def _row(found: Catalogue, row: int, pins: Mapping[str, Pin]) -> SiteRow:
+def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
     site = str(found.sites[row])
-    return present.site_row(site, found.measured(row), found.nodes_of(row), pins.get(site))
+    pins = campaigns.in_force(desk.views.wishes().get(site, ()), desk.now)
+    return present.site_row(site, found.measured(row), found.nodes_of(row), pins[0] if pins else None)
 
 
 @router.get("/{site}", response_model=SiteRow)
 def site(desk: Viewer, site: str) -> Response:
     """One site: what it asks, and where it is."""
     found = desk.views.catalogue()
-    return reply(desk.request, _row(found, known(found, site), desk.views.pins()))
+    return reply(desk.request, _row(desk, found, known(found, site)))
 
 
 def known(found: Catalogue, site: str) -> int:
@@ -84,7 +85,7 @@ def known(found: Catalogue, site: str) -> int:
     row = found.row_of(hosted.site_name(site))
     if row is None:
         near = bisect_left(found.sites, site)
-        raise unknown_site(site, [str(one) for one in found.sites[max(near - 50, 0) : near + 50]])
+        raise unknown_site(site, [str(one) for one in found.sites[max(near - 50, 0) : near + 50]], len(found.sites))
     return row
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.cookies import CookieError, SimpleCookie
 
-from flex.access import Token, digest_of
+from flex.access import Token, caller_of, digest_of
 from flex.errors import Denied, Unauthenticated
 from flex.ports import Store
 from flex_api.access import Caller
@@ -72,7 +72,7 @@ class Gate:
         token = self._token(secret, now)
         if token is None or token.parent:
             raise unauthenticated("the token is not known, or it has expired or was revoked")
-        return Caller(f"token:{token.name}", token.role, token.id)
+        return Caller(caller_of(token), token.role, token.id)
 
     def _of_session(self, asked: Asked, secret: str, now: datetime) -> Caller | None:
         token = self._token(secret, now)
@@ -81,7 +81,7 @@ class Gate:
         shown = asked.headers.get(CSRF.lower(), "") or asked.proof
         if asked.method not in SAFE and not hmac.compare_digest(shown.encode(), csrf_of(secret).encode()):
             raise forged(f"a session's change must carry the {CSRF} of its page")
-        return Caller(f"token:{token.name}", token.role, token.id)
+        return Caller(caller_of(token), token.role, token.id)
 
     def _of_proxy(self, asked: Asked) -> Caller | None:
         name = asked.headers.get(self.auth.proxy_header.lower(), "") if self.auth.proxy_header else ""

@@ -8,11 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import TypeVar, cast
 
 import numpy as np
 import pandas as pd
 
+from flex import campaigns
 from flex.domain import Cycle, NodeLoad, Pin, Run
 from flex.headline import Headline
 from flex.ports import Store
@@ -70,7 +73,16 @@ class Views:
             return cast(View, held.value)
 
     def pins(self) -> dict[str, Pin]:
-        return self.of("pins", PINS, lambda: {pin.site: pin for pin in self.store.pins()})
+        """By site the wish as it is now, or the first where none holds."""
+        now = datetime.now(UTC)
+        return {site: next(iter(campaigns.in_force(pins, now)), pins[0]) for site, pins in self.wishes().items()}
+
+    def wishes(self) -> dict[str, tuple[Pin, ...]]:
+        """Every wish by its site, the standing one first."""
+        return self.of("pins", PINS, self._wishes)
+
+    def _wishes(self) -> dict[str, tuple[Pin, ...]]:
+        return {site: tuple(pins) for site, pins in groupby(self.store.pins(), lambda pin: pin.site)}
 
     def headlines(self) -> tuple[Headline, ...]:
         return self.of("headlines", PLANS, self.store.headlines)
