@@ -24,24 +24,24 @@ def verified(store: Store, last: str = "") -> Head:
     newest, told, missed = Head(), dict[str, set[str]](), {before.hash, last} - {"", chain.NOTHING}
     for entries in _pieces(store):
         if broken := chain.broken(entries, newest):
-            raise _altered(broken)
+            raise altered(broken)
         newest = Head(entries[-1].number, entries[-1].hash)
         missed -= {entry.hash for entry in entries}
         _hear(told, entries)
     _refuse_missing(before, newest, store.audit_head(), missed, last)
     if found := chain.untold(there, told):
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        raise _altered(f"{found[0]}{more}")
+        raise altered(f"{found[0]}{more}")
     return newest
 
 
 def _refuse_missing(before: Head, newest: Head, after: Head, missed: set[str], last: str) -> None:
     if newest.number < before.number:
-        raise _altered(f"{before.number - newest.number} entries are missing at the end: there were {before.number}")
+        raise altered(f"{before.number - newest.number} entries are missing at the end: there were {before.number}")
     if before.hash in missed or newest.number > after.number:
-        raise _altered("its end is not what was written last: entries were replaced or added past FLEX")
+        raise altered("its end is not what was written last: entries were replaced or added past FLEX")
     if last in missed:
-        raise _altered(f"no entry has the hash {last}: it, and what came after, was taken out or replaced")
+        raise altered(f"no entry has the hash {last}: it, and what came after, was taken out or replaced")
 
 
 def _there(store: Store) -> dict[str, set[str]]:
@@ -72,7 +72,7 @@ def _pieces(store: Store) -> Iterator[tuple[Entry, ...]]:
         after = found[-1].number
 
 
-def _altered(answer: str) -> NotWhole:
+def altered(answer: str) -> NotWhole:
     return NotWhole(
         "checking the audit log",
         answer,

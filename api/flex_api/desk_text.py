@@ -7,7 +7,7 @@ import json
 from rich.console import Console
 
 from flex_api import wished, words
-from flex_api.desk_schemas import AuditOutput, TokensOutput
+from flex_api.desk_schemas import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput
 from flex_api.night_schemas import PinOutput
 from flex_api.text import grid
 
@@ -32,6 +32,14 @@ def audit(console: Console, output: AuditOutput) -> None:
             str(row.number), words.when(row.time), row.actor, row.action, row.subject, row.reason, before, after
         )
     console.print(table if output.items else "Nothing was changed yet.")
+
+
+def holds(console: Console, output: AuditVerifyOutput) -> None:
+    console.print(f"{output.entries} entries hold. Last: {output.last}", markup=False)
+
+
+def revoked(console: Console, output: TokenOutput) -> None:
+    console.print(f"{output.token.name} ({output.token.id}) opens nothing any more.", markup=False)
 
 
 def _short(value: object) -> str:

@@ -67,6 +67,14 @@ class HoldersOutput(Output):
     items: list[HoldRow]
 
 
+class JobOutput(Output):
+    id: str
+    kind: str
+    state: Literal["running", "done", "failed", "cancelled"]
+    stage: str
+    result: str
+
+
 class FreezeOutput(Output):
     frozen: bool
     since: datetime | None

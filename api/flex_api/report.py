@@ -37,11 +37,14 @@ def page(template: str, /, **values: object) -> str:
 
 
 def write(data: ReportData, path: Path) -> None:
+    put(html(data), path)
+
+
+def put(report: str, path: Path) -> None:
     """The report at `path`, whole or not at all. Raises NotWritten; an older file of that name then stays."""
-    encoded = html(data).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, encoded)
+        _replace(path, report.encode())
     except OSError as error:
         raise NotWritten(
             f"writing the report {path}",

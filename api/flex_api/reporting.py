@@ -10,8 +10,14 @@ from flex.errors import NotWritten
 from flex_api import paper
 from flex_api.gather import gather
 from flex_api.report import write as write_html
+from flex_api.report_formats import FORMATS
 from flex_api.wiring import World
 from flex_logs_ingest.read import FileReport
+
+
+def told(world: World, cycle: Cycle, form: str) -> str:
+    """The report as text of that form."""
+    return FORMATS[form](gather(world.settings, world.store, cycle, world.clock()))
 
 
 def write(world: World, cycle: Cycle, to: Path | None = None) -> Path:

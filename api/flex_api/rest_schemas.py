@@ -5,6 +5,7 @@ Units are in the names, moments are in UTC. A field that a body does not know is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -15,7 +16,17 @@ from flex.jobs import JobState
 from flex_api.desk_schemas import AuditRow, TokenRow
 from flex_api.night_schemas import NodeRow
 from flex_api.output import Part
-from flex_api.schemas import MoveRow, PlanRow, RunRow, SiteRow, VerdictRow, ZoneRow
+from flex_api.schemas import (
+    MoveRow,
+    PlanOutput,
+    PlanRow,
+    QualityRow,
+    RunRow,
+    SiteRow,
+    StageRow,
+    VerdictRow,
+    ZoneRow,
+)
 
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
@@ -139,6 +150,10 @@ class DrainGiven(Given):
     reason: Text = ""
 
 
+class DownGiven(Given):
+    reason: Text = ""
+
+
 class NodeChanged(Part):
     node: NodeRow
     notes: list[str] = Field(description="what follows from it, such as pins that are suspended")
@@ -173,6 +188,22 @@ class PlanGiven(Given):
         tuple[Text, ...], Field(max_length=50, description="rules for logs that this plan may be made in spite of")
     ] = ()
     reason: Text = ""
+
+
+Factor = Annotated[float, Field(ge=0.000001, le=1e6)]
+
+
+class Supposed(Given):
+    """What is left out stays as it is."""
+
+    more_nodes: Annotated[int, Field(ge=0, le=1000, description="so many nodes more, each like the others")] = 0
+    without_nodes: Names = ()
+    ram_factor: Annotated[float, Field(ge=0.001, le=1000, description="memory of every node, times this")] = 1.0
+    growth_ratio: Annotated[float, Field(ge=-0.99, le=1000, description="all sites larger by this share")] = 0.0
+    site_factors: Annotated[Mapping[Name, Factor], Field(max_length=1000, description="of single sites")] = Field({})
+    tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
+    max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    frontier: Annotated[bool, Field(description="and what more moves would buy then")] = False
 
 
 class ApprovalGiven(Given):
@@ -299,3 +330,28 @@ class ReportRow(Part):
 
 class ReportsPage(PageOf):
     items: list[ReportRow]
+
+
+class ReportShown(Part):
+    cluster: str
+    made: datetime
+    tolerance_ratio: float
+    verdict: str
+    plan: PlanOutput
+    earlier: list[PlanRow]
+    busiest: list[SiteRow] = Field(description="the busiest sites; the list of sites has them all")
+    lines: dict[str, int] = Field(description="log lines by class")
+    stages: list[StageRow] = Field(description="of the run that made the plan")
+    logs: list[QualityRow]
+
+
+class RecordRow(Part):
+    zone: str
+    name: str
+    type: str
+    ttl_seconds: int
+    values: list[str]
+
+
+class RecordsPage(PageOf):
+    items: list[RecordRow]

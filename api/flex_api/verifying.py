@@ -23,15 +23,6 @@ class Verified:
     verdicts: tuple[Verdict, ...]
     not_checked: Mapping[str, int]
 
-    @property
-    def differs(self) -> bool:
-        return any(verdict.wrong for verdict in self.verdicts)
-
-    @property
-    def holds(self) -> bool:
-        """Whether everything was checked, and every server agrees with all of it."""
-        return not self.not_checked and all(verdict.agrees for verdict in self.verdicts)
-
 
 def verify(world: World) -> Verified:
     """Ask every name server for every name and its marker. Raises NoData where there is nothing to ask for."""

@@ -96,12 +96,34 @@ def test_with_four_eyes_nobody_approves_what_he_made_himself(installation: Insta
 
 def test_a_plan_is_approved_only_while_its_base_is_in_force(installation: Installation) -> None:
     installation.flex("ingest")
-    first, second = plan(installation).json, plan(installation).json
-    assert apply(installation, second["id"]).code == 0
+    first = plan(installation).json
+    assert installation.flex("sites", "pin", first["moves"][0]["site"], "--min-replicas", "2").code == 0
+    assert apply(installation, plan(installation).json["id"]).code == 0
     moment = datetime.fromisoformat(first["created"])
     world = wiring.world(config.load(installation.settings), lambda: moment)
     with pytest.raises(Exception, match="was in force"):
         approving.approve(world, first["id"], Approval("approve", "somebody", moment))
+
+
+def test_of_equal_plans_only_the_newest_waits_but_for_one_that_somebody_said_yes_to(installation: Installation) -> None:
+    installation.flex("ingest")
+    first, second = plan(installation).json["id"], plan(installation).json["id"]
+    assert installation.flex("approve", second, "--as-of", installation.as_of()).code == 0
+    third = plan(installation).json["id"]
+    said = {one["id"]: one["state"] for one in installation.flex("-o", "json", "plan", "list").json["items"]}
+    assert said == {first: "discarded", second: "proposed", third: "proposed"}
+    assert f"replaced by {second}" in installation.flex("-o", "json", "plan", "show", first).json["message"]
+
+
+def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(installation: Installation) -> None:
+    installation.flex("ingest")
+    made = plan(installation).json["id"]
+    for output in ("table", "json"):
+        with installation.process("-o", output, "plan", "show", made) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            assert (process.wait(timeout=60), process.stderr.read()) == (141, "")
 
 
 def test_a_node_is_added_filled_changed_drained_and_removed(installation: Installation) -> None:

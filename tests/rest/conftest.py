@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
+from flex import plan, records
 from flex.access import ROLES, Role
 from flex.consent import Breach
 from flex.domain import Balance, Cycle, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream
@@ -40,7 +41,13 @@ def settings(**sections: object) -> config.Settings:
         {"name": name, "addresses": [f"192.0.2.{number}"], "ram": "1 GiB"}
         for number, name in enumerate(NODES, start=11)
     ]
-    given = {"schema": 1, "cluster": {"name": "shared-eu1"}, "node": node, "api": {"requests_per_second": 0}}
+    given = {
+        "schema": 1,
+        "cluster": {"name": "shared-eu1"},
+        "node": node,
+        "api": {"requests_per_second": 0},
+        "dns": {"zones": ["example.org"]},
+    }
     return config.parse({**given, **sections}, Path("flex.toml"))
 
 
@@ -84,7 +91,7 @@ def fill(store: Store, *, read: int = 5) -> Store:
     placement = PLACEMENT.from_columns({"site": list(SITES), "node": [NODES[at % 3] for at in range(len(SITES))]})
     first, second = cycle(1), cycle(2)
     for one in (first, second):
-        store.propose(one, placement)
+        store.propose(replace(one, state="proposed", settled=None), placement)
         store.settle(one, placement)
     for at, site in enumerate(SITES[:6]):
         store.put_pin(Pin(site, (NODES[at % 3],), author="anna" if at % 2 else "bert"))
@@ -118,13 +125,24 @@ def fill(store: Store, *, read: int = 5) -> Store:
     return store
 
 
+def published() -> MemoryTarget:
+    """What the name servers say after those nights."""
+    zone, known = "example.org.", settings()
+    target = MemoryTarget([zone], known.owner)
+    placement = PLACEMENT.from_columns({"site": list(SITES), "node": [NODES[at % 3] for at in range(len(SITES))]})
+    wanted = records.records(placement, known.nodes(), known.dns.ttl)
+    found = target.read(zone, [])
+    target.apply(plan.diff(zone, wanted, found, owner=known.owner, ttl=known.dns.ttl, left_alone={}))
+    return target
+
+
 @dataclass(slots=True)
 class Door:
     """A running application, and a client for each role."""
 
     store: Store
     settings: config.Settings = field(default_factory=settings)
-    target: DnsTarget = field(default_factory=lambda: MemoryTarget((), "shared-eu1"))
+    target: DnsTarget = field(default_factory=published)
     secrets: dict[str, str] = field(default_factory=dict)
     app: Any = None
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +66,19 @@ def test_a_job_is_followed_to_its_end(ours: Client) -> None:
 
 
 def test_a_server_that_is_away_is_said_to_be(free_port: int) -> None:
-    with pytest.raises(Away):
+    with pytest.raises(Away) as away:
         client(f"http://127.0.0.1:{free_port}", "flex_x").freeze()
+    assert away.value.kept == "nothing was sent"
+
+
+@pytest.mark.parametrize(("method", "kept"), [("GET", "nothing was changed"), ("POST", "may or may not")])
+def test_an_answer_that_does_not_come_says_what_may_have_been_done(method: str, kept: str) -> None:
+    """It takes connections, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        ours = replace(client(f"http://127.0.0.1:{silent.getsockname()[1]}", "flex_x"), timeout=0.3)
+        with pytest.raises(Away) as away:
+            ours.send(method, "/plans", None, {})
+    assert kept in away.value.kept
 
 
 @pytest.mark.parametrize("server", ["flex.example.net", "ftp://flex", "http://", "http://a:b@flex", "file:///etc"])
@@ -112,6 +125,49 @@ def test_the_command_line_asks_a_server(
     assert not ask("thaw")["frozen"]
     assert len(ask("history")["items"]) == 3
     assert ask("plan", "discard", waiting)["state"] == "discarded"
+
+
+def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
+    door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(door.secrets["admin"] + "\n", encoding="utf-8")
+
+    def ask(*arguments: str) -> Any:
+        return flex(address, token, capsys, *arguments)
+
+    assert ask("sites", "exclude", SITE, "--reason", "moved away")["excluded"]
+    assert not ask("sites", "unpin", SITE)["pinned"]
+    added = ask("nodes", "add", "n4", "--addresses", "192.0.2.14", "--ram", "1 GiB")
+    assert [row["node"] for row in added["items"]] == ["n1", "n2", "n3", "n4"]
+    assert ask("nodes", "set", "n4", "--capacity", "2")["items"][3]["capacity_ratio"] == 2
+    assert len(ask("nodes", "remove", "n4")["items"]) == 3
+    assert ask("explain", SITE)["site"] == SITE
+    # The server has no sample of accesses to replay, and says so.
+    for verb in (("whatif", "--times", f"{SITE}=3"), ("plan", "frontier")):
+        assert cli.run(["--server", address, "--token-file", str(token), *verb]) == 20
+    first, second = (one.id for one in door.store.headlines()[1:])
+    assert ask("plan", "diff", first, second)["items"] == []
+    made = ask("token", "create", "laptop", "--role", "viewer")
+    assert made["secret"].startswith("flex_")
+    assert made["token"]["id"] in [row["id"] for row in ask("token", "list")["items"]]
+    assert ask("token", "revoke", made["token"]["id"])["token"]["revoked"]
+    assert ask("audit", "--action", "token", "--limit", "1")["items"][0]["action"] == "token.revoke"
+    assert ask("audit", "verify")["entries"] == door.store.noted()
+    assert ask("report", "--format", "json")["cluster"] == "shared-eu1"
+
+
+def test_a_report_of_the_server_goes_where_it_is_wanted(
+    door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token, page = tmp_path / "token", tmp_path / "page.html"
+    token.write_text(door.secrets["viewer"], encoding="utf-8")
+    asked = ["--server", address, "--token-file", str(token), "report"]
+    assert cli.run([*asked, "--to", str(page)]) == 0
+    assert "<!doctype html>" in page.read_text(encoding="utf-8").lower()
+    capsys.readouterr()
+    assert cli.run([*asked, "--format", "md"]) == 0
+    assert "## Moves" in capsys.readouterr().out
 
 
 def test_a_refusal_of_the_server_is_an_exit_code(

@@ -22,7 +22,7 @@ def door(doors: Callable[[], Door]) -> Door:
     return doors()
 
 
-PLACES = {"site": "s001.example.org", "node": "n1", "job": "j1", "token": "unknown"}
+PLACES = {"site": "s001.example.org", "node": "n1", "job": "j1", "token": "unknown", "campaign": "launch"}
 
 
 def routes() -> list[APIRoute]:
@@ -167,7 +167,8 @@ def test_what_was_read_before_is_not_sent_again(door: Door, route: APIRoute) -> 
 
 @pytest.mark.parametrize("route", [one for one in writing() if "{" in one.path], ids=named)
 def test_what_is_not_there_cannot_be_changed(door: Door, route: APIRoute) -> None:
-    missing = route.path.format(site="s.none.example.org", node="nowhere", job="never", token="none", plan="never")
+    gone = {"site": "s.none.example.org", "node": "nowhere", "job": "never", "token": "none", "plan": "never"}
+    missing = route.path.format(**gone, campaign="never")
     body = {"decision": "approve"} if "approval" in route.path else {}
     answer = door.open("admin").request(method(route), missing, json=body, headers={"If-Match": "*"})
     assert answer.status_code in (404, 412, 422), answer.text

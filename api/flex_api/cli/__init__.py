@@ -30,7 +30,7 @@ from flex_api.cli import (
     things,
     why,
 )
-from flex_api.cli.common import Context, Format, crash, fail, unread
+from flex_api.cli.common import Context, Format, Unread, crash, fail, unread
 
 HELP = """
 Decide which node of a web-hosting cluster serves which site, and say so in DNS.
@@ -112,7 +112,7 @@ def run(arguments: Sequence[str]) -> int:
         return int(ended.code or 0)
     except FlexError as error:
         return fail(error, context.output)
-    except BrokenPipeError:
+    except Unread:
         return unread()
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
         return crash(error, context.output)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
 from flex.errors import BadInput, FlexError
@@ -27,6 +28,7 @@ from flex_api.settings import Settings
 
 # Long before the first access log and long after the last: between these, no sum of days leaves the calendar.
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+Given = TypeVar("Given", bound=BaseModel)
 # As rest_schemas.py has it for the API.
 CONTROL, MOST = re.compile(r"[\x00-\x1f\x7f]"), 1000
 
@@ -59,11 +61,22 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Printed(Console):
-    """Who reads the output may have enough of it before its end: that is for the program to say, not a fault."""
+class Unread(Exception):
+    """Who reads the output had enough of it before its end: nothing went wrong."""
 
+
+class Printed(Console):
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+        raise Unread
+
+
+def write(told: str) -> None:
+    """To standard output as it is. Raises Unread."""
+    try:
+        sys.stdout.write(told)
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise Unread from error
 
 
 @dataclass(slots=True)
@@ -109,8 +122,7 @@ class Context:
     def show(self, output: Output, table: Callable[[Console], None]) -> None:
         """The result, as the caller wants it."""
         if self.output is Format.JSON:
-            sys.stdout.write(output.model_dump_json(indent=2) + "\n")
-            sys.stdout.flush()
+            write(output.model_dump_json(indent=2) + "\n")
         elif not self.quiet:
             table(self.console)
 
@@ -147,6 +159,20 @@ def moment(option: str, given: str) -> datetime | None:
     except ValueError as error:
         advice = "write it as 2026-12-01T06:00Z"
         raise BadInput(f"{option} {given}", str(error), kept="nothing was changed", advice=advice) from error
+
+
+def given_as(model: type[Given], **values: object) -> Given:
+    """What is sent to a server. Raises BadInput where the API would not take it."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadInput(
+            f"{'.'.join(map(str, first['loc']))} = {first['input']!r}"[:200],
+            first["msg"],
+            kept="nothing was sent",
+            advice="correct it; /api/docs of the server says what it takes",
+        ) from error
 
 
 def listed(names: str) -> tuple[str, ...]:

@@ -62,9 +62,7 @@ def token_revoke(
     with opened(found, reason=reason) as here:
         token = access.revoke(here.store, _me(), token_id, now())
     output = TokenOutput(token=token_row(token))
-    found.show(
-        output, lambda console: console.print(f"{token.name} ({token.id}) opens nothing any more.", markup=False)
-    )
+    found.show(output, lambda console: desk_text.revoked(console, output))
 
 
 @audit_app.callback()
@@ -100,9 +98,7 @@ def audit_verify(
     with opened(found) as here:
         head = auditing.verified(here.store, last)
     output = AuditVerifyOutput(entries=head.number, last=head.hash)
-    found.show(
-        output, lambda console: console.print(f"{output.entries} entries hold. Last: {output.last}", markup=False)
-    )
+    found.show(output, lambda console: desk_text.holds(console, output))
 
 
 def _me() -> Caller:

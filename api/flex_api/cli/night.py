@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,10 +16,11 @@ from flex.audit import Author
 from flex.domain import Cycle, Run
 from flex.errors import NoData, Unreachable, Unverified
 from flex_api import applying, approving, nightly, paper, present, reporting, text, verifying
-from flex_api.cli.common import Context, DryRun, Reason, author, bounded, context, now
+from flex_api.cli.common import Context, DryRun, Reason, author, bounded, context, now, write
 from flex_api.cli.following import count_down, following
 from flex_api.leases import lease
-from flex_api.schemas import PlanOutput, ReportOutput, RunOutput, RunsOutput
+from flex_api.report import put
+from flex_api.schemas import PlanOutput, ReportOutput, RunOutput, RunsOutput, VerifyOutput
 from flex_api.wiring import World, world
 
 AsOf = Annotated[
@@ -38,6 +40,15 @@ Forced = Annotated[
     ),
 ]
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")]
+
+
+class ReportFormat(StrEnum):
+    HTML = "html"
+    JSON = "json"
+    MARKDOWN = "md"
+
+
+ReportForm = Annotated[ReportFormat, typer.Option("--format", help="html, json or md")]
 
 plan_app = typer.Typer(help="Make a plan and show it. Nothing but the journal changes.", rich_markup_mode=None)
 
@@ -209,14 +220,17 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     """
     found = context(ctx)
     with opened(found) as here:
-        verified = verifying.verify(here)
-    output = present.verify_output(verified)
+        output = present.verify_output(verifying.verify(here))
     found.show(output, lambda console: text.verified(console, output))
-    if verified.differs and detailed_exitcode:
+    exit_as(output, detailed=detailed_exitcode)
+
+
+def exit_as(output: VerifyOutput, *, detailed: bool) -> None:
+    if output.drift and detailed:
         raise typer.Exit(10)
-    if verified.differs or verified.not_checked:
+    if output.drift or output.not_checked:
         raise typer.Exit(Unverified.exit_code)
-    if not verified.holds:
+    if not all(server.agrees for server in output.servers):
         # Nothing differs as far as anybody answered.
         raise typer.Exit(Unreachable.exit_code)
 
@@ -242,14 +256,28 @@ def report(
     plan_id: Annotated[str, typer.Argument(metavar="PLAN", help="none for the latest")] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="as PDF beside it, too, printed by Chromium")] = False,
+    form: ReportForm = ReportFormat.HTML,
 ) -> None:
-    """Write the report of a plan. One HTML file that opens anywhere."""
+    """Write the report of a plan: one HTML file that opens anywhere, or JSON or Markdown to standard output."""
     found = context(ctx)
     with opened(found) as here:
-        path = reporting.write(here, here.store.cycle(plan_id) if plan_id else _latest(here), to)
+        cycle = here.store.cycle(plan_id) if plan_id else _latest(here)
+        if form is not ReportFormat.HTML:
+            deliver(found, reporting.told(here, cycle, form), to)
+            return
+        path = reporting.write(here, cycle, to)
     if pdf:
         path = paper.printed(path, path.with_suffix(".pdf"))
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path), markup=False))
+
+
+def deliver(found: Context, told: str, to: Path | None) -> None:
+    """A report of any form where it was asked for."""
+    if to is None:
+        write(told)
+        return
+    put(told, to)
+    found.show(ReportOutput(path=str(to)), lambda console: console.print(str(to), markup=False))
 
 
 def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:

@@ -50,7 +50,7 @@ def nodes_add(
     dry_run: DryRun = False,
 ) -> None:
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
-    wanted = _checked(node, addresses, ram, 1.0 if capacity is None else capacity)
+    wanted = checked(node, addresses, ram, 1.0 if capacity is None else capacity)
     _ordered(ctx, lambda here: nodes.add(here, wanted, dry_run=dry_run), reason)
 
 
@@ -69,7 +69,7 @@ def nodes_set(
     def change(here: World) -> list[str]:
         old = nodes.known(here, node)
         given = addresses or ",".join(old.addresses)
-        wanted = _checked(node, given, ram or old.ram, old.capacity if capacity is None else capacity)
+        wanted = checked(node, given, ram or old.ram, old.capacity if capacity is None else capacity)
         return nodes.put(here, wanted, dry_run=dry_run)
 
     if not (addresses or ram or capacity is not None):
@@ -173,7 +173,8 @@ def _agreed(cycle: Cycle) -> str:
     return f"{words.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
 
 
-def _checked(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
+def checked(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
+    """As it was written on the command line. Raises BadInput."""
     try:
         return nodes.checked(name, listed(addresses), ram, capacity)
     except ValidationError as error:

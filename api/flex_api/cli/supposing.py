@@ -42,10 +42,10 @@ def whatif(
     """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
     found = context(ctx)
     lost = listed(without)
-    wanted = Supposition(more, lost, ram, growth, _times(times or ()), tolerance, max_moves)
+    wanted = Supposition(more, lost, ram, growth, times_of(times or ()), tolerance, max_moves)
     with opened(found) as here:
         output = supposing.what_if(here, wanted, with_frontier=frontier)
-    found.show(output, lambda console: _show(console, output))
+    found.show(output, lambda console: show_what_if(console, output))
 
 
 def plan_frontier(ctx: typer.Context) -> None:
@@ -53,7 +53,7 @@ def plan_frontier(ctx: typer.Context) -> None:
     found = context(ctx)
     with opened(found) as here:
         output = supposing.frontier_of(here)
-    found.show(output, lambda console: _show_frontier(console, output))
+    found.show(output, lambda console: show_frontier(console, output))
 
 
 def plan_diff(
@@ -65,10 +65,10 @@ def plan_diff(
     found = context(ctx)
     with opened(found) as here:
         output = supposing.difference(here, one, other)
-    found.show(output, lambda console: _show_diff(console, output))
+    found.show(output, lambda console: show_diff(console, output))
 
 
-def _times(given: Sequence[str]) -> dict[str, float]:
+def times_of(given: Sequence[str]) -> dict[str, float]:
     found = {}
     for each in given:
         site, _, number = each.rpartition("=")
@@ -84,7 +84,7 @@ def _times(given: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def _show(console: Console, output: WhatIfOutput) -> None:
+def show_what_if(console: Console, output: WhatIfOutput) -> None:
     console.print(_headline(output), markup=False)
     for note in output.notes:
         console.print(f"  note: {note}", markup=False)
@@ -111,7 +111,7 @@ def _headline(output: WhatIfOutput) -> str:
     )
 
 
-def _show_frontier(console: Console, output: FrontierOutput) -> None:
+def show_frontier(console: Console, output: FrontierOutput) -> None:
     console.print(_points(output.items))
     if output.plan:
         worst = words.share(output.plan_worst_ratio or 0.0)
@@ -130,7 +130,7 @@ def _points(points: Sequence[PointRow]) -> Table:
     return table
 
 
-def _show_diff(console: Console, output: DiffOutput) -> None:
+def show_diff(console: Console, output: DiffOutput) -> None:
     worst = f"worst node {words.share(output.one_worst_ratio)} off and {words.share(output.other_worst_ratio)}"
     differ = f"{len(output.items):,} of {words.count(output.sites, 'site')} differ"
     console.print(f"{output.one} and {output.other}: {differ}; {worst}.", markup=False)

@@ -23,10 +23,10 @@ def explain(ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SIT
     found = context(ctx)
     with opened(found) as here:
         output = explained(here, hosted.site_name(site))
-    found.show(output, lambda console: _print(console, output))
+    found.show(output, lambda console: told(console, output))
 
 
-def _print(console: Console, output: ExplainOutput) -> None:
+def told(console: Console, output: ExplainOutput) -> None:
     asks = ", ".join(f"{units:.1f} of {name}" for name, units in output.asks_units.items())
     each = f", each of {output.replicas} replicas" if output.replicas > 1 else ""
     console.print(f"{output.site} asks{each}: {asks} (a fair share is 100)", markup=False)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
+from fastapi import APIRouter, Query, Response
+
+from flex import records
 from flex_api import present, verifying
-from flex_api.rest_schemas import DriftShown
-from flex_api.web.answers import reply
-from flex_api.web.desk import Viewer
+from flex_api.rest_schemas import CLEAN, DriftShown, ListQuery, RecordRow, RecordsPage
+from flex_api.web.answers import listed, reply
+from flex_api.web.desk import Desk, Viewer
+from flex_api.web.paging import page
 
 router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 
@@ -18,3 +23,35 @@ def drift(desk: Viewer) -> Response:
     found = present.verify_output(verifying.verify(desk.world()))
     shown = DriftShown(partition=found.partition, drift=found.drift, not_checked=found.not_checked, items=found.servers)
     return reply(desk.request, shown)
+
+
+class RecordsQuery(ListQuery):
+    sort: Literal["name", "-name"] = "name"
+    zone: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those of this zone")] = ""
+    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the name")] = ""
+
+
+@router.get("/records", response_model=RecordsPage)
+def dns_records(desk: Viewer, query: Annotated[RecordsQuery, Query()]) -> Response:
+    """What the name servers say now of the names of the partition in force. They are asked for each page."""
+    found = page(
+        [row for row in _records(desk, query.zone) if query.name in row.name],
+        {"name": lambda row: row.name},
+        lambda row: f"{row.name} {row.type}",
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    return listed(desk.request, RecordsPage(items=list(found.items), next=found.next), found.next)
+
+
+def _records(desk: Desk, only: str) -> Iterator[RecordRow]:
+    world = desk.world()
+    _, placement = world.store.placement()
+    wanted = records.records(records.on_known_nodes(placement, world.nodes), world.nodes, world.settings.dns.ttl)
+    for zone, of_zone in records.in_zones(wanted, world.settings.dns.every_zone).items():
+        names = sorted(set(of_zone["name"]))
+        if names and only in ("", zone, zone.rstrip(".")):
+            said = records.by_name(world.target.read(zone, names).records)
+            for (name, kind), (ttl, values) in said.items():
+                yield RecordRow(zone=zone, name=name, type=kind, ttl_seconds=ttl, values=list(values))

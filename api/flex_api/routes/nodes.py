@@ -10,14 +10,28 @@ from fastapi import APIRouter, Query, Response
 from flex.domain import Node
 from flex.errors import BadInput
 from flex.orders import NodeOrder
+from flex_api import failover, present
 from flex_api import nodes as noding
-from flex_api import present
+from flex_api.leases import lease
 from flex_api.night_schemas import NodeRow
-from flex_api.rest_schemas import CLEAN, DrainGiven, ListQuery, NodeChange, NodeChanged, NodeGiven, NodesPage
+from flex_api.rest_schemas import (
+    CLEAN,
+    DownGiven,
+    DrainGiven,
+    JobShown,
+    ListQuery,
+    NodeChange,
+    NodeChanged,
+    NodeGiven,
+    NodesPage,
+)
+from flex_api.routes.jobs import shown
 from flex_api.web.answers import TheCondition, listed, nothing, reply
-from flex_api.web.desk import Admin, Desk, Operator, Viewer
+from flex_api.web.desk import Admin, Approver, Desk, Operator, Viewer
 from flex_api.web.paging import page
 from flex_api.web.views import Carried
+from flex_api.wiring import World
+from flex_api.working import Follow
 
 router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
 
@@ -115,6 +129,40 @@ def undrain(
     reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
 ) -> Response:
     """Give it sites again from the next plan on."""
+    desk = desk.because(reason)
+    wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
+    return _ordered(desk, wanted, condition, dry_run=False)
+
+
+@router.put("/{node}/down", status_code=202, response_model=JobShown)
+def down(desk: Approver, node: str, given: DownGiven) -> Response:
+    """Take a dead node out of DNS now: its sites go on elsewhere. The job's result is the plan, or the node."""
+    desk = desk.because(given.reason)
+    here = desk.world()
+    noding.refuse_last(here, noding.known(here, node).name)
+    wanted = NodeOrder(node, "down", desk.now, None, given.reason, desk.caller.name)
+
+    def work(world: World, follow: Follow) -> str:
+        with lease(world, f"node {node} down") as held:
+            follow.past_return()
+            done = failover.take_down(world, wanted)
+            if done is None:
+                return f"/api/v1/nodes/{node}"
+            held.concerns(done)
+        return f"/api/v1/plans/{done.id}"
+
+    job = desk.house.workers.start(here, "down", desk.caller.name, work)
+    return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
+
+
+@router.delete("/{node}/down", response_model=NodeChanged)
+def up(
+    desk: Operator,
+    node: str,
+    condition: TheCondition,
+    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
+) -> Response:
+    """Give a node that was down sites again from the next plan on."""
     desk = desk.because(reason)
     wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
     return _ordered(desk, wanted, condition, dry_run=False)

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Response
 
 from flex.domain import Cycle
 from flex_api import approving, present
+from flex_api.report_formats import table
 from flex_api.rest_schemas import CLEAN, DnsDiff, ListQuery, MovesPage, PlansPage
 from flex_api.schemas import PlanOutput
-from flex_api.web.answers import TheCondition, listed, nothing, reply
+from flex_api.web.answers import TheCondition, listed, nothing, reply, told
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page
 
@@ -54,7 +55,7 @@ def plan(desk: Viewer, plan: str) -> Response:
     """One plan whole, by its id or an unambiguous beginning of it; as Markdown for a ticket, where that is accepted."""
     output = present.plan_output(the_plan(desk, plan))
     if MARKDOWN in desk.request.headers.get("accept", ""):
-        return Response(_markdown(output), media_type=MARKDOWN)
+        return told(desk.request, _markdown(output), MARKDOWN)
     return reply(desk.request, output)
 
 
@@ -112,17 +113,10 @@ def discard(
 
 def _markdown(plan: PlanOutput) -> str:
     """For a ticket: what, why, and how much."""
-    cells = [
-        [move.site, move.source or "", move.target or "", str(move.cold_bytes), move.reason] for move in plan.moves
-    ]
-    rows = "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in cells)
+    rows = [(move.site, move.source or "", move.target or "", str(move.cold_bytes), move.reason) for move in plan.moves]
     return (
         f"# Plan {plan.id}\n\n{plan.state}; {len(plan.moves)} moves of {plan.sites} sites, {plan.cold_bytes} bytes "
         f"to read anew; worst node {plan.after.worst_node} off by {plan.after.worst_ratio:.1%}. Digest "
         f"`{plan.digest}`.\n\n"
-        f"| site | from | to | cold bytes | reason |\n| --- | --- | --- | ---: | --- |\n{rows}"
+        f"{table(('site', 'from', 'to', 'cold bytes', 'reason'), rows)}"
     )
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")

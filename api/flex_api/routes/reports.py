@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
-from fastapi.responses import HTMLResponse
 
 from flex.errors import NoData
-from flex_api import report
 from flex_api.gather import gather
-from flex_api.rest_schemas import ListQuery, ReportRow, ReportsPage
+from flex_api.report_formats import FORMATS, MEDIA
+from flex_api.rest_schemas import ListQuery, ReportRow, ReportShown, ReportsPage
 from flex_api.routes.plans import the_plan
-from flex_api.web.answers import listed
+from flex_api.web.answers import listed, told
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.paging import page
 
 router = APIRouter(prefix="/api/v1/reports", tags=["reports"])
+
+
+# Any, below: plain JSON of the API's description.
+FORMS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {media: {"schema": {"type": "string"}} for media in ("text/html", "text/markdown")}}
+}
+Form = Annotated[Literal["html", "json", "md"] | None, Query(alias="format")]
 
 
 class ReportsQuery(ListQuery):
@@ -26,7 +32,7 @@ class ReportsQuery(ListQuery):
 
 @router.get("", response_model=ReportsPage)
 def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
-    """There is one of every plan; as JSON, it is the plan itself."""
+    """There is one of every plan."""
     rows = [one for one in desk.views.headlines() if query.state in (None, one.state)]
     found = page(
         rows,
@@ -36,26 +42,34 @@ def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [ReportRow(plan=one.id, created=one.created, formats=["html"]) for one in found.items]
+    items = [ReportRow(plan=one.id, created=one.created, formats=list(FORMATS)) for one in found.items]
     return listed(desk.request, ReportsPage(items=items, next=found.next), found.next)
 
 
-@router.get("/latest", response_class=HTMLResponse)
-def latest(desk: Viewer) -> str:
-    """Of the latest plan, as one HTML file that opens anywhere."""
+@router.get("/latest", response_model=ReportShown, responses=FORMS)
+def latest(desk: Viewer, form: Form = None) -> Response:
+    """Of the latest plan: a page that opens anywhere, or what `format` or `Accept` ask for."""
     newest = desk.views.headlines()
     if not newest:
         raise NoData(
             "the latest report", "there is no plan", kept="nothing was changed", advice="POST /api/v1/plans makes one"
         )
-    return _html(desk, newest[0].id)
+    return _report(desk, newest[0].id, form)
 
 
-@router.get("/{plan}", response_class=HTMLResponse)
-def of_plan(desk: Viewer, plan: str) -> str:
-    """Of one plan."""
-    return _html(desk, plan)
+@router.get("/{plan}", response_model=ReportShown, responses=FORMS)
+def of_plan(desk: Viewer, plan: str, form: Form = None) -> Response:
+    """Of one plan: a page that opens anywhere, or what `format` or `Accept` ask for."""
+    return _report(desk, plan, form)
 
 
-def _html(desk: Desk, plan: str) -> str:
-    return report.html(gather(desk.settings, desk.store, the_plan(desk, plan), desk.now))
+def _report(desk: Desk, plan: str, form: str | None) -> Response:
+    wanted = form or _accepted(desk.request.headers.get("accept", ""))
+    data = gather(desk.settings, desk.store, the_plan(desk, plan), desk.now)
+    return told(desk.request, FORMATS[wanted](data), MEDIA[wanted])
+
+
+def _accepted(header: str) -> str:
+    """The first of them that is named; a browser, and who takes anything, gets the page."""
+    named = {one.partition(";")[0].strip() for one in header.split(",")}
+    return next((form for form, media in MEDIA.items() if media in named), "html")

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field
 
 from flex.errors import Expired
 from flex.suppose import Supposition
 from flex_api import hosted, supposing
-from flex_api.rest_schemas import CLEAN, Given, Name, Names
+from flex_api.rest_schemas import CLEAN, Supposed
 from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
 from flex_api.web.answers import reply
 from flex_api.web.desk import Operator, Viewer
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
-
-Factor = Annotated[float, Field(ge=0.000001, le=1e6)]
-
-
-class Supposed(Given):
-    """What is left out stays as it is."""
-
-    more_nodes: Annotated[int, Field(ge=0, le=1000, description="so many nodes more, each like the others")] = 0
-    without_nodes: Names = ()
-    ram_factor: Annotated[float, Field(ge=0.001, le=1000, description="memory of every node, times this")] = 1.0
-    growth_ratio: Annotated[float, Field(ge=-0.99, le=1000, description="all sites larger by this share")] = 0.0
-    site_factors: Annotated[Mapping[Name, Factor], Field(max_length=1000, description="of single sites")] = Field({})
-    tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
-    max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
-    frontier: Annotated[bool, Field(description="and what more moves would buy then")] = False
 
 
 @router.post("/whatif", response_model=WhatIfOutput)
@@ -61,6 +44,12 @@ def frontier(desk: Viewer, plan: str) -> Response:
             kept="nothing was changed",
             advice="make a new plan, and ask for its frontier",
         )
+    return reply(desk.request, supposing.frontier_of(desk.world()))
+
+
+@router.get("/partitions/current/frontier", response_model=FrontierOutput)
+def current_frontier(desk: Viewer) -> Response:
+    """What moves from the partition in force would buy, from none to a partition from scratch."""
     return reply(desk.request, supposing.frontier_of(desk.world()))
 
 

@@ -36,6 +36,15 @@ def reply(request: Request, model: BaseModel, status: int = 200, **headers: str)
     return Response(body, status, told, JSON)
 
 
+def told(request: Request, text: str, media: str) -> Response:
+    """Text of any kind with its ETag, or nothing where the caller has it already."""
+    body = text.encode()
+    tag = etag_of(body)
+    if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
+        return Response(status_code=304, headers={"ETag": tag})
+    return Response(body, 200, {"ETag": tag}, media)
+
+
 def listed(request: Request, model: BaseModel, following: str | None) -> Response:
     """A page, with the address of the next one in its Link header."""
     if not following:

@@ -1,0 +1,54 @@
+"""What the verbs of a FLEX server share: the client of the call, and how what came back is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from flex_api import desk_text, text
+from flex_api.cli.common import Context, context
+from flex_api.client import Client
+from flex_api.night_schemas import NodesOutput, PinOutput
+from flex_api.rest_schemas import JobShown, PinShown
+from flex_api.schemas import PlanOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    context: Context
+    client: Client
+
+
+def asked_of(ctx: typer.Context) -> Asked:
+    found = context(ctx)
+    assert isinstance(found.remote, Client), "the callback makes it"
+    return Asked(found, found.remote)
+
+
+def show_result(asked: Asked, job: JobShown) -> None:
+    """The plan that came of a job, or the nodes where none did. Raises what the job failed with."""
+    ended = asked.client.followed(job, asked.context.say)
+    kind, _, name = ended.result.removeprefix("/api/v1/").partition("/")
+    if ended.state != "done":
+        asked.context.say(f"The job {ended.id} was {ended.state}: {ended.stage}")
+    elif kind == "plans":
+        show_plan(asked, asked.client.plan(name)[0])
+    elif kind == "nodes":
+        show_nodes(asked, [])
+
+
+def show_plan(asked: Asked, output: PlanOutput, *, diff: bool = False) -> None:
+    asked.context.show(output, lambda console: text.plan(console, output, diff=diff))
+
+
+def show_nodes(asked: Asked, notes: list[str]) -> None:
+    output = NodesOutput(items=list(asked.client.nodes()), notes=notes)
+    asked.context.show(output, lambda console: text.nodes(console, output))
+
+
+def show_pin(asked: Asked, pin: PinShown, *, pinned: bool, dry_run: bool) -> None:
+    values: dict[str, Any] = pin.model_dump(exclude={"holds"})
+    output = PinOutput(pinned=pinned, dry_run=dry_run, **values)
+    asked.context.show(output, lambda console: desk_text.pin(console, output))

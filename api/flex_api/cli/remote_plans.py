@@ -1,0 +1,149 @@
+"""The verbs about plans that a FLEX server does for us: made, looked at, decided on, applied; and what-if."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from flex_api import text
+from flex_api.cli.asked import asked_of, show_plan, show_result
+from flex_api.cli.common import PlanId, Reason, SiteName, given_as, listed
+from flex_api.cli.supposing import show_diff, show_frontier, show_what_if, times_of
+from flex_api.cli.why import told
+from flex_api.rest_schemas import ApplyGiven, ApprovalGiven, PlanGiven, RollbackGiven, Supposed
+from flex_api.schemas import PlansOutput
+
+plan_app = typer.Typer(help="Make a plan and show it.", rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    for verb in (approve, reject, apply, rollback, whatif, explain):
+        app.command()(verb)
+    app.add_typer(plan_app, name="plan", invoke_without_command=True)
+
+
+@plan_app.callback()
+def plan(ctx: typer.Context, reason: Reason = "") -> None:
+    """Make a plan from the logs that the server read, and show it. DNS is read, never written."""
+    if not ctx.invoked_subcommand:
+        asked = asked_of(ctx)
+        show_result(asked, asked.client.make_plan(PlanGiven(reason=reason)))
+
+
+@plan_app.command("list")
+def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
+    """The latest plans, newest first."""
+    asked = asked_of(ctx)
+    output = PlansOutput(items=[row for row, _ in zip(asked.client.plans(), range(limit), strict=False)])
+    asked.context.show(output, lambda console: text.plans(console, output))
+
+
+@plan_app.command("show")
+def plan_show(ctx: typer.Context, plan_id: PlanId) -> None:
+    """One plan whole, with the changes in DNS."""
+    asked = asked_of(ctx)
+    show_plan(asked, asked.client.plan(plan_id)[0], diff=True)
+
+
+@plan_app.command("discard")
+def plan_discard(ctx: typer.Context, plan_id: PlanId, reason: Reason = "") -> None:
+    """Put a plan aside; it can not be applied any more."""
+    asked = asked_of(ctx)
+    found, tag = asked.client.plan(plan_id)
+    asked.client.discard(found.id, tag, reason)
+    show_plan(asked, asked.client.plan(found.id)[0])
+
+
+def approve(ctx: typer.Context, plan_id: PlanId, reason: Reason = "") -> None:
+    """Say yes to a plan as it is."""
+    _decide(ctx, plan_id, "approve", reason)
+
+
+def reject(ctx: typer.Context, plan_id: PlanId, reason: Reason = "") -> None:
+    """Say no to a plan: it can not be applied any more."""
+    _decide(ctx, plan_id, "reject", reason)
+
+
+def _decide(ctx: typer.Context, plan_id: str, decision: Literal["approve", "reject"], reason: str) -> None:
+    asked = asked_of(ctx)
+    found, _ = asked.client.plan(plan_id)
+    show_plan(asked, asked.client.decide(found.id, ApprovalGiven(decision=decision, reason=reason)))
+
+
+def apply(
+    ctx: typer.Context,
+    plan_id: PlanId,
+    force: Annotated[list[str] | None, typer.Option(metavar="RULE", help="go over this limit")] = None,
+    reason: Reason = "",
+) -> None:
+    """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
+    asked = asked_of(ctx)
+    found, _ = asked.client.plan(plan_id)
+    given = ApplyGiven(force=tuple(force or ()), reason=reason)
+    show_result(asked, asked.client.apply(found.id, found.digest, given))
+
+
+def rollback(
+    ctx: typer.Context,
+    to: Annotated[str, typer.Option(metavar="PLAN", help="the partition of this plan; none for the one before")] = "",
+    reason: Reason = "",
+) -> None:
+    """Make a plan back to an earlier partition, to be applied like any other."""
+    asked = asked_of(ctx)
+    show_result(asked, asked.client.rollback(RollbackGiven(to=to, reason=reason)))
+
+
+def whatif(
+    ctx: typer.Context,
+    more: Annotated[int, typer.Option(min=0, max=1000, help="so many nodes more, each like the others")] = 0,
+    without: Annotated[str, typer.Option(help="without these nodes: n1,n2")] = "",
+    ram: Annotated[float, typer.Option(help="memory of every node, times this")] = 1.0,
+    growth: Annotated[float, typer.Option(help="all sites larger by this share, such as 0.2")] = 0.0,
+    times: Annotated[list[str] | None, typer.Option(metavar="SITE=K", help="may be repeated")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="another aim, such as 0.05")] = None,
+    max_moves: Annotated[int | None, typer.Option(min=0, help="at most so many moves")] = None,
+    frontier: Annotated[bool, typer.Option("--frontier", help="and what more moves would buy then")] = False,
+) -> None:
+    """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
+    asked = asked_of(ctx)
+    given = given_as(
+        Supposed,
+        more_nodes=more,
+        without_nodes=listed(without),
+        ram_factor=ram,
+        growth_ratio=growth,
+        site_factors=times_of(times or ()),
+        tolerance_ratio=tolerance,
+        max_moves=max_moves,
+        frontier=frontier,
+    )
+    output = asked.client.what_if(given)
+    asked.context.show(output, lambda console: show_what_if(console, output))
+
+
+@plan_app.command("frontier")
+def plan_frontier(ctx: typer.Context) -> None:
+    """What more moves would buy: the least imbalance for each number of them."""
+    asked = asked_of(ctx)
+    output = asked.client.frontier()
+    asked.context.show(output, lambda console: show_frontier(console, output))
+
+
+@plan_app.command("diff")
+def plan_diff(
+    ctx: typer.Context,
+    one: PlanId,
+    other: Annotated[str, typer.Argument(metavar="PLAN", help="the partition in force when left out")] = "current",
+) -> None:
+    """What differs between the partitions of two plans, site by site."""
+    asked = asked_of(ctx)
+    output = asked.client.difference(one, other)
+    asked.context.show(output, lambda console: show_diff(console, output))
+
+
+def explain(ctx: typer.Context, site: SiteName) -> None:
+    """Why a site moves or stays, and where else it could be."""
+    asked = asked_of(ctx)
+    output = asked.client.explanation(site)
+    asked.context.show(output, lambda console: told(console, output))

@@ -1,0 +1,138 @@
+"""How the client asks: one request, its answer as a model, and the errors of the server as the errors they were there.
+
+Nothing here knows a resource; those are client.py's. It leans on the standard library alone.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+from pydantic import BaseModel, ValidationError
+
+from flex import errors
+from flex.consent import Stop
+from flex.errors import Away, FlexError
+from flex_api.rest_schemas import PageOf
+
+Model = TypeVar("Model", bound=BaseModel)
+Page = TypeVar("Page", bound=PageOf)
+Ticks = Callable[[float], None]
+
+TIMEOUT = 60.0
+UNSURE = "what was asked may or may not have been done"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """`server` is such as https://flex.example.net; `wait` is how it waits between two looks at a job."""
+
+    server: str
+    token: str
+    timeout: float = TIMEOUT
+    wait: Ticks = time.sleep
+
+    def pages(self, page: type[Page], path: str, filters: Mapping[str, str | int | bool]) -> Iterator[Page]:
+        asked = {"limit": 1000, **filters}
+        while True:
+            found, _ = self.get(page, f"{path}?{urlencode({name: plain(value) for name, value in asked.items()})}")
+            yield found
+            if found.next is None:
+                return
+            asked["cursor"] = found.next
+
+    def get(self, model: type[Model], path: str) -> tuple[Model, str]:
+        return self.ask(model, "GET", path, None, {})
+
+    def ask(
+        self, model: type[Model], method: str, path: str, body: BaseModel | None, headers: Mapping[str, str]
+    ) -> tuple[Model, str]:
+        said, tag = self.send(method, path, body, headers)
+        try:
+            return model.model_validate_json(said), tag
+        except ValidationError as error:
+            raise self._away(
+                f"it answered something else than a FLEX of this version: {error.errors()[0]['msg']}"
+            ) from error
+
+    def send(self, method: str, path: str, body: BaseModel | None, headers: Mapping[str, str]) -> tuple[bytes, str]:
+        request = urllib.request.Request(  # noqa: S310  the scheme is looked at in `client`
+            f"{self.server.rstrip('/')}/api/v1{path}",
+            data=None if body is None else body.model_dump_json().encode(),
+            method=method,
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310  as above
+                return answer.read(), answer.headers.get("ETag", "")
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _told(error.read()) or self._away(f"it answered {error.code}") from error
+        except (OSError, ValueError) as error:
+            raise self._away(str(error), _kept(method, error)) from error
+
+    def text(self, path: str, media: str) -> str:
+        """What is no model, such as a report."""
+        return self.send("GET", path, None, {"Accept": media})[0].decode("utf-8", "replace")
+
+    def _away(self, answer: str, kept: str = UNSURE) -> Away:
+        return Away(
+            f"asking the FLEX server {self.server}",
+            answer,
+            kept=kept,
+            advice="see that `flex serve` runs there and that the address is right, then look before asking again",
+        )
+
+
+def _kept(method: str, error: Exception) -> str:
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, ConnectionRefusedError | socket.gaierror | ValueError):
+        return "nothing was sent"
+    return "nothing was changed" if method == "GET" else UNSURE
+
+
+def part(name: str) -> str:
+    return quote(name, safe="")
+
+
+def plain(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _told(body: bytes) -> FlexError | None:
+    """The error that a problem stands for; None where the answer is none of FLEX's."""
+    try:
+        problem = json.loads(body)
+        return error_of(problem) if "code" in problem else None
+    except (ValueError, TypeError):
+        return None
+
+
+def error_of(problem: Mapping[str, Any]) -> FlexError:
+    """Any: what a problem holds. The kinds of errors are told by their slugs; the first of each tree stands for it."""
+    kind = _kinds().get(str(problem["code"]), FlexError)
+    stops = [Stop(one["rule"], one["limit"], one["actual"], "a rule forbids it") for one in problem.get("rules", [])]
+    return kind(
+        str(problem.get("asked") or problem.get("title", "")),
+        str(problem.get("answer") or problem.get("detail", "")),
+        kept=str(problem.get("unchanged") or "unknown"),
+        advice=str(problem.get("next_step") or "look at the server's log"),
+        stops=stops,
+    )
+
+
+def _kinds() -> dict[str, type[FlexError]]:
+    found: dict[str, type[FlexError]] = {}
+    waiting: list[type[FlexError]] = [errors.FlexError]
+    while waiting:
+        kind = waiting.pop(0)
+        found.setdefault(kind.slug, kind)
+        waiting += kind.__subclasses__()
+    return found
