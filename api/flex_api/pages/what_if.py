@@ -13,9 +13,8 @@ from flex_api.pages.forms import Form, given
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import points_of
 from flex_api.plan_schemas import BalanceOutput
-from flex_api.rest_schemas import Given
+from flex_api.rest_schemas import Given, Supposed
 from flex_api.routes import supposed
-from flex_api.routes.supposed import Supposed
 from flex_api.supposed_schemas import WhatIfOutput
 from flex_api.web.desk import Desk, Operator
 

@@ -8,10 +8,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.domain import Node
-from flex.errors import BadInput
+from flex.errors import BadInput, Unverified
 from flex.orders import NodeOrder
+from flex.remarks import some
 from flex_api import failover, present
 from flex_api import nodes as noding
+from flex_api.failover import Taken
 from flex_api.leases import lease
 from flex_api.night_schemas import NodeRow
 from flex_api.rest_schemas import (
@@ -143,13 +145,14 @@ def down(desk: Approver, node: str, given: DownGiven) -> Response:
     wanted = NodeOrder(node, "down", desk.now, None, given.reason, desk.caller.name)
 
     def work(world: World, follow: Follow) -> str:
-        with lease(world, f"node {node} down") as held:
+        with lease(world, f"node {node} down", breaks_in=True) as held:
             follow.past_return()
-            done = failover.take_down(world, wanted)
-            if done is None:
-                return f"/api/v1/nodes/{node}"
-            held.concerns(done)
-        return f"/api/v1/plans/{done.id}"
+            taken = failover.take_down(world, wanted)
+            if taken.cycle:
+                held.concerns(taken.cycle)
+        if taken.left:
+            raise _left(node, taken)
+        return f"/api/v1/plans/{taken.cycle.id}" if taken.cycle else f"/api/v1/nodes/{node}"
 
     job = desk.house.workers.start(here, "down", desk.caller.name, work)
     return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
@@ -166,6 +169,16 @@ def up(
     desk = desk.because(reason)
     wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
     return _ordered(desk, wanted, condition, dry_run=False)
+
+
+def _left(node: str, taken: Taken) -> Unverified:
+    names = [f"{name} ({why})" for name, why in taken.left.items()]
+    return Unverified(
+        f"taking {node} out of DNS",
+        f"names that are not FLEX's to change lead to it still: {some(names)}",
+        kept="the node is marked as down, and every other site is off it",
+        advice="change these names where they are kept",
+    )
 
 
 def _ordered(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool) -> Response:
