@@ -20,6 +20,7 @@ from flex_api import wiring
 from flex_api.pages import PAGES
 from flex_api.routes import (
     audit,
+    badge,
     changes,
     data,
     dns,
@@ -48,13 +49,14 @@ from flex_api.web.desk import House
 from flex_api.web.gate import Gate, present
 from flex_api.web.limits import Rate
 from flex_api.web.once import OnceOnly
+from flex_api.web.timing import Timing
 from flex_api.web.views import Views
 from flex_api.wiring import Clock
 from flex_api.working import Workers
 
 ROUTES = (
     pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, routing,
-    metrics, health, docs, problems, sessions, static, *PAGES,
+    metrics, badge, health, docs, problems, sessions, static, *PAGES,
 )  # fmt: skip
 ABOUT = "What FLEX planned, why, what became of it, and everything a person may ask of it. docs/api.md has examples."
 
@@ -76,7 +78,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    gate = Gate(settings.auth, store)
+    gate, timing = Gate(settings.auth, store), Timing()
     app.state.house = House(
         settings,
         store,
@@ -85,6 +87,7 @@ def create_app(
         gate,
         Views(store),
         Workers(lambda error, job: problems.described(error, f"/api/v1/jobs/{job.id}")),
+        timing,
     )
     for resource in ROUTES:
         app.include_router(resource.router)
@@ -98,6 +101,7 @@ def create_app(
         rate=Rate(settings.api.requests_per_second / settings.api.workers),
         max_body=settings.api.max_body,
         problem=problems.of_error,
+        timing=timing,
     )
     return app
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import flex
 from flex.domain import Cycle, Node, Pin, Run
 from flex.headline import Headline
+from flex.jobs import Job
 from flex.store import migrate
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Labels = Mapping[str, str]
+DRIFT = "safety.max_drifted_names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,12 @@ class Known:
     sites: int
     replicated: int
     frozen: bool
+    # The latest plan whole; by node the last line of its logs, and how much of the period is there.
+    latest: Cycle | None
+    last_lines: Mapping[str, float]
+    coverage: Mapping[str, float]
+    jobs: Sequence[Job]
+    expiry: timedelta
     # The next plan's waiting for a person is a state of the cluster's mode, not of the plan.
     review: bool
 
@@ -52,12 +60,16 @@ def text(known: Known) -> str:
 def _series(known: Known) -> Iterator[Series]:
     build = {"version": flex.__version__, "schema": migrate.head()}
     yield Series("flex_build_info", "gauge", "Always 1; what runs here.", [(build, 1)])
-    yield from _of_runs(known.runs)
+    yield from _of_runs(known)
+    yield from _of_logs(known)
     yield from _of_plans(known)
+    yield from _of_gates(known)
+    yield from _of_jobs(known)
     yield from _of_cluster(known)
 
 
-def _of_runs(runs: Sequence[Run]) -> Iterator[Series]:
+def _of_runs(known: Known) -> Iterator[Series]:
+    runs = known.runs
     nightly = [run for run in runs if run.message.partition(":")[0] == "nightly"] or list(runs)
     good = [run for run in nightly if run.exit_code in (0, 22)]
     yield _one(
@@ -79,6 +91,55 @@ def _of_runs(runs: Sequence[Run]) -> Iterator[Series]:
     )
 
 
+def _of_logs(known: Known) -> Iterator[Series]:
+    newest = max(known.last_lines.values(), default=None)
+    yield _one(
+        "flex_data_age_seconds",
+        "How old the newest line of any log is.",
+        [known.now.timestamp() - newest] if newest is not None else [],
+    )
+    yield _by_node("flex_data_last_line_timestamp_seconds", "When a node's logs were last heard of.", known.last_lines)
+    yield _by_node(
+        "flex_data_coverage_ratio",
+        "How many hours of the period a node's logs have, of those expected.",
+        known.coverage,
+    )
+
+
+def _by_node(name: str, about: str, values: Mapping[str, float]) -> Series:
+    return Series(name, "gauge", about, [({"node": node}, value) for node, value in sorted(values.items())])
+
+
+def _of_gates(known: Known) -> Iterator[Series]:
+    """What kept the latest plan, or parts of it, from being made: the rules by name, and what others changed in DNS."""
+    latest = known.latest
+    if latest is None:
+        return
+    rules = sorted({stop.rule for stop in latest.stops} | {breach.rule for breach in latest.breaches})
+    yield Series(
+        "flex_gate_stopped",
+        "gauge",
+        "1 for each rule that stopped the latest plan.",
+        [({"rule": rule}, 1) for rule in rules],
+    )
+    drifted = [breach.actual for breach in latest.breaches if breach.rule == DRIFT]
+    yield _one(
+        "flex_dns_drift_names", "Names somebody else changed, over the limit for them.", [max(drifted, default=0)]
+    )
+    applied = known.in_force
+    silent = [not verdict.agrees for verdict in applied.verdicts] if applied else []
+    yield _one(
+        "flex_dns_disagreeing_servers", "When the partition in force was applied.", [sum(silent)] if applied else []
+    )
+
+
+def _of_jobs(known: Known) -> Iterator[Series]:
+    live = [job for job in known.jobs if job.live]
+    yield _one("flex_jobs_running", "Jobs of the API that are being done.", [len(live)])
+    ages = [(known.now - job.created).total_seconds() for job in live]
+    yield _one("flex_job_oldest_age_seconds", "Of those, how long the oldest has taken.", [max(ages)] if ages else [])
+
+
 def _of_plans(known: Known) -> Iterator[Series]:
     latest = list(known.headlines[:1])
     waiting = [one for one in latest if one.state == "proposed" and one.moves and known.review]
@@ -86,10 +147,16 @@ def _of_plans(known: Known) -> Iterator[Series]:
     yield _one(
         "flex_plan_age_seconds", "Of the latest plan.", [(known.now - one.created).total_seconds() for one in latest]
     )
+    stale = [one for one in waiting if known.now - one.created > known.expiry or one.base != _base(known)]
+    yield _one("flex_plan_stale", "Whether the plan that waits can not be applied any more.", [int(bool(stale))])
     yield _one("flex_approval_pending", "Whether the latest plan waits for a yes.", [int(bool(waiting))])
     imbalance = [({"kind": "current"}, known.in_force.after.worst)] if known.in_force else []
     imbalance += [({"kind": "planned"}, one.worst) for one in latest]
     yield Series("flex_imbalance_ratio", "gauge", "How far the worst node is from its fair share.", imbalance)
+
+
+def _base(known: Known) -> str:
+    return known.in_force.id if known.in_force else ""
 
 
 def _of_cluster(known: Known) -> Iterator[Series]:
@@ -129,11 +196,12 @@ def _one(name: str, about: str, values: Iterable[datetime | float | None]) -> Se
 
 
 def _lines(series: Series) -> str:
-    rows = "".join(f"{series.name}{_labels(labels)} {value:.10g}\n" for labels, value in series.values)
+    rows = "".join(f"{series.name}{labelled(labels)} {value:.10g}\n" for labels, value in series.values)
     return f"# HELP {series.name} {series.help}\n# TYPE {series.name} {series.kind}\n{rows}"
 
 
-def _labels(labels: Labels) -> str:
+def labelled(labels: Labels) -> str:
+    """As they stand behind the name of a series."""
     if not labels:
         return ""
     return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"

@@ -110,7 +110,10 @@ def test_a_webhook_is_signed_says_what_happened_and_has_an_id(installation: Inst
     assert [stage["name"] for stage in night.json["run"]["stages"]] == [
         "ingest", "profile", "tidy", "finish", "plan", "gate", "apply", "verify", "settle", "report", "notify",
     ]  # fmt: skip
-    assert "flex_build_info" in (installation.folder / "flex.prom").read_text(encoding="utf-8")
+    metrics = (installation.folder / "flex.prom").read_text(encoding="utf-8")
+    assert "flex_build_info" in metrics
+    assert 'flex_data_coverage_ratio{node="n1"}' in metrics
+    assert "flex_data_age_seconds" in metrics
     assert installation.night().code == 0
     assert len(hook.bodies) == 1, "a night with nothing to do is told to nobody"
 

@@ -22,6 +22,7 @@ def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
         "flex-nightly.service",
         "flex-nightly.timer",
         "flex-api.service",
+        "flex-alerts.yml",
     }
     assert kept == []
     assert settings.problems(tmp_path / "etc" / "flex.toml") == ()
@@ -39,7 +40,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     key = (starting.write(tmp_path), (tmp_path / "flex.key").read_text(encoding="utf-8"))[1]
     written, kept = starting.write(tmp_path)
     assert written == []
-    assert len(kept) == 7
+    assert len(kept) == 8
     assert (tmp_path / "flex.toml").read_text(encoding="utf-8") == "mine"
     assert (tmp_path / "flex.key").read_text(encoding="utf-8") == key
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 from fastapi import APIRouter, Response
 
-from flex_api import freezing
+from flex_api import freezing, working
+from flex_api.exposing import JOBS, of_logs
 from flex_api.metrics import CONTENT_TYPE, Known, text
 from flex_api.web.desk import Viewer
+
+# After which changes the logs are looked at again.
+READ = ("ingest", "profiles.put", "run.end", "job.end")
 
 router = APIRouter(include_in_schema=False)
 
@@ -16,17 +20,23 @@ router = APIRouter(include_in_schema=False)
 def metrics(desk: Viewer) -> Response:
     found = desk.views.catalogue()
     _, in_force = desk.views.base()
-    world = desk.world()
+    world, headlines = desk.world(), desk.views.headlines()
+    last_lines, coverage = desk.views.of("logs", READ, lambda: of_logs(desk.settings, desk.store, desk.now))
     known = Known(
         now=desk.now,
         runs=desk.views.runs(),
-        headlines=desk.views.headlines(),
+        headlines=headlines,
         in_force=in_force,
         nodes=world.nodes,
         pins=tuple(pin for pins in desk.views.wishes().values() for pin in pins),
         sites=len(found.sites),
         replicated=int((np.diff(found.first) > 1).sum()),
         frozen=freezing.frozen(world) is not None,
+        latest=desk.views.plan(headlines[0].id) if headlines else None,
+        last_lines=last_lines,
+        coverage=coverage,
+        jobs=[working.as_it_is(job) for job in desk.store.jobs(JOBS)],
+        expiry=desk.settings.safety.plan_expiry,
         review=desk.settings.cluster.mode == "review",
     )
-    return Response(text(known), media_type=CONTENT_TYPE)
+    return Response(text(known) + desk.house.timing.text(), media_type=CONTENT_TYPE)

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -21,6 +22,7 @@ from flex.errors import BadInput, FlexError
 from flex_api.web import formed
 from flex_api.web.gate import Asked, Gate, present
 from flex_api.web.limits import Rate, too_large, too_many
+from flex_api.web.timing import Timing
 
 REQUEST_ID = "X-Request-Id"
 HEADERS = {
@@ -50,6 +52,7 @@ class Asking:
     rate: Rate
     max_body: int
     problem: Problem
+    timing: Timing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -58,9 +61,13 @@ class Asking:
         request = Request(scope)
         request.state.request_id = request_id = _request_id(request.headers)
 
+        begun = perf_counter()
+
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seal(MutableHeaders(scope=message), request_id, scope["path"])
+                # Until the answer begins: a stream of events may last for hours.
+                self.timing.took(_route(scope), request.method, message["status"], perf_counter() - begun)
             await send(message)
 
         limited = _limited(receive, self.max_body)
@@ -105,6 +112,12 @@ class Asking:
     def _count(self, caller: str) -> None:
         if seconds := self.rate.take(caller):
             raise too_many(seconds, self.rate.each)
+
+
+def _route(scope: Scope) -> str:
+    """The template of the path: there are few, whatever is asked for."""
+    found = getattr(scope.get("route"), "path", "")
+    return found if isinstance(found, str) and found else "none"
 
 
 def _refuse_twice(request: Request) -> None:

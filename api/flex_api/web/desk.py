@@ -19,6 +19,7 @@ from flex_api import wiring
 from flex_api.access import Caller, refuse_below
 from flex_api.settings import Settings
 from flex_api.web.gate import Gate, unauthenticated
+from flex_api.web.timing import Timing
 from flex_api.web.views import Views
 from flex_api.wiring import Clock, World
 from flex_api.working import Workers
@@ -37,6 +38,7 @@ class House:
     gate: Gate
     views: Views
     workers: Workers
+    timing: Timing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,53 @@
+"""A badge for a wiki or a dashboard: how the cluster is, in four words. Whoever may read may have it."""
+
+from __future__ import annotations
+
+from html import escape
+
+from fastapi import APIRouter, Response
+
+from flex_api import freezing, words
+from flex_api.web.desk import Desk, Viewer
+
+router = APIRouter(include_in_schema=False)
+
+GOOD, WAITS, WRONG = "#1a7f37", "#9a6700", "#b42318"
+# About the width of a letter of the size that it is drawn in.
+LETTER = 7
+
+
+@router.get("/badge.svg")
+def badge(desk: Viewer) -> Response:
+    said, colour = _state(desk)
+    left, right = _width(desk.settings.cluster.name), _width(said)
+    return Response(_drawn(desk.settings.cluster.name, said, colour, left, right), media_type="image/svg+xml")
+
+
+def _state(desk: Desk) -> tuple[str, str]:
+    """The first of these that is so."""
+    runs, plans, (_, in_force) = desk.views.runs(), desk.views.headlines(), desk.views.base()
+    if freezing.frozen(desk.world()):
+        return "frozen", WAITS
+    if runs and runs[0].exit_code not in (0, 22, None):
+        return f"last run: exit {runs[0].exit_code}", WRONG
+    if plans and plans[0].state == "proposed" and plans[0].moves and desk.settings.cluster.mode == "review":
+        return "waits for a yes", WAITS
+    if in_force is None:
+        return "no partition yet", WAITS
+    return f"worst node {words.share(in_force.after.worst)} off", GOOD
+
+
+def _width(text: str) -> int:
+    return LETTER * len(text) + 12
+
+
+def _drawn(name: str, said: str, colour: str, left: int, right: int) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="{escape(f"{name}: {said}")}"><title>{escape(f"{name}: {said}")}</title>'
+        f'<rect width="{left}" height="20" fill="#444"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
+        f'<g fill="#fff" text-anchor="middle" font-family="monospace" font-size="11">'
+        f'<text x="{left / 2:g}" y="14">{escape(name)}</text>'
+        f'<text x="{left + right / 2:g}" y="14">{escape(said)}</text></g></svg>'
+    )

@@ -1,0 +1,104 @@
+"""What an operator alarms on is there, is called as the documentation calls it, and is what is so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.consent import Breach, Stop
+from flex.orders import Freeze
+from flex_api.web.timing import Timing
+
+if TYPE_CHECKING:
+    from tests.rest.conftest import Door
+
+ROOT = Path(__file__).parents[2]
+RULES = resources.files("flex_api") / "starter" / "flex-alerts.yml"
+# Those that are there only while something is so; these settings have no logs.
+OF_LOGS = {"flex_data_age_seconds", "flex_data_coverage_ratio", "flex_data_last_line_timestamp_seconds"}
+NOW_AND_THEN = {"flex_gate_stopped", "flex_job_oldest_age_seconds", "flex_pin_expiry_timestamp_seconds", *OF_LOGS}
+
+
+def told(door: Door) -> str:
+    client = door.open("viewer")
+    client.get("/api/v1/sites")
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    return answer.text
+
+
+def value(text: str, series: str) -> float:
+    (found,) = re.findall(rf"^{re.escape(series)} (\S+)$", text, re.MULTILINE)
+    return float(found)
+
+
+def series(text: str) -> set[str]:
+    return {name.removesuffix("_bucket").removesuffix("_count") for name in re.findall(r"\bflex_[a-z_]+", text)}
+
+
+def test_what_the_documentation_and_the_alerts_name_is_measured(filled: Callable[[str], Door], url: str) -> None:
+    text = told(filled(url))
+    known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)) | NOW_AND_THEN
+    documented = series((ROOT / "docs/metrics.md").read_text(encoding="utf-8"))
+    assert documented - known == set()
+    assert known - documented == set()
+    assert series(RULES.read_text(encoding="utf-8")) - known == set()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    from flex.store import migrate
+
+    made = f"sqlite:///{tmp_path}/flex.db"
+    migrate.upgrade(made)
+    return made
+
+
+def test_each_alert_is_documented() -> None:
+    alerts = set(re.findall(r"alert: (\w+)", RULES.read_text(encoding="utf-8")))
+    assert alerts == set(re.findall(r"`(Flex\w+)`", (ROOT / "docs/metrics.md").read_text(encoding="utf-8")))
+
+
+def test_what_stopped_the_latest_plan_and_whether_it_is_stale_is_told(door: Door) -> None:
+    latest = door.store.cycles(1)[0]
+    stop = Stop("safety.hold_runs", "2", "1", "it has to last")
+    drift = Breach("safety.max_drifted_names", 0, 3)
+    door.store.update(replace(latest, stops=(stop,), breaches=(drift,)))
+    text = told(door)
+    assert value(text, 'flex_gate_stopped{rule="safety.hold_runs"}') == 1
+    assert (value(text, "flex_dns_drift_names"), value(text, "flex_plan_stale")) == (3, 0)
+    door.store.update(replace(latest, base="another"))
+    assert value(told(door), "flex_plan_stale") == 1
+
+
+def test_answers_are_counted_by_their_route_and_how_long_they_took(door: Door) -> None:
+    client = door.open("viewer")
+    for site in ("s001.example.org", "s002.example.org", "none.example.org"):
+        client.get(f"/api/v1/sites/{site}")
+    text = client.get("/metrics").text
+    counts = re.findall(r'_count\{route="/api/v1/sites/\{site\}",method="GET",status="(\dxx)".*\} (\d+)', text)
+    assert dict(counts) == {"2xx": "2", "4xx": "1"}
+
+
+def test_a_histogram_rises_to_the_number_of_all_answers() -> None:
+    timing = Timing()
+    for seconds in (0.001, 0.005, 0.02, 99.0):
+        timing.took("/r", "GET", 200, seconds)
+    buckets = [int(count) for count in re.findall(r"_bucket\{.*\} (\d+)", timing.text())]
+    assert (buckets[:3], buckets[-2:]) == ([2, 2, 3], [3, 4])
+
+
+def test_a_badge_says_how_the_cluster_is(door: Door) -> None:
+    badge = door.open("viewer").get("/badge.svg")
+    assert (badge.status_code, badge.headers["content-type"]) == (200, "image/svg+xml")
+    assert "shared-eu1: waits for a yes" in badge.text
+    now = door.store.cycles(1)[0].created
+    door.store.put_freeze(Freeze(now))
+    assert "shared-eu1: frozen" in door.open("viewer").get("/badge.svg").text
+    assert "frozen" not in door.open().get("/badge.svg").text
