@@ -73,7 +73,7 @@ def test_what_stopped_the_latest_plan_and_whether_it_is_stale_is_told(door: Door
     text = told(door)
     assert value(text, 'flex_gate_stopped{rule="safety.hold_runs"}') == 1
     assert (value(text, "flex_dns_drift_names"), value(text, "flex_plan_stale")) == (3, 0)
-    door.store.update(replace(latest, base="another"))
+    door.store.update(replace(latest, base="another", message="seen"))
     assert value(told(door), "flex_plan_stale") == 1
 
 
