@@ -22,6 +22,7 @@ Told = Literal["nothing", "commands", "reload"]
 # What HAProxy says to a command that it carried out, if it says anything.
 _DONE = ("changed from", "no need to change")
 _PATIENCE = 30.0
+_MOMENT = 3.0
 _LOOK_AGAIN = 0.05
 
 
@@ -61,8 +62,8 @@ def _done(answer: str) -> bool:
 
 
 def reload(socket: Socket) -> None:
-    """Once the new process serves. Raises NotWritten when HAProxy stays with what it had."""
-    before = _master(socket)
+    """Once the new process serves. Raises NotWritten when HAProxy stays with what it had, Away when nobody answers."""
+    before = _there(socket)
     socket.ask("reload")
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
@@ -70,13 +71,24 @@ def reload(socket: Socket) -> None:
         try:
             now = _master(socket)
         except Away:
-            # The master begins anew too, and its socket is away for that moment.
             continue
         if now.failed > before.failed:
             raise _refused("it could not load them")
         if now.reloads > before.reloads:
             return
     raise _refused(f"it did not say that it had, for {_PATIENCE:.0f} s")
+
+
+def _there(socket: Socket) -> Master:
+    """A master begins anew with each reload, and its socket is away for that moment."""
+    deadline = time.monotonic() + _MOMENT
+    while True:
+        try:
+            return _master(socket)
+        except Away:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_LOOK_AGAIN)
 
 
 def _master(socket: Socket) -> Master:

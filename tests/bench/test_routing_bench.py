@@ -1,0 +1,75 @@
+"""The testbed of routing, and what visitors notice of faults: real HAProxy, web servers and visitors on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from bench.routing import faults
+from bench.routing.origins import Machine
+from bench.routing.rig import Rig, rig
+from flex.errors import BadSetting
+from flex.sim.traces import Trace
+from flex.steer import force
+from flex.steer.pool import Limits
+from flex.steer.program import program
+from flex.steer.runtime import Socket
+
+pytestmark = pytest.mark.real
+VISITORS = 20
+# Every target fits, and an answer takes two milliseconds.
+MACHINE = Machine(10**9, 0.0, 0.0, 0.002, 0.0)
+
+
+@pytest.fixture
+def three() -> Iterator[Rig]:
+    try:
+        program()
+    except BadSetting as error:
+        pytest.skip(str(error))
+    target = np.random.default_rng(1).integers(0, 100, 10_000)
+    trace = Trace("even", target, np.full(100, 1_000), np.zeros(100, dtype=np.int64), ("shop.example",))
+    with rig(3, MACHINE, trace) as made:
+        yield made
+
+
+def test_each_target_is_read_once_in_all_and_then_found_in_memory(three: Rig) -> None:
+    three.start("lardr", Limits())
+    answers = three.during(VISITORS, 2.0)
+    hits, misses = three.memory()
+    assert answers.failed == 0
+    assert hits + misses >= len(answers.at) > 0
+    assert misses < 2 * 100
+
+
+def test_nobody_notices_reloads(three: Rig) -> None:
+    three.start("lardr", Limits(), mastered=True)
+    three.begin(VISITORS)
+    (node,) = three.running
+    for _ in range(4):
+        force.reload(Socket(str(three.folder / node / "m")))
+    answers = three.end()
+    assert (answers.failed, len(answers.at) > 0) == (0, True)
+
+
+def test_when_a_web_server_dies_only_what_it_had_begun_is_lost(three: Rig) -> None:
+    three.start("lardr", Limits())
+    three.begin(VISITORS)
+    three.settle(1.0)
+    three.told("kill", 1)
+    died = three.now()
+    three.settle(4.0)
+    answers = three.end()
+    assert answers.failed <= VISITORS
+    assert answers.between(died + 1.0, three.now()).failed == 0
+    assert set(answers.between(died + 1.0, three.now()).node.tolist()) == {2, 3}
+
+
+@pytest.mark.torture
+def test_faults_cost_nobody_more_than_what_was_begun() -> None:
+    figures = faults.measure(quick=True, slower=2.0)
+    assert figures["failed_requests_reload"] == 0
+    assert figures["failed_later_killed"] == 0
+    assert figures["failed_later_distributor"] == 0
