@@ -23,6 +23,10 @@ class RoutedSite(Section):
     high: Whole | None = None
     hold: Span | None = None
     by_query: bool = Field(False, description="answers differ by the query, so targets do")
+    dynamic: tuple[str, ...] = Field(
+        (),
+        description="its nodes that compute: requests that change something or end in one of routing.endings go there",
+    )
 
     @field_validator("policy")
     @classmethod
@@ -39,6 +43,9 @@ class Routing(Section):
         timedelta(), description="what a request may wait longer at a busy member than at one with room; sets high"
     )
     service_ms: Whole = Field(10, ge=1, description="what a mean request takes a member, where delay is given")
+    endings: tuple[str, ...] = Field(
+        (".php",), description="of paths that are computed, for sites with `dynamic` nodes"
+    )
     hold: Span = Field(
         timedelta(seconds=20), description="targets that were not shared out anew for so long lose a member"
     )

@@ -96,7 +96,7 @@ def _pool(settings: Settings, site: str, aliases: Sequence[str], joined: tuple[M
     own = settings.routing.of(site)
     limits, policy = settings.routing.limits(own), own.policy or settings.routing.policy
     hosts = tuple(alias for alias in aliases if not alias.startswith("/"))
-    return Pool(site, hosts, joined, policy, limits, own.by_query)
+    return Pool(site, hosts, joined, policy, limits, own.by_query, own.dynamic, settings.routing.endings)
 
 
 def addresses(known: Sequence[Node]) -> dict[str, str]:

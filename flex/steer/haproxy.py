@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from flex.steer.pool import Pool, unwritten
 from flex.steer.rules import RULES
+from flex.steer.rules.dynamic import sent, split
 
 CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
@@ -162,13 +163,13 @@ def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     if pool.policy not in RULES:
         raise unwritten(f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}")
     if not _limited(pool):
-        yield [f"backend {pool.name}", *RULES[pool.policy](pool, "date"), *_servers(pool, node, layout)]
+        yield [f"backend {pool.name}", *_ruled(pool), *_servers(pool, node, layout)]
         return
     yield from _admission(pool, node)
     yield [
         f"backend {pool.name}",
         *_waiting(pool),
-        *RULES[pool.policy](pool, "date"),
+        *_ruled(pool),
         *_servers(pool, node, layout),
         "use-server door if waits !let_in",
         f"server door abns@{pool.name}.{node} weight 0 send-proxy-v2",
@@ -182,6 +183,10 @@ def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
         state = " disabled" if member.leaving else ""
         at = f"{_at(address, layout.origin_port)} id {member.slot + 1}"
         yield f"server s{member.bit} {at}{sent}{state} # {member.node}"
+
+
+def _ruled(pool: Pool) -> list[str]:
+    return [*split(pool), *RULES[pool.policy](pool, "date"), *sent(pool)]
 
 
 def _limited(pool: Pool) -> bool:

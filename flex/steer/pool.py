@@ -18,6 +18,7 @@ from flex.errors import BadInput
 MOST_MEMBERS = 16
 
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
@@ -74,7 +75,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A replicated site: its host names, its members in order of their slots, and the policy that spreads requests."""
+    """A replicated site: its host names, its members in order of their slots, and the policy that spreads requests.
+
+    Requests that change something, and those whose path has one of the `endings`, go to the `dynamic` nodes alone, if
+    there are any.
+    """
 
     site: str
     hosts: tuple[str, ...]
@@ -82,8 +87,13 @@ class Pool:
     policy: str = "lardr"
     limits: Limits = Limits()
     by_query: bool = False
+    dynamic: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for ending in self.endings:
+            if not _ENDING.fullmatch(ending):
+                raise unwritten(f"paths that end in {ending!r:.100}", "an ending is a few letters after a dot")
         for host in (self.site, *self.hosts):
             if not _HOST.fullmatch(host):
                 raise unwritten(f"the host name {host!r:.100}", "it is none that DNS could have")

@@ -136,6 +136,12 @@ def test_two_sites_with_the_same_host_name_are_refused() -> None:
         files("n1", NODES, [*two_sites(), Pool("www.shop.example", (), members(NODES))], Layout())
 
 
+@pytest.mark.parametrize("ending", ["php", ".p hp", ".php\n", "", ".", ".php }"])
+def test_an_ending_that_is_none_is_refused(ending: str) -> None:
+    with pytest.raises(BadInput, match="end in"):
+        Pool("shop.example", (), members(NODES), endings=(ending,))
+
+
 def test_more_members_than_a_set_can_hold_are_refused() -> None:
     with pytest.raises(BadInput, match="at most 16"):
         members({f"n{number}": "192.0.2.1" for number in range(17)})

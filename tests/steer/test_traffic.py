@@ -110,3 +110,25 @@ def test_a_crowd_waits_at_the_door_and_everybody_gets_in(crowded: Distributor, m
 def test_few_visitors_never_see_the_door(crowded: Distributor, members: Members) -> None:
     held = asked(crowded, members, "/")
     assert held.head.lower().count(b"x-forwarded-for: 127.0.0.1") == 1
+
+
+@pytest.fixture(params=["lardr", "least_connections"])
+def split(
+    request: pytest.FixtureRequest, found: Program, members: Members, tmp_path: Path, another_port: int
+) -> Iterator[Distributor]:
+    made = members_of(members.addresses)
+    pool = Pool("shop.example", (), made, str(request.param), Limits(), dynamic=("n1", "n2"), endings=(".php",))
+    written(pool, members, tmp_path, another_port)
+    with running(found, tmp_path, another_port):
+        yield Distributor(another_port)
+
+
+def test_what_is_computed_goes_to_the_nodes_that_compute(split: Distributor, members: Members) -> None:
+    assert {asked(split, members, f"/{number}.php?a=1").node for number in range(12)} <= {"n1", "n2"}
+    assert len({asked(split, members, f"/{number}.html").node for number in range(40)}) == 4
+
+
+def test_where_nobody_computes_the_others_do(split: Distributor, members: Members) -> None:
+    members.stop("n1")
+    members.stop("n2")
+    assert {asked(split, members, f"/{number}.php").node for number in range(12)} <= {"n0", "n3"}
