@@ -35,7 +35,7 @@ POLICIES = ("round_robin", "least_connections", "hash", "bounded_hash", "lard", 
 FEW = ("round_robin", "least_connections", "lardr")
 # Said of a policy: every node has a distributor, as in a cluster; else the first node alone.
 EVERYWHERE = " everywhere"
-ROUNDS, TURN, WARM = (2, 2.0, 3.0) if QUICK else (4, 5.0, 12.0)
+ROUNDS, TURN, WARM = (2, 1.0 * PACE, 3.0) if QUICK else (4, 3.0 * PACE, 12.0)
 VISITORS = 50
 MEMBERS = (2, 4, 8)
 
@@ -146,9 +146,9 @@ def warm(each: Rig, case: Case, machine: Machine, nodes: int) -> None:
 
 
 def _turn(each: Rig, found: Measured, clients: int) -> None:
-    """The first second, in which all ask at once, is not counted."""
+    """The beginning, while queues of the disks grow to what they stay at, is not counted."""
     each.begin(clients)
-    each.settle(1.0)
+    each.settle(PACE)
     hits, misses = each.memory()
     used, begun = each.processor(), each.now()
     each.settle(TURN)
