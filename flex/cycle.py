@@ -168,6 +168,7 @@ def draft(
             *filter(None, [quality.note]),
             *facts.remarks,
             *remarks.of_drift(drifted),
+            *remarks.of_sample(facts.sample),
             *remarks.of_forecasts(forecasts, [asked.nodes[node] for node in sorted(asked.gone)]),
         ),
     )

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from flex.consent import Approval, Breach, Stop
+from flex.hindsight import Measured
 from flex.short import Shortfall
 
 NodeState = Literal["active", "draining", "down"]
@@ -192,26 +193,33 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What became of an earlier prediction: `nodes` are each node's loads as predicted and as they then were.
-
-    `error` is the median distance of the two, as a ratio of the fair share.
-    """
-
-    cycle: str
-    nodes: tuple[tuple[str, float, float], ...]
-    error: float
-
-
-@dataclass(frozen=True, slots=True)
 class NodeForecast:
-    """What a miniature replay says about one node under a placement."""
+    """What a miniature replay says about one node under a placement.
+
+    `seconds` is how long it works on all of that, `busiest` the share of it in its busiest hour.
+    """
 
     node: str
     requests: int
     misses: int
     bytes: int
     disk_bytes: int
+    seconds: float = 0.0
+    busiest: float = 0.0
+
+    @property
+    def operations(self) -> float:
+        """Requests a second it can serve in these proportions."""
+        return self.requests / self.seconds if self.seconds else 0.0
+
+    def utilisation(self, period: float) -> float:
+        """The share of a period of so many seconds that it is at work."""
+        return self.seconds / period if period else 0.0
+
+    @property
+    def busiest_utilisation(self) -> float:
+        """The same of its busiest hour; over one is more than it can serve."""
+        return self.seconds * self.busiest / 3600
 
     @property
     def miss_ratio(self) -> float:

@@ -139,10 +139,30 @@ def _replayed(
     memory = scale.memory if scale else sample.rate
     ram = (np.array([min(node.ram, MOST_RAM) for node in nodes], dtype=np.float64) * memory).astype(np.int64)
     counts = scaled(scale, sample.rate, replay(kept, node[served], ram, cache)).T.tolist()
-    forecasts = tuple(NodeForecast(node.name, *row) for node, row in zip(nodes, counts, strict=True))
+    busiest = _busiest(kept, node[served], len(nodes)).tolist()
+    forecasts = tuple(_of_node(*each) for each in zip(nodes, counts, busiest, strict=True))
     left_out = scale.left_out if scale else round(np.count_nonzero(~served) / sample.rate)
     made = Forecast(policy, sample.rate, forecasts, left_out)
     return replace(made, throughput=throughput(made, nodes))
+
+
+def _of_node(node: Node, counts: Sequence[int], busiest: float) -> NodeForecast:
+    made = NodeForecast(node.name, *counts)
+    return replace(made, seconds=PAPER.seconds(made) / node.capacity, busiest=busiest)
+
+
+def _busiest(sample: Sample, node: Ints, nodes: int) -> npt.NDArray[np.float64]:
+    """Of each node, the share of its bytes that its busiest hour has."""
+    if not len(node):
+        return np.zeros(nodes)
+    # Hours in which nobody asked for anything have no number: a clock that is years off takes no more room.
+    hour = np.cumsum(np.diff(sample.time // 3600, prepend=sample.time[0] // 3600) != 0)
+    hours = int(hour[-1]) + 1
+    size = sample.size[sample.target].astype(np.float64)
+    by_hour = np.bincount(node * hours + hour, size, nodes * hours).reshape(nodes, hours)
+    total = by_hour.sum(axis=1)
+    share: npt.NDArray[np.float64] = np.divide(by_hour.max(axis=1), total, out=np.zeros(nodes), where=total > 0)
+    return share
 
 
 def _bad_rate(rate: float) -> BadInput:

@@ -12,9 +12,12 @@ import pandas as pd
 from flex import records
 from flex.domain import Forecast
 from flex.reach import Reach
+from flex.replay import Sample
 
 # Strangers' names in the logs that get fewer of the accesses than this make no difference to a prediction.
 FEW = 0.01
+# Of a part of the files, fewer accesses than this do not tell misses within a few points.
+ENOUGH = 100_000
 
 
 def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
@@ -55,6 +58,13 @@ def of_forecasts(forecasts: Sequence[Forecast], gone: Sequence[str]) -> Iterator
         if forecast.left_out > FEW * total:
             share = f"{forecast.left_out / total:.0%} of the accesses"
             yield f"predicted without {share}, which are to names that are not in the partition"
+
+
+def of_sample(sample: Sample) -> Iterator[str]:
+    """That too little was sampled: one large file more or less would then be another miss ratio."""
+    if sample.rate < 1 and len(sample.target) < ENOUGH:
+        part = f"{len(sample.target):,} accesses, to {sample.rate:.2%} of the files"
+        yield f"predicted from {part}: too few to tell misses, raise ingest.sample_limit so that {ENOUGH:,} are kept"
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

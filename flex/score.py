@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.domain import Balance, Measured, NodeLoad
+from flex.domain import Balance, NodeLoad
 from flex.problem import Floats, Ints, Problem
 
 # Loads are sums of floats: a node exactly on the edge of the band is inside it.
@@ -90,19 +90,6 @@ def _balance(problem: Problem, rows: Ints, total: Floats) -> Balance:
     farthest = int(np.abs(away).argmax())
     node, dimension = divmod(farthest, len(problem.dimensions))
     return Balance(per_node, float(abs(away[node, dimension])), problem.nodes[node], problem.dimensions[dimension])
-
-
-def measured(cycle: str, predicted: Balance, found: Balance) -> Measured:
-    """What was predicted of the nodes' access rates and working sets, beside what was found."""
-    then = {load.node: load for load in predicted.nodes}
-    pairs = [(then[load.node], load) for load in found.nodes if load.node in then and load.fair]
-    distances = [
-        abs(getattr(now, name) - getattr(earlier, name)) / now.fair
-        for earlier, now in pairs
-        for name in ("access", "working_set")
-    ]
-    nodes = tuple((now.node, earlier.access, now.access) for earlier, now in pairs)
-    return Measured(cycle, nodes, float(np.median(distances)) if distances else 0.0)
 
 
 def moved(problem: Problem, rows: Ints) -> Ints:

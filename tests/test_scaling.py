@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex import remarks
 from flex.domain import Forecast, Node
 from flex.predict import forecast
 from flex.replay import Sample, Totals
@@ -104,3 +105,9 @@ def test_a_site_on_several_nodes_is_asked_for_on_each(whole: Sample) -> None:
     assert next(asked) == pytest.approx(next(asked), rel=0.1)
     assert max(points(said, true)) < 4
     assert said.left_out == true.left_out
+
+
+@pytest.mark.parametrize(("rate", "accesses", "said"), [(0.1, 99_999, True), (0.1, 100_000, False), (1.0, 5, False)])
+def test_a_part_that_is_too_small_to_tell_misses_says_so(whole: Sample, rate: float, accesses: int, said: bool) -> None:
+    small = replace(whole, rate=rate, target=whole.target[:accesses], time=whole.time[:accesses])
+    assert bool(list(remarks.of_sample(small))) == said

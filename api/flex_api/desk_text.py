@@ -8,8 +8,8 @@ from rich.console import Console
 
 from flex_api import wished, words
 from flex_api.desk_schemas import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput
+from flex_api.grids import grid
 from flex_api.night_schemas import PinOutput
-from flex_api.text import grid
 
 # So much of a value fits on a line; the whole of it is in the JSON.
 SHORT = 60

@@ -14,13 +14,13 @@ from pathlib import Path
 import pandas as pd
 
 from flex import cycle as cycles
-from flex import profile, score
+from flex import profile
 from flex.cycle import Proposal
-from flex.domain import Cycle, Measured, Period, Run
+from flex.domain import Cycle, Period, Run
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
 from flex.replay import NO_SAMPLE
-from flex_api import applying, freezing, hosted, notifying, recent, reporting, words
+from flex_api import applying, freezing, hindsight, hosted, notifying, recent, reporting, words
 from flex_api.expecting import expected
 from flex_api.leases import lease
 from flex_api.steps import Steps
@@ -206,17 +206,8 @@ def propose(world: World, force: Collection[str] = (), *, author: str = "") -> P
         target=world.target,
         now=world.clock(),
     )
-    told = replace(made.cycle, measured=_measured(world, plain), outlook=outlook)
+    told = replace(made.cycle, measured=hindsight.measured(world, plain), outlook=outlook)
     return _kept(world, replace(made, cycle=told), author)
-
-
-def _measured(world: World, plain: Facts) -> Measured | None:
-    """What became of the prediction that the partition in force was made with, once a later period has been seen."""
-    base = world.store.cycle(plain.base) if plain.base else None
-    if base is None or base.period.end >= plain.period.end:
-        return None
-    asked = cycles.build(replace(plain, pins=()), world.rules)
-    return score.measured(base.id, base.after, score.balance_in_force(asked))
 
 
 def _kept(world: World, made: Proposal, author: str) -> Proposal:

@@ -15,8 +15,6 @@ from flex.domain import (
     BadLine,
     Balance,
     Cycle,
-    Forecast,
-    Measured,
     Move,
     Node,
     NodeLoad,
@@ -30,16 +28,14 @@ from flex.headline import Headline, headline
 from flex.orders import NodeOrder
 from flex.short import Shortfall
 from flex_api import words
+from flex_api.foretold import forecast_row, measured_row
 from flex_api.schemas import (
     ApprovalRow,
     BadLineRow,
     BalanceOutput,
     BreachRow,
-    ForecastRow,
     LeftRow,
     LoadRow,
-    MeasuredNode,
-    MeasuredRow,
     MoveRow,
     NodeRow,
     NodesOutput,
@@ -81,7 +77,7 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         cold_bytes=cycle.cold_bytes,
         before=balance_output(cycle.before) if cycle.before else None,
         after=balance_output(cycle.after),
-        forecasts=[forecast_row(forecast) for forecast in cycle.forecasts],
+        forecasts=[forecast_row(forecast, cycle.period) for forecast in cycle.forecasts],
         zones=[zone_row(plan) for plan in cycle.plans],
         breaches=[_breach(breach) for breach in cycle.breaches],
         shortfalls=[_shortfall(shortfall) for shortfall in cycle.quality.shortfalls],
@@ -93,17 +89,12 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         stops=[stop_row(stop) for stop in cycle.stops],
         moves_later=cycle.later,
         outlook=_outlook(cycle.outlook) if cycle.outlook else None,
-        prediction=_measured(cycle.measured) if cycle.measured else None,
+        prediction=measured_row(cycle.measured) if cycle.measured else None,
     )
 
 
 def _outlook(outlook: Outlook) -> OutlookRow:
     return OutlookRow(method=outlook.method, nights=outlook.nights, error_ratios=dict(outlook.errors))
-
-
-def _measured(measured: Measured) -> MeasuredRow:
-    nodes = [MeasuredNode(node=node, predicted_units=then, measured_units=now) for node, then, now in measured.nodes]
-    return MeasuredRow(plan=measured.cycle, error_ratio=measured.error, nodes=nodes)
 
 
 def stop_row(stop: Stop) -> StopRow:
@@ -164,16 +155,6 @@ def balance_output(balance: Balance) -> BalanceOutput:
             )
             for load in balance.nodes
         ],
-    )
-
-
-def forecast_row(forecast: Forecast) -> ForecastRow:
-    return ForecastRow(
-        policy=forecast.policy,
-        miss_ratio=forecast.miss_ratio,
-        sampling_ratio=forecast.sampling,
-        disk_bytes=sum(node.disk_bytes for node in forecast.nodes),
-        operations_per_second=forecast.throughput,
     )
 
 

@@ -48,6 +48,7 @@ class ClaimRow(Part):
     measured: str
     verdict: str
     reason: str
+    counter: str = ""
 
 
 class SimulatePaperOutput(Output):

@@ -21,6 +21,7 @@ from flex.sim.published import PUBLISHED
 from flex.sim.traces import Trace, of_sample
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS, PLACEMENT
+from flex_api import clients
 from flex_logs_ingest.merge import sample_of
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
@@ -52,7 +53,9 @@ def of_logs(paths: Sequence[Path], *, format_: str = "auto", by_directory: bool 
         store = MemoryStore()
         ingest([Source("simulated", (), "node", rule, format_, files=files)], store, Path(folder), sample_limit=_MOST)
         sample = sample_of(store, Path(folder), _EVER, _MOST)
-    return of_sample(paths[0].name if len(paths) == 1 else f"{len(paths)} logs", sample)
+    name = paths[0].name if len(paths) == 1 else f"{len(paths)} logs"
+    who = clients.of_logs(paths, format_, sample.time) if len(sample.target) else None
+    return of_sample(name, sample, who)
 
 
 def placed(asked: Trace, before: Trace, cluster: Cluster) -> list[list[int]]:

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from flex import cycle as cycles
 from flex import suppose, wishes
-from flex.domain import Pin
+from flex.domain import Period, Pin
 from flex.frontier import Point
 from flex.given import Facts
 from flex.suppose import Supposed, Supposition
 from flex_api import nightly, pinning, present
+from flex_api.foretold import forecast_row
 from flex_api.supposed_schemas import DiffOutput, DiffRow, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
 from flex_solver import frontier
@@ -22,11 +23,13 @@ from flex_solver import frontier
 
 def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -> WhatIfOutput:
     """Raises Unknown, BadInput or Infeasible."""
-    found = suppose.suppose(nightly.facts(world), world.rules, wanted, solver=world.solver, scratch=world.scratch)
-    return _output(found, frontier.points(found.problem, world.rules.budget) if with_frontier else ())
+    facts = nightly.facts(world)
+    found = suppose.suppose(facts, world.rules, wanted, solver=world.solver, scratch=world.scratch)
+    points = frontier.points(found.problem, world.rules.budget) if with_frontier else ()
+    return _output(found, facts.period, points)
 
 
-def _output(found: Supposed, points: Sequence[Point] = ()) -> WhatIfOutput:
+def _output(found: Supposed, period: Period, points: Sequence[Point] = ()) -> WhatIfOutput:
     return WhatIfOutput(
         before=present.balance_output(found.before),
         after=present.balance_output(found.after),
@@ -36,7 +39,7 @@ def _output(found: Supposed, points: Sequence[Point] = ()) -> WhatIfOutput:
         solver=found.quality.solver,
         moves_at_least=found.quality.bound,
         proven_least=found.quality.proven,
-        forecasts=[present.forecast_row(forecast) for forecast in found.forecasts],
+        forecasts=[forecast_row(forecast, period) for forecast in found.forecasts],
         requests_per_second=found.asked,
         frontier=[PointRow(moves=point.moves, worst_ratio=point.worst) for point in points],
         notes=list(found.notes),
@@ -53,7 +56,7 @@ def with_pin(world: World, wanted: Pin) -> tuple[WhatIfOutput, WhatIfOutput]:
         suppose.suppose(facts, world.rules, Supposition(), solver=world.solver, scratch=world.scratch)
         for facts in (plain, pinned)
     )
-    return _output(without), _output(found)
+    return _output(without, plain.period), _output(found, plain.period)
 
 
 def frontier_of(world: World) -> FrontierOutput:

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flex_api import words
+from flex_api import foretold_text, words
+from flex_api.grids import grid
 from flex_api.schemas import (
     BalanceOutput,
     CheckRow,
     DataOutput,
-    ForecastRow,
     HoldersOutput,
     ImportOutput,
     IngestOutput,
@@ -38,15 +38,6 @@ SAMPLES = 3
 NOTHING = ("nothing new", "copy", "empty")
 
 
-def grid(*headings: str) -> Table:
-    """A plain table; a heading that ends in > is a column of numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        right = heading.endswith(">")
-        table.add_column(heading.removesuffix(">"), justify="right" if right else "left", overflow="fold")
-    return table
-
-
 def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     """The verdict first, then what moves and why, then what it does to the nodes."""
     console.print(headline(output), markup=False)
@@ -64,7 +55,7 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     console.print()
     console.print(loads(output.before, output.after))
     console.print()
-    console.print(forecasts(output.forecasts))
+    foretold_text.show(console, output)
     if diff:
         dns(console, output)
 
@@ -166,14 +157,6 @@ def _bar(units: float) -> Text:
     """100 units, a mean node's fair share, fill two thirds of the bar."""
     full = min(BAR, round(units * BAR * 2 / 300))
     return Text("█" * full + "·" * (BAR - full))
-
-
-def forecasts(rows: Sequence[ForecastRow]) -> Table:
-    table = grid("predicted", "miss ratio>", "from disk>", "requests a second the cluster can serve>")
-    for row in rows:
-        rate = f"{row.operations_per_second:,.0f}"
-        table.add_row(row.policy, words.share(row.miss_ratio), words.size(row.disk_bytes), rate)
-    return table
 
 
 def dns(console: Console, output: PlanOutput) -> None:

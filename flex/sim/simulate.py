@@ -60,8 +60,12 @@ def simulate(trace: Trace, cluster: Cluster, policy: str, place: Place | None = 
         raise _unknown(policy)
     traces.checked(trace)
     clusters.checked(cluster)
-    job = job_of(trace, cluster, POLICIES[policy](trace, cluster, place or _no_place))
-    return _result(policy, trace, cluster, Run(*_engine(job)))
+    return served(trace, cluster, POLICIES[policy](trace, cluster, place or no_place), policy)
+
+
+def served(trace: Trace, cluster: Cluster, routing: Routing, policy: str = "") -> Result:
+    """What comes of a routing that somebody made, of a trace and a cluster that were looked at."""
+    return _result(policy, trace, cluster, Run(*_engine(job_of(trace, cluster, routing))))
 
 
 def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
@@ -170,7 +174,7 @@ def _column(values: Ints) -> Ints:
     return np.ascontiguousarray(values, dtype=np.int64)
 
 
-def _no_place(_: Trace, __: Cluster) -> list[list[int]]:
+def no_place(_: Trace, __: Cluster) -> list[list[int]]:
     raise BadInput(
         "a policy that serves by site",
         "nobody says which nodes serve which site",

@@ -62,9 +62,25 @@ def first(trace: Trace, accesses: int) -> Trace:
     return replace(trace, target=trace.target[:accesses], client=trace.client[:accesses], time=trace.time[:accesses])
 
 
-def of_sample(name: str, sample: Sample) -> Trace:
-    """The accesses of logs, as prediction takes them."""
-    return checked(Trace(name, sample.target, sample.size, sample.site, sample.sites, time=sample.time))
+def days(trace: Trace, most: int = 4) -> list[Trace]:
+    """Its busiest UTC days in the order of time, each as a trace; of a trace without times itself."""
+    if not len(trace.time):
+        return [trace]
+    day = trace.time // 86400
+    names, accesses = np.unique(day, return_counts=True)
+    busiest = np.sort(names[np.argsort(-accesses, kind="stable")[:most]])
+    return [_only(trace, day == one) for one in busiest.tolist()]
+
+
+def _only(trace: Trace, which: np.ndarray) -> Trace:
+    client = trace.client[which] if len(trace.client) else trace.client
+    return replace(trace, target=trace.target[which], client=client, time=trace.time[which])
+
+
+def of_sample(name: str, sample: Sample, client: Ints | None = None) -> Trace:
+    """The accesses of logs, as prediction takes them; who asked, where that is known."""
+    clients = _none() if client is None else client
+    return checked(Trace(name, sample.target, sample.size, sample.site, sample.sites, client=clients, time=sample.time))
 
 
 def _wrong(trace: Trace) -> str:

@@ -241,6 +241,23 @@ def test_a_new_day_is_read_once_and_only_the_new_part(installation: Installation
     assert 0 < lines_counted(installation) < 2 * first
 
 
+def test_after_the_next_day_a_night_says_how_good_its_prediction_was_and_why(installation: Installation) -> None:
+    first = installation.night().json["plan"]["id"]
+    installation.traffic(2)
+    said = installation.night(2).json["plan"]["prediction"]
+    assert said["plan"] == first
+    assert {node["node"] for node in said["served"]} == {row["node"] for row in said["nodes"]}
+    for node in said["served"]:
+        assert 0 < node["predicted_ratio"] < 3
+        assert 0 < node["came_ratio"] < 3
+        assert 0 < node["logged_ratio"] < 3, "each node keeps a log of its own here"
+        assert 0 <= node["predicted_miss_ratio"] <= 1
+    assert 0 <= said["traffic_ratio"] < 1
+    assert 0 <= said["model_ratio"] < 1
+    assert 0 < said["site_error_ratio"] < 2
+    assert said["sites"][0]["expected_bytes"] != said["sites"][0]["measured_bytes"]
+
+
 def test_an_edited_glob_counts_nothing_twice(installation: Installation) -> None:
     installation.night()
     before = lines_counted(installation)

@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
+import numpy as np
 import pytest
 
 from flex.sim.traces import Trace
@@ -56,6 +57,95 @@ def test_policies_stand_side_by_side(log: Path, capsys: pytest.CaptureFixture[st
     assert len(said["items"]) == 2 * len(policies)
     for picture in said["pictures"]:
         ElementTree.parse(picture)
+
+
+def test_who_asked_is_read_from_lines_that_begin_with_it(log: Path) -> None:
+    trace = simulating.of_logs([log])
+    assert len(set(trace.client.tolist())) == 9
+    assert trace.client[:10].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 0]
+
+
+def test_who_asked_is_read_behind_a_virtual_host(log: Path, tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.log"
+    hosts.write_text("".join(f"www.example.org:80 {line}\n" for line in log.read_text().splitlines()), encoding="utf-8")
+    assert len(set(simulating.of_logs([hosts]).client.tolist())) == 9
+
+
+def test_lines_that_name_the_client_elsewhere_leave_it_open(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    line = '{"time_iso8601":"2026-11-20T12:00:00Z","host":"a.example.org","request":"GET /a/b HTTP/1.1","status":200,'
+    path.write_text(f'{line}"body_bytes_sent":5}}\n' * 3, encoding="utf-8")
+    trace = simulating.of_logs([path])
+    assert len(trace.target) == 3
+    assert not len(trace.client)
+
+
+def test_the_experiments_run_on_a_log(log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = ["flex-case-1", "flex-case-2", "lard-hot", "cward-clarknet", "hacc-static"]
+    code, out, err = _flex(capsys, "-o", "json", "simulate", "paper", *names, "--logs", log, "--to", tmp_path / "page")
+    assert (code, err) == (0, "")
+    said: Any = json.loads(out)
+    jsonschema.validate(said, json.loads((ROOT / "docs/schemas/simulate-paper.json").read_text()))
+    assert {row["experiment"] for row in said["items"]} == set(names)
+    by_client = next(row for row in said["items"] if "per-client" in row["claim"])
+    assert by_client["verdict"] != "cannot be told", "the log says who asked"
+    page = Path(said["pages"][0]).read_text(encoding="utf-8")
+    assert "300 accesses" in page
+    assert "nan" not in page
+    for picture in said["pages"][1:]:
+        ElementTree.parse(picture)
+
+
+def test_an_experiment_that_no_log_can_stand_in_for_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = _flex(capsys, "simulate", "paper", "front-ends", "--logs", log)
+    assert code == 3
+    assert "front-ends" in err
+
+
+def _line(n: int, *, site: str = "s0", size: str = "1000") -> str:
+    return LINE.format(client=n % 9, second=n % 60, site=site, file=n % 5, size=size)
+
+
+ODD = {
+    "out of time order": "".join(_line(59 - n) for n in range(60)),
+    "answers of no bytes": "".join(_line(n, size="0") for n in range(30)),
+    "sizes that are less than nothing": "".join(_line(n, size="-5" if n % 2 else "7") for n in range(30)),
+    "one site": "".join(_line(n) for n in range(30)),
+    "one access": _line(0),
+    "files larger than all memory": "".join(_line(n, site=f"s{n % 3}", size=str(2**40)) for n in range(30)),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_log_is_answered_without_a_figure_that_is_none(
+    odd: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """On one node, and on more nodes than it has sites."""
+    path = tmp_path / "odd.log"
+    path.write_text(ODD[odd], encoding="utf-8")
+    for model in ("flex", "lard"):
+        code, out, _ = _flex(
+            capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined", "--model", model, "--compare",
+            "--nodes", 1, "--nodes", 9, "--ram", 0,
+        )  # fmt: skip
+        assert code == 0
+        assert "NaN" not in out
+        assert "Infinity" not in out
+    said = papers.run(["lard-hot", "cward-clarknet", "hacc-static"], lambda _: None, real=_of(path))
+    assert all("nan" not in row.measured and "inf" not in row.measured for row in said.items)
+
+
+def _of(path: Path) -> Trace:
+    return simulating.of_logs([path], format_="combined")
+
+
+def test_a_log_in_another_order_is_the_same_trace(tmp_path: Path) -> None:
+    forward, backward = tmp_path / "a.log", tmp_path / "b.log"
+    forward.write_text("".join(_line(n) for n in range(60)), encoding="utf-8")
+    backward.write_text(ODD["out of time order"], encoding="utf-8")
+    one, other = _of(forward), _of(backward)
+    assert one.size[one.target].tolist() == other.size[other.target].tolist()
+    assert (np.diff(other.time) >= 0).all()
 
 
 def test_the_table_names_each_policy(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
-from flex.sim.cluster import Cluster
-from flex.sim.papers import EXPERIMENTS
-from flex.sim.papers.claim import HOLDS, MISSES, OPEN, Lab, because, verdict
+from flex.sim.cluster import MIB, Cluster, flex
+from flex.sim.papers import EXPERIMENTS, MADE_UP
+from flex.sim.papers.claim import HOLDS, MISSES, OPEN, because, verdict
+from flex.sim.papers.lab import Lab
+from flex.sim.published import PUBLISHED
 from flex.sim.traces import Trace
 
 QUICK = {"hacc-static", "hacc-dynamic", "front-ends", "lard-disks", "cward-worldcup"}
@@ -37,6 +40,55 @@ def test_every_experiment_says_what_was_published_and_what_was_measured(name: st
 def test_a_claim_that_does_not_come_out_says_why_or_shows_by_how_much(name: str) -> None:
     for claim in EXPERIMENTS[name](Lab(_place, lambda _: None, most=500)):
         assert claim.verdict != OPEN or claim.reason
+
+
+@pytest.fixture(scope="module")
+def real() -> Trace:
+    """Three days of a dozen sites, with clients."""
+    random = np.random.default_rng(8)
+    target = random.zipf(1.3, 3000) % 400
+    time = np.sort(random.integers(0, 3 * 86400, 3000))
+    size = random.integers(0, 60_000, 400)
+    return Trace(
+        "a log", target, size, np.arange(400) % 12, tuple(f"s{n}" for n in range(12)), target % 50, time
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in MADE_UP])
+def test_a_real_trace_stands_in_for_every_twin(name: str, real: Trace) -> None:
+    lab = Lab(_place, lambda _: None, real=real)
+    claims = EXPERIMENTS[name](lab)
+    assert claims
+    for claim in claims:
+        assert claim.verdict in {HOLDS, MISSES}, "who asked is known of a log"
+        assert "nan" not in claim.measured
+        assert claim.verdict == HOLDS or "3,000 accesses" in claim.reason
+        assert not claim.counter, "what a twin lacks is no question of a log"
+
+
+def test_memory_is_the_same_part_of_a_real_working_set_as_of_the_papers(real: Trace) -> None:
+    lab = Lab(_place, lambda _: None, real=real)
+    trace = lab.twin("hp-july")
+    whole = int(PUBLISHED["hp-july"].working_set * MIB)
+    enough, less = (lab.aside(trace, flex(1, ram), "round_robin").miss_ratio for ram in (whole + MIB, whole // 8))
+    assert enough == pytest.approx(np.count_nonzero(real.frequency()) / 3000), (
+        "all of it fits, so each file misses once"
+    )
+    assert less > enough
+
+
+def test_of_a_real_trace_each_day_stands_for_a_day(real: Trace) -> None:
+    lab = Lab(_place, lambda _: None, real=real)
+    names = lab.days(("hp-day-1", "hp-day-2", "hp-day-3", "hp-day-4"))
+    assert names == ("hp-day-1", "hp-day-2", "hp-day-3")
+    parts = [lab.twin(name) for name in names]
+    assert sum(len(part.target) for part in parts) == 3000
+    assert all(part.time[-1] - part.time[0] < 86400 for part in parts)
+
+
+def test_what_a_claim_fails_by_is_put_to_the_test() -> None:
+    for claim in EXPERIMENTS["hacc-static"](Lab(_place, lambda _: None, most=500)):
+        assert claim.verdict == HOLDS or "sampled every" in claim.counter
 
 
 def test_reasons_go_to_what_does_not_come_out_and_to_nothing_else() -> None:

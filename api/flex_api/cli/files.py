@@ -14,8 +14,8 @@ from flex_api import words
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
 from flex_api.files import files_output
+from flex_api.grids import grid
 from flex_api.schemas import FileRow, FilesOutput, LocalityRow
-from flex_api.text import grid
 
 
 class Order(StrEnum):

@@ -16,6 +16,7 @@ from flex.steer.runtime import Socket
 from flex_api import steering
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
+from flex_api.grids import grid
 from flex_api.route_schemas import (
     DeliveredRow,
     LiveMember,
@@ -25,7 +26,6 @@ from flex_api.route_schemas import (
     RouteOutput,
     routed,
 )
-from flex_api.text import grid
 
 route_app = typer.Typer(
     help="How requests for replicated sites find the replica that has them in memory.",

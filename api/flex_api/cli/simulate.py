@@ -18,15 +18,15 @@ from flex.caches import CACHES
 from flex.errors import BadInput, NotWritten
 from flex.sim.cluster import MIB, MODELS, Cluster
 from flex.sim.papers import EXPERIMENTS
-from flex.sim.papers.claim import Point
+from flex.sim.papers.lab import Point
 from flex.sim.policies import POLICIES
 from flex.sim.published import PUBLISHED
 from flex.sim.simulate import Result, simulate
 from flex.sim.traces import Trace
 from flex_api import papers, simulating, words
 from flex_api.cli.common import context
+from flex_api.grids import grid
 from flex_api.sim_schemas import SimulatedNode, SimulatedRow, SimulateFitOutput, SimulateOutput, SimulatePaperOutput
-from flex_api.text import grid
 
 simulate_app = typer.Typer(
     help="A trace through a model of a cluster under routing policies: requests a second, misses, idle time, delays.",
@@ -80,9 +80,15 @@ def paper(
     all_: Annotated[bool, typer.Option("--all", help="every experiment of every paper")] = False,
     to: Annotated[Path | None, typer.Option(help="a folder for the page and its pictures")] = None,
     most: Annotated[int | None, typer.Option(min=1, help="cut traces to so many accesses, to try things out")] = None,
+    logs: Annotated[list[Path] | None, typer.Option(help="an access log instead of twins; may be repeated")] = None,
+    log_format: Annotated[str, typer.Option("--format", help="of the logs")] = "auto",
+    by_directory: Annotated[bool, typer.Option(help="first directories are the sites; else virtual hosts")] = True,
 ) -> None:
-    """Run the papers' experiments again, on twins of their traces: published beside measured, with a verdict."""
-    found, names = context(ctx), list(EXPERIMENTS) if all_ else list(experiment or [])
+    """Run the papers' experiments again, on twins of their traces or on your logs: published beside measured, with a
+    verdict."""
+    found = context(ctx)
+    real = simulating.of_logs(logs, format_=log_format, by_directory=by_directory) if logs else None
+    names = papers.every(real) if all_ else list(experiment or [])
     if not names:
         raise BadInput(
             "an experiment to run",
@@ -91,7 +97,7 @@ def paper(
             advice=f"name some of {', '.join(EXPERIMENTS)}, or --all",
         )
     with _steps(None) as step:
-        output = papers.run(names, step, to, most)
+        output = papers.run(names, step, to, most, real)
     found.show(output, lambda console: _show_claims(console, output))
 
 

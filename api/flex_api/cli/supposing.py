@@ -11,9 +11,10 @@ from rich.table import Table
 
 from flex.errors import BadInput
 from flex.suppose import Supposition
-from flex_api import hosted, supposing, text, words
+from flex_api import foretold_text, hosted, supposing, text, words
 from flex_api.cli.common import context, listed
 from flex_api.cli.night import opened, plan_app
+from flex_api.grids import grid
 from flex_api.supposed_schemas import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 
 BAR = 40
@@ -94,7 +95,7 @@ def show_what_if(console: Console, output: WhatIfOutput) -> None:
     console.print()
     console.print(text.loads(output.before, output.after))
     console.print()
-    console.print(text.forecasts(output.forecasts))
+    console.print(foretold_text.forecasts(output.forecasts))
     if output.frontier:
         console.print()
         console.print(_points(output.frontier))
@@ -122,7 +123,7 @@ def show_frontier(console: Console, output: FrontierOutput) -> None:
 
 
 def _points(points: Sequence[PointRow]) -> Table:
-    table = text.grid("moves>", "worst node off>", "")
+    table = grid("moves>", "worst node off>", "")
     most = max((point.worst_ratio for point in points), default=0.0) or 1.0
     shown = points if len(points) <= MOST else [*points[:: -(-len(points) // MOST)], points[-1]]
     for point in shown:
@@ -134,7 +135,7 @@ def show_diff(console: Console, output: DiffOutput) -> None:
     worst = f"worst node {words.share(output.one_worst_ratio)} off and {words.share(output.other_worst_ratio)}"
     differ = f"{len(output.items):,} of {words.count(output.sites, 'site')} differ"
     console.print(f"{output.one} and {output.other}: {differ}; {worst}.", markup=False)
-    table = text.grid("site", output.one, output.other)
+    table = grid("site", output.one, output.other)
     for row in output.items:
         table.add_row(row.site, ", ".join(row.one) or "-", ", ".join(row.other) or "-")
     if output.items:

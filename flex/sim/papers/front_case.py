@@ -15,7 +15,8 @@ import numpy as np
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MICROSECOND, SECOND, Cluster, FrontEnd
 from flex.sim.job import DISTRIBUTORS, FRONT_END
-from flex.sim.papers.claim import Claim, Lab, verdict
+from flex.sim.papers.claim import Claim, verdict
+from flex.sim.papers.lab import Lab
 from flex.sim.traces import Trace
 
 PAPER = "front ends"

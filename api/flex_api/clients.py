@@ -1,0 +1,79 @@
+"""Who asked: the clients of the accesses in logs, for policies that send each client where a resolver's cache does.
+
+The scan that counts logs keeps nobody's address. This one reads the lines again and keeps a number for each client in
+the order they come; addresses are forgotten at once. Only formats whose lines begin with the client, or with the
+virtual host and then the client, are read.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from flex.replay import Ints
+from flex_logs_ingest.extract import HEADING, extractor
+from flex_logs_ingest.formats import detect, layout_of
+from flex_logs_ingest.layout import Layout
+from flex_logs_ingest.line import STATUSES, asked, number, seconds
+from flex_logs_ingest.sources import Log
+
+_LOOK = 2**16
+
+
+def of_logs(paths: Sequence[Path], format_: str, times: Ints) -> Ints | None:
+    """The client of each access, of which `times` are the seconds; None where lines do not say it in a known place, or
+    these are not the accesses of these logs."""
+    who, when = array("q"), array("q")
+    known: dict[bytes, int] = {}
+    for path in paths:
+        layout = layout_of(_format(path) if format_ == "auto" else format_)
+        place = _place(layout)
+        if place is None:
+            return None
+        for line, time in _answers(path, layout):
+            who.append(known.setdefault(line.split(b" ", place + 1)[place], len(known)))
+            when.append(time)
+    found = np.asarray(when, dtype=np.int64)
+    order = np.argsort(found, kind="stable")
+    return np.asarray(who, dtype=np.int64)[order] if np.array_equal(found[order], times) else None
+
+
+def _format(path: Path) -> str:
+    with Log(str(path)) as log:
+        return detect(log.read(_LOOK))
+
+
+def _place(layout: Layout) -> int | None:
+    """Which word of a line the client is."""
+    fields = [op.field for op in layout.ops[:2]]
+    if layout.kind != "fields" or layout.start or any(op.literal != b" " for op in layout.ops[: len(fields) - 1]):
+        return None
+    if fields[0] is None:
+        return 0
+    return 1 if fields == ["vhost", None] else None
+
+
+def _answers(path: Path, layout: Layout) -> Iterator[tuple[bytes, int]]:
+    """Lines that the scan counts as answered from a file, with their times."""
+    extract = extractor(layout)
+    for line in _lines(path):
+        texts = extract(line.rstrip(b"\r"))
+        if texts is None or texts is HEADING:
+            continue
+        _, when, request, status, sent = texts
+        time, known = seconds(when), number(sent) is not None and status in STATUSES
+        if time is not None and known and status[:1] in (b"2", b"3") and asked(request) is not None:
+            yield line, time
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    rest = b""
+    with Log(str(path)) as log:
+        for chunk in log.chunks():
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from whole
+    if rest:
+        yield rest
