@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from time import process_time
 
@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from bench.figures import Figures
-from bench.ingest import real
+from bench.ingest import real, synthetic
 from flex import engine
 from flex.domain import Forecast, Node
 from flex.errors import FlexError
@@ -36,8 +36,12 @@ from flex.sim.fitted import twin
 from flex.sim.published import PUBLISHED
 from flex.sim.routing import mixed
 from flex.sim.traces import Trace
+from flex.store import MemoryStore
 from flex.tables import PLACEMENT
 from flex_api.simulating import of_logs
+from flex_logs_ingest.read import ingest
+from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.sources import Source
 
 ACCESSES, TARGETS = 3_000_000, 200_000
 TWINS = ("hp-april", "hp-july", "clarknet")
@@ -46,12 +50,14 @@ MEMORY = (0.05, 0.1, 0.25, 0.5, 1.0)
 LEAST = 100_000
 NODES, PLACEMENTS = 4, 6
 SITES, MANY_NODES, SAMPLED = 100_000, 256, 2_000_000
+LINES, ROUNDS = 1_000_000, 5
 
 
 def measure() -> Figures:
     figures: Figures = {"engine": engine.name(), "load_average": os.getloadavg()[0]}
     figures |= _speed()
     figures["placement_100k_eval_s"] = _evaluation()
+    figures["sample_cost_ratio"] = _sampling()
     points, agree = [], []
     for trace in _traces():
         off, ranked = _accuracy(trace)
@@ -125,6 +131,21 @@ def _evaluation() -> float:
         {"site": list(sample.sites), "node": [nodes[site % MANY_NODES].name for site in range(SITES)]}
     )
     return _best(3, lambda: forecast(sample, placement, nodes, policy="measured"))
+
+
+def _sampling() -> float:
+    """What keeping the sample adds to reading a night's log, as a share of the CPU that reading takes without it."""
+    spent = dict.fromkeys((SAMPLED, 0), float("inf"))
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "access.log")
+        synthetic.write(log, LINES)
+        for number, limit in product(range(ROUNDS), spent):
+            spent[limit] = min(spent[limit], _best(1, partial(_read, log, Path(folder, f"{number}-{limit}"), limit)))
+    return spent[SAMPLED] / spent[0] - 1
+
+
+def _read(log: Path, counts: Path, limit: int) -> None:
+    ingest([Source("bench", (str(log),), "node", SiteRule())], MemoryStore(), counts, sample_limit=limit)
 
 
 def _traces() -> Iterator[Trace]:

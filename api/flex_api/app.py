@@ -37,6 +37,7 @@ from flex_api.routes import (
     reports,
     routing,
     sessions,
+    simulations,
     sites,
     static,
     supposed,
@@ -56,7 +57,7 @@ from flex_api.working import Workers
 
 ROUTES = (
     pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, routing,
-    metrics, badge, health, docs, problems, sessions, static, *PAGES,
+    simulations, metrics, badge, health, docs, problems, sessions, static, *PAGES,
 )  # fmt: skip
 ABOUT = "What FLEX planned, why, what became of it, and everything a person may ask of it. docs/api.md has examples."
 

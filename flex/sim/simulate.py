@@ -21,6 +21,9 @@ from flex.sim.reference import reference_simulate
 from flex.sim.routing import Place, Routing
 from flex.sim.traces import Trace
 
+# More blocks than this are minutes of work, on a real trace the blocks are about as many as the accesses.
+MOST_BLOCKS = 200_000_000
+
 _engine = engine.pick("simulate", reference_simulate)
 
 
@@ -60,6 +63,7 @@ def simulate(trace: Trace, cluster: Cluster, policy: str, place: Place | None = 
         raise _unknown(policy)
     traces.checked(trace)
     clusters.checked(cluster)
+    _refuse_endless(trace, cluster)
     return served(trace, cluster, POLICIES[policy](trace, cluster, place or no_place), policy)
 
 
@@ -168,6 +172,22 @@ def _node(run: Run, trace: Trace, node: int, cluster: Cluster) -> NodeResult:
         reading=float(run.reading[node] / whole / cluster.disks),
         idle=float(run.idle[node] / whole),
     )
+
+
+def _refuse_endless(trace: Trace, cluster: Cluster) -> None:
+    """Where files are read block by block, a few accesses to an enormous one would take days."""
+    if cluster.serial:
+        return
+    blocks = -(-trace.size // cluster.block)
+    steps = float((blocks.astype(np.float64) * trace.frequency()).sum())
+    if steps > MOST_BLOCKS:
+        raise BadInput(
+            f"the trace {trace.name} in a model that reads {cluster.block // 1024} KB at a time",
+            f"it asks for {steps:,.0f} blocks, at most {MOST_BLOCKS:,} can be read; the largest file has "
+            f"{int(trace.size.max()):,} bytes",
+            kept="nothing was simulated",
+            advice="take the model flex, which reads files whole, or leave such files out of the log",
+        )
 
 
 def _column(values: Ints) -> Ints:

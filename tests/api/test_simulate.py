@@ -112,7 +112,7 @@ ODD = {
     "sizes that are less than nothing": "".join(_line(n, size="-5" if n % 2 else "7") for n in range(30)),
     "one site": "".join(_line(n) for n in range(30)),
     "one access": _line(0),
-    "files larger than all memory": "".join(_line(n, site=f"s{n % 3}", size=str(2**40)) for n in range(30)),
+    "files larger than all memory": "".join(_line(n, site=f"s{n % 3}", size=str(2**27)) for n in range(30)),
 }
 
 
@@ -133,6 +133,18 @@ def test_an_odd_log_is_answered_without_a_figure_that_is_none(
         assert "Infinity" not in out
     said = papers.run(["lard-hot", "cward-clarknet", "hacc-static"], lambda _: None, real=_of(path))
     assert all("nan" not in row.measured and "inf" not in row.measured for row in said.items)
+
+
+def test_a_file_that_would_take_days_to_read_block_by_block_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "huge.log"
+    path.write_text("".join(_line(n, size=str(2**40)) for n in range(30)), encoding="utf-8")
+    code, out, err = _flex(capsys, "simulate", "--logs", path, "--format", "combined", "--model", "lard")
+    assert (code, out) == (3, "")
+    assert "1,099,511,627,776 bytes" in err
+    assert "model flex" in err
+    assert _flex(capsys, "simulate", "--logs", path, "--format", "combined")[0] == 0
 
 
 def _of(path: Path) -> Trace:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated
@@ -21,19 +20,18 @@ from flex.sim.papers import EXPERIMENTS
 from flex.sim.papers.lab import Point
 from flex.sim.policies import POLICIES
 from flex.sim.published import PUBLISHED
-from flex.sim.simulate import Result, simulate
+from flex.sim.simulate import Result
 from flex.sim.traces import Trace
-from flex_api import papers, simulating, words
+from flex_api import comparing, papers, simulating, words
 from flex_api.cli.common import context
 from flex_api.grids import grid
-from flex_api.sim_schemas import SimulatedNode, SimulatedRow, SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 
 simulate_app = typer.Typer(
     help="A trace through a model of a cluster under routing policies: requests a second, misses, idle time, delays.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
-_BY_CLIENT = "round_robin_clients"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -59,16 +57,14 @@ def trace(
     if ctx.invoked_subcommand:
         return
     found, asked = context(ctx), _trace(twin, logs or [], log_format, by_directory)
-    policies = policy or (_all_for(asked) if compare else ["flex", "round_robin", "optimal"])
-    clusters = [_cluster(model, n, mib, cache, disks) for n, mib in product(nodes or [4], ram or [64])]
-    points = []
+    policies = policy or (comparing.every_policy(asked) if compare else comparing.USUAL)
+    clusters = [
+        comparing.cluster_of(model, n, mib, cache=cache, disks=disks) for n, mib in product(nodes or [4], ram or [64])
+    ]
     with _steps(len(clusters) * len(policies)) as step:
-        for cluster, name in product(clusters, policies):
-            step(f"{name} on {cluster.nodes} nodes")
-            result = simulate(asked, cluster, name, lambda t, c: simulating.placed(t, t, c))
-            points.append((cluster, result))
+        points = comparing.compared(asked, clusters, policies, step)
     drawn = _draw(pictures, points, by_nodes=len(nodes or []) > 1) if pictures else []
-    rows = [_row(cluster, result) for cluster, result in points]
+    rows = [comparing.row(cluster, result) for cluster, result in points]
     output = SimulateOutput(trace=asked.name, model=model, cache=points[0][0].cache, items=rows, pictures=drawn)
     found.show(output, lambda console: _show(console, output))
 
@@ -119,22 +115,6 @@ def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> 
     return simulating.of_twin(twin) if twin else simulating.of_logs(logs, format_=log_format, by_directory=by_directory)
 
 
-def _cluster(model: str, nodes: int, mib: int, cache: str, disks: int) -> Cluster:
-    if model not in MODELS:
-        raise BadInput(
-            f"the model {model}",
-            "is not known",
-            kept="nothing was simulated",
-            advice=f"take one of {', '.join(MODELS)}",
-        )
-    made = replace(MODELS[model](nodes, mib * MIB), disks=disks)
-    return replace(made, cache=cache) if cache else made
-
-
-def _all_for(trace: Trace) -> list[str]:
-    return [name for name in POLICIES if name != _BY_CLIENT or len(trace.client)]
-
-
 @contextmanager
 def _steps(total: int | None) -> Iterator[Callable[[str], None]]:
     """A bar on a terminal, nothing elsewhere."""
@@ -168,37 +148,6 @@ def _draw(folder: Path, points: list[tuple[Cluster, Result]], *, by_nodes: bool)
             f"pictures in {folder}", str(error), kept="nothing was changed", advice="name another folder"
         ) from error
     return [str(folder / name) for name in drawn]
-
-
-def _row(cluster: Cluster, result: Result) -> SimulatedRow:
-    mean, p50, p95, p99 = result.delay
-    return SimulatedRow(
-        policy=result.policy,
-        nodes=cluster.nodes,
-        ram_bytes=cluster.ram[0],
-        requests=result.requests,
-        seconds=result.seconds,
-        requests_per_second=result.throughput,
-        requests_per_second_of_a_node=result.per_server,
-        miss_ratio=result.miss_ratio,
-        byte_miss_ratio=result.byte_miss_ratio,
-        idle=result.idle,
-        delay_mean=mean,
-        delay_p50=p50,
-        delay_p95=p95,
-        delay_p99=p99,
-        per_node=[
-            SimulatedNode(
-                requests=node.requests,
-                misses=node.misses,
-                disk_bytes=node.disk_bytes,
-                busy=node.busy,
-                reading=node.reading,
-                idle=node.idle,
-            )
-            for node in result.nodes
-        ],
-    )
 
 
 def _show(console: Console, output: SimulateOutput) -> None:
