@@ -208,20 +208,6 @@ class NodeForecast:
     busiest: float = 0.0
 
     @property
-    def operations(self) -> float:
-        """Requests a second it can serve in these proportions."""
-        return self.requests / self.seconds if self.seconds else 0.0
-
-    def utilisation(self, period: float) -> float:
-        """The share of a period of so many seconds that it is at work."""
-        return self.seconds / period if period else 0.0
-
-    @property
-    def busiest_utilisation(self) -> float:
-        """The same of its busiest hour; over one is more than it can serve."""
-        return self.seconds * self.busiest / 3600
-
-    @property
     def miss_ratio(self) -> float:
         return self.misses / self.requests if self.requests else 0.0
 

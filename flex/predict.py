@@ -92,6 +92,21 @@ def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server
     return sum(node.requests for node in forecast.nodes) / busiest if busiest else 0.0
 
 
+def operations(node: NodeForecast) -> float:
+    """Requests a second it can serve in these proportions."""
+    return node.requests / node.seconds if node.seconds else 0.0
+
+
+def utilisation(node: NodeForecast, period: float) -> float:
+    """The share of a period of so many seconds that it is at work."""
+    return node.seconds / period if period else 0.0
+
+
+def busiest_utilisation(node: NodeForecast) -> float:
+    """The same of its busiest hour; over one is more than it can serve."""
+    return node.seconds * node.busiest / 3600
+
+
 def route(sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]) -> Ints:
     """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without a known node."""
     row_site, row_node = _rows(sites, placement, nodes)

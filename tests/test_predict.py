@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flex.domain import Forecast, Node, NodeForecast, NodeState
 from flex.errors import BadInput, BadTable
-from flex.predict import PAPER, forecast, round_robin, route, throughput
+from flex.predict import PAPER, busiest_utilisation, forecast, operations, round_robin, route, throughput, utilisation
 from flex.replay import Sample
 from flex.sim import twin
 from flex.tables import PLACEMENT
@@ -174,6 +174,24 @@ def test_every_access_is_served_once_or_left_out_whatever_the_order_of_the_nodes
     assert sum(node.requests for node in predicted.nodes) + predicted.left_out == len(accesses)
     in_order = forecast(sample, placement, [_node(name, 25) for name in sorted(order)], policy="after")
     assert _per_node(in_order) == _per_node(predicted)
+
+
+def test_how_busy_a_node_is_on_the_mean_and_in_its_busiest_hour() -> None:
+    """Six answers from memory and two from disk, three quarters of them in one hour of two."""
+    size = round(PAPER.answer)
+    sample = replace(_sample(["a/x", "a/y"] * 4, size=size), time=np.array([0, 1, 3600, 3601, 3602, 3603, 3604, 3605]))
+    (node,) = forecast(sample, _placement("a n1"), [_node("n1", 10 * size, capacity=2.0)], policy="after").nodes
+    assert node.seconds == pytest.approx((6 + 2 * 10) / 1000 / 2, rel=1e-3)
+    assert operations(node) == pytest.approx(8 / node.seconds)
+    assert node.busiest == 0.75
+    assert utilisation(node, 7200) == pytest.approx(node.seconds / 7200)
+    assert busiest_utilisation(node) == pytest.approx(0.75 * node.seconds / 3600)
+
+
+def test_a_clock_that_is_years_off_takes_no_more_room() -> None:
+    sample = replace(_sample(["a/x"] * 3), time=np.array([0, 2**31, 2**40]))
+    (node,) = forecast(sample, _placement("a n1"), [_node("n1")], policy="after").nodes
+    assert node.busiest == pytest.approx(1 / 3)
 
 
 def _load(name: str, answers: int, from_disk: int = 0) -> NodeForecast:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import median
 
+from flex import predict
 from flex.domain import Forecast, NodeForecast, Period
 from flex.hindsight import Measured, NodeOff
 from flex_api.plan_schemas import ForecastNode, ForecastRow, MeasuredNode, MeasuredRow, MeasuredSite, ServedNode
@@ -48,9 +49,9 @@ def _node(node: NodeForecast, period: float) -> ForecastNode:
         requests=node.requests,
         miss_ratio=node.miss_ratio,
         disk_bytes=node.disk_bytes,
-        operations_per_second=node.operations,
-        utilisation_ratio=node.utilisation(period),
-        busiest_utilisation_ratio=node.busiest_utilisation,
+        operations_per_second=predict.operations(node),
+        utilisation_ratio=predict.utilisation(node, period),
+        busiest_utilisation_ratio=predict.busiest_utilisation(node),
     )
 
 
