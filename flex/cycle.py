@@ -7,13 +7,12 @@ carry_out() does exactly what a proposal says, or refuses; never something like 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pandas as pd
 
-from flex import explain, failover, plan, predict, problem, records, remarks, score, wishes
+from flex import checking, explain, failover, plan, predict, problem, records, remarks, score, wishes
 from flex.decide import decide
 from flex.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
 from flex.errors import DnsError, Held, Infeasible, PartlyApplied, StoreError, Unverified
@@ -22,9 +21,6 @@ from flex.ports import Cycles, DnsTarget, Solver
 from flex.problem import Ints, Problem
 from flex.reach import Reach
 from flex.tables import PLACEMENT
-
-# Zones that are checked at a time.
-SIDE_BY_SIDE = 8
 
 
 def unheard(_: str) -> None:
@@ -203,12 +199,44 @@ def carry_out(
     store.update(cycle)
     _apply(cycle, target, store, begun=begun)
     enters("verify")
-    verdicts = check(cycle, placement, nodes, ttl, target, patience=patience)
+    verdicts = checking.check(cycle, placement, nodes, ttl, target, patience=patience)
     cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts)
     enters("settle")
     _settle(cycle, placement, store)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise _unverified(wrong)
+    return cycle
+
+
+def accept(
+    cycle: Cycle,
+    placement: pd.DataFrame,
+    *,
+    nodes: Sequence[Node],
+    ttl: int,
+    target: DnsTarget,
+    store: Cycles,
+    now: datetime,
+    owner: str,
+) -> Cycle:
+    """Put a proposal in force that somebody else made true in DNS; nothing is sent.
+
+    Raises Held when another placement came into force since it was made, a DnsError unless every name server says it
+    all, markers too.
+    """
+    in_force = store.in_force()
+    if in_force != cycle.base:
+        raise _outdated(cycle, in_force)
+    verdicts = checking.check(cycle, placement, nodes, ttl, target, owner=owner)
+    if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
+        raise DnsError(
+            f"taking {cycle.id} for applied",
+            checking.said_wrong(wrong[0]),
+            kept="nothing was changed, and the placement in force stays",
+            advice="`flex export nsupdate` prints what is to be sent; or let `flex apply` send it",
+        )
+    cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts, message="put into DNS by hand")
+    _settle(cycle, placement, store)
     return cycle
 
 
@@ -222,32 +250,6 @@ def _settle(cycle: Cycle, placement: pd.DataFrame, store: Cycles) -> None:
             kept="DNS says what the plan says; only the record of it is missing",
             advice=f"{error.advice}; then `flex apply --resume` writes it",
         ) from error
-
-
-def check(
-    cycle: Cycle,
-    placement: pd.DataFrame,
-    nodes: Sequence[Node],
-    ttl: int,
-    target: DnsTarget,
-    *,
-    patience: float = 0.0,
-    owner: str = "",
-) -> tuple[Verdict, ...]:
-    """What every name server says of the placement, zone by zone; and of the markers of an `owner`, where one is named.
-
-    What a site on a node that is in the settings no more should have for addresses is not known, and not asked for.
-    """
-    said = wanted(cycle, placement, nodes, ttl)
-    if owner:
-        said = {zone: records.with_markers(rows, zone, owner, ttl) for zone, rows in said.items()}
-
-    def asked(one: Plan) -> tuple[Verdict, ...]:
-        return target.verify(one.zone, said[one.zone], patience=patience)
-
-    # Side by side: a cluster of many zones waits for the slowest of them, not for all.
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        return tuple(verdict for found in threads.map(asked, cycle.plans) for verdict in found)
 
 
 def abandon(
@@ -353,19 +355,6 @@ def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> No
         raise
 
 
-def wanted(cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> dict[str, pd.DataFrame]:
-    """The RECORDS that the placement asks for, zone by zone."""
-    every = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
-    in_zones = records.in_zones(every, [one.zone for one in cycle.plans])
-    return {one.zone: _ours(one, in_zones[one.zone]) for one in cycle.plans}
-
-
-def _ours(one: Plan, in_zone: pd.DataFrame) -> pd.DataFrame:
-    """The records of one zone that FLEX answers for: those of others in it are left out."""
-    foreign = {entry.split(" ", 1)[0] for entry in one.foreign}
-    return in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True) if foreign else in_zone
-
-
 def _outdated(cycle: Cycle, in_force: str) -> Held:
     return Held(
         f"applying {cycle.id}",
@@ -376,10 +365,9 @@ def _outdated(cycle: Cycle, in_force: str) -> Held:
 
 
 def _unverified(wrong: Sequence[Verdict]) -> Unverified:
-    first = wrong[0]
     return Unverified(
         "checking what the name servers answer",
-        f"{first.server}: {first.error or f'{len(first.wrong)} of {first.checked} record sets differ'}",
+        checking.said_wrong(wrong[0]),
         kept="the changes are applied and the placement is in force",
         advice="`flex verify` shows every difference; a secondary may only be late",
     )

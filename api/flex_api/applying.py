@@ -130,6 +130,21 @@ def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: s
     return carry_out(world, allowed(world, cycle_id, force=force, checksum=checksum))
 
 
+def accept(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
+    """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name server is asked."""
+    cycle = allowed(world, cycle_id, force=force, checksum=checksum)
+    return cycles.accept(
+        cycle,
+        world.store.placement_of(cycle.id),
+        nodes=world.nodes,
+        ttl=world.settings.dns.ttl,
+        target=world.target,
+        store=world.store,
+        now=world.clock(),
+        owner=world.settings.owner,
+    )
+
+
 def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksum: str = "") -> Cycle:
     """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule."""
     if world.settings.cluster.mode == "shadow":

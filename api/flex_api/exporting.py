@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from flex import cycle as cycles
+from flex import checking
 from flex.domain import Cycle
 from flex.errors import Unknown
 from flex_api import wiring
@@ -25,7 +25,7 @@ def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
     dns = world.settings.dns
     claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
-    said = cycles.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, dns.ttl)
+    said = checking.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, dns.ttl)
     found = {one.zone: wanted(one, said[one.zone], claim, dns.ttl) for one in cycle.plans}
     asked = [f"{name.lower().rstrip('.')}." for name in only]
     for name in asked:

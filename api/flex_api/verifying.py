@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flex import cycle as cycles
-from flex import records
+from flex import checking, records
 from flex.domain import Verdict
 from flex.errors import NoData
 from flex_api.wiring import World
@@ -35,7 +34,7 @@ def verify(world: World) -> Verified:
             advice="`flex plan`, then `flex apply`",
         )
     cycle, nodes, settings = world.store.cycle(base), world.nodes, world.settings
-    verdicts = cycles.check(cycle, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner)
+    verdicts = checking.check(cycle, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner)
     not_checked = records.on_other_nodes(placement, nodes)
     if not not_checked and not any(verdict.checked or verdict.error for verdict in verdicts):
         raise NoData(

@@ -55,8 +55,8 @@ class PrivateNamed:
     the server is the user `bind` or `nobody` instead, or the `user` given; where that user cannot reach the directory,
     a temporary one is used and deleted at the end. A `port` that the caller keeps free is used instead of one of its
     own; `options` are further lines of the configuration's options, `clause` what stands in each zone's instead of a
-    primary's lines. A site may be called as its zone is in those of `own_names`. It has `stop_seconds` to end by
-    itself. On Linux it ends with the thread that started it.
+    primary's lines, `controls` what lets rndc in. A site may be called as its zone is in those of `own_names`. It has
+    `stop_seconds` to end by itself. On Linux it ends with the thread that started it.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class PrivateNamed:
         clause: str = "",
         stop_seconds: float = 5.0,
         own_names: Collection[str] = (),
+        controls: str = "",
     ) -> None:
         self.directory = directory.absolute()
         self.zones = tuple(_checked(zone) for zone in zones)
@@ -90,6 +91,7 @@ class PrivateNamed:
         self._transfers = transfers
         self._apart = apart
         self._stop_seconds = stop_seconds
+        self._controls = controls
         self._own_names = frozenset(own_names)
         self._nonce = secrets.token_hex(16)
         self._exit = ExitStack()
@@ -204,7 +206,7 @@ options {{
   allow-transfer {{ none; }};
   {self._options}
 }};
-controls {{ }};
+controls {{ {self._controls} }};
 """
         return options + "".join(key.clause() for key in keys) + "".join(self._zone(zone, may) for zone in self.zones)
 

@@ -126,14 +126,21 @@ def test_a_script_that_was_exported_changes_nothing_of_others_either(
         assert installation.flex("export", "nsupdate").code == 30
 
 
-def test_the_first_script_takes_a_zone_that_nobody_holds(installation: Installation, tmp_path: Path) -> None:
+def test_a_plan_that_was_applied_by_hand_is_in_force_once_every_server_says_it(
+    installation: Installation, tmp_path: Path
+) -> None:
     installation.mode = "review"
     installation.write_settings()
     installation.night()
     script = installation.flex("export", "nsupdate").out
+    early = installation.flex("apply", "--by-hand", "--as-of", installation.as_of())
+    assert (early.code, "the placement in force stays" in early.err) == (30, True)
     assert nsupdate(installation, tmp_path, script).returncode == 0
+    serial = installation.serial()
+    assert installation.flex("apply", "--by-hand", "--as-of", installation.as_of()).code == 0
+    assert installation.flex("verify").code == 0
+    assert installation.serial() == serial
     assert "prereq nxrrset _controller" not in installation.flex("export", "nsupdate").out
-    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
 
 
 def test_a_zones_lines_are_in_a_file_of_their_own(installation: Installation, tmp_path: Path) -> None:

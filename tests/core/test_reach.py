@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flex import checking
 from flex import cycle as cycles
 from flex.consent import Limits
 from flex.domain import Cycle, Node, Period, Pin
@@ -250,7 +251,7 @@ def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(c
     done = cluster.night()
     _, placement = cluster.store.placement()
     known = sum("n1" not in cluster.is_on(site) for site in cluster.sites)
-    (verdict,) = cycles.check(done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target)
+    (verdict,) = checking.check(done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target)
     # Of each name A and AAAA.
     assert (verdict.checked, verdict.agrees) == (2 * known, True)
 

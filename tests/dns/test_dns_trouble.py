@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 import traceback
@@ -25,6 +26,7 @@ from flex.domain import Change, Plan, Rrset
 from flex.errors import DnsError, Refused, Unreachable
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
+from flex_dns.preflight import preflight
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.trouble import MEANINGS, translate
 from tests.dns.given import adopted, placed
@@ -216,6 +218,28 @@ def test_a_directory_that_takes_no_journal_is_named_and_nothing_is_changed(folde
     assert isinstance(error, Unreachable)
     assert "SERVFAIL" in error.answer
     assert "directory not writable" in error.advice
+
+
+def test_a_frozen_zone_is_named_and_nothing_is_changed(folder: Path, key: Key, free_port: int) -> None:
+    """A person who edits the zone's file has frozen it: `rndc thaw` is in the advice."""
+    zone, control = "hosting.example.", make_key("rndc-key")
+    server = f'inet 127.0.0.1 port {free_port} allow {{ 127.0.0.1; }} keys {{ "{control.name}"; }};'
+    with PrivateNamed(folder / "named", [zone], key, readers=[control], controls=server) as own:
+        rndc = folder / "rndc.conf"
+        rndc.touch(mode=0o600)
+        rndc.write_text(f'{control.clause()}options {{ default-key "{control.name}"; }};\n')
+        command = ["rndc", "-c", str(rndc), "-s", "127.0.0.1", "-p", str(free_port)]
+        subprocess.run([*command, "freeze", zone], check=True, capture_output=True)
+        target = Rfc2136Target(own.server, OWNER, patience=1)
+        serial = target.read(zone, []).serial
+        error = refusal(target, zone)
+        assert isinstance(error, Refused)
+        assert "a frozen zone needs `rndc thaw`" in error.advice
+        assert target.read(zone, []).serial == serial
+        failed = {check.name: check for check in preflight(own.server, zone) if check.state == "fail"}
+        assert "rndc thaw" in failed["addresses"].advice
+        subprocess.run([*command, "thaw", zone], check=True, capture_output=True)
+        target.apply(Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
 
 
 GARBAGE: dict[str, Callable[[bytes], bytes]] = {

@@ -137,6 +137,9 @@ def apply(
         bool, typer.Option("--abandon", help="give up what an interrupted run began: what DNS says is in force")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="take back what an interrupted run began")] = False,
+    by_hand: Annotated[
+        bool, typer.Option("--by-hand", help="somebody put it into DNS already: send nothing, ask every name server")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would be sent")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="return when no resolver has an old answer any more")] = False,
     as_of: AsOf = None,
@@ -155,7 +158,8 @@ def apply(
         with lease(here, "apply") as held:
             held.concerns(wanted)
             applying.finish(here)
-            cycle = applying.apply(here, wanted.id, force=force or [], checksum=checksum)
+            way = applying.accept if by_hand else applying.apply
+            cycle = way(here, wanted.id, force=force or [], checksum=checksum)
     show(found, cycle)
     if wait and cycle.old_answers_until:
         count_down(found.progress, cycle.old_answers_until)
