@@ -1,4 +1,4 @@
-"""The rows a solver found, as a Solution: in order, with the bound, and with what a best effort falls short of."""
+"""The rows a solver found, as a Solution: in canonical order, with the bound, and what a best effort falls short of."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from flex import score, shortfall
-from flex.problem import Floats, Ints, Problem, Solution, in_order
+from flex.problem import Floats, Ints, Problem, Solution
 from flex.short import Relaxation
 from flex_solver.relax import relaxed
+from flex_solver.twins import told_apart
 
 
 def answer(
@@ -25,7 +26,7 @@ def answer(
 
     `instead` is what the solver knows would do, beside what counting finds, where the answer is a best effort.
     """
-    ordered = in_order(rows.reshape(-1, 2))
+    ordered = told_apart(problem, rows.reshape(-1, 2))
     floor = relaxed(problem).least if least is None else least
     short = shortfall.shortfalls(problem, ordered)
     if short:

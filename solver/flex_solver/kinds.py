@@ -6,7 +6,7 @@ In go a Problem and sites; out come their kinds, and the way back from how many 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,9 +38,9 @@ class Kind:
         return (0, 0) if node in self.held else dict(self.partly).get(node, self.price)
 
 
-def kinds(problem: Problem, sites: Iterable[int]) -> tuple[Kind, ...]:
+def kinds(problem: Problem, sites: Sequence[int]) -> tuple[Kind, ...]:
     """The sites by kind, in the order of their first members."""
-    held, partly, groups = _held(problem), _partly(problem), _groups(problem)
+    held, partly, groups = _held(problem, sites), _partly(problem), _groups(problem)
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     alike: dict[Kind, list[int]] = defaultdict(list)
     for site in sites:
@@ -61,10 +61,13 @@ def kinds(problem: Problem, sites: Iterable[int]) -> tuple[Kind, ...]:
 
 
 def rows_of(of_kind: tuple[Kind, ...], counts: Mapping[tuple[int, int], int], nodes: list[int]) -> Ints:
-    """Counts as rows of sites. Within a kind, earlier sites take the nodes that hold most of it."""
-    rows = []
+    """Counts as rows of sites: within a kind, earlier sites take earlier nodes, or those that hold most of it."""
+    rows: list[tuple[int, int]] = []
     for k, kind in enumerate(of_kind):
-        remaining = {n: counts[k, n] for n in nodes}
+        remaining = {n: counts[k, n] for n in nodes if counts[k, n]}
+        if kind.replicas == 1:
+            rows.extend(zip(kind.sites, (n for n, count in remaining.items() for _ in range(count)), strict=True))
+            continue
         for site in kind.sites:
             fullest = sorted(remaining, key=lambda n: (-remaining[n], n))[: kind.replicas]
             for n in fullest:
@@ -83,11 +86,11 @@ def counts_of(of_kind: tuple[Kind, ...], rows: Ints) -> dict[tuple[int, int], in
     return counts
 
 
-def _held(problem: Problem) -> dict[int, set[int]]:
+def _held(problem: Problem, sites: Sequence[int]) -> dict[int, set[int]]:
     found: dict[int, set[int]] = defaultdict(set)
-    for site, node in problem.old.tolist():
-        if problem.open[node]:
-            found[site].add(node)
+    held = problem.open[problem.old[:, 1]] & np.isin(problem.old[:, 0], sites)
+    for site, node in problem.old[held].tolist():
+        found[site].add(node)
     return found
 
 
