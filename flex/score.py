@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.domain import Balance, NodeLoad
-from flex.problem import Floats, Ints, Problem
+from flex.problem import Bools, Floats, Ints, Problem
 
 # Loads are sums of floats: a node exactly on the edge of the band is inside it.
 ROUNDING = 1e-9
@@ -94,7 +94,7 @@ def _balance(problem: Problem, rows: Ints, total: Floats) -> Balance:
 
 def moved(problem: Problem, rows: Ints) -> Ints:
     """The rows that are new: what the placement moves."""
-    return rows[~np.isin(_keys(problem, rows), _keys(problem, problem.old))]
+    return rows[~_among(_keys(problem, rows), _keys(problem, problem.old))]
 
 
 def left(problem: Problem, rows: Ints) -> Ints:
@@ -122,7 +122,7 @@ def costs(problem: Problem, rows: Ints) -> Ints:
     """The moves and the cold bytes of each row: none of those in force, less of those that are so in part."""
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     keys = _keys(problem, rows)
-    is_new = ~np.isin(keys, _keys(problem, problem.old))
+    is_new = ~_among(keys, _keys(problem, problem.old))
     costs: Ints = np.stack([weight, problem.cold], axis=1)[rows[:, 0]] * is_new[:, None]
     if problem.partly is not None and len(problem.partly):
         known = _keys(problem, problem.partly)
@@ -139,8 +139,9 @@ def violations(problem: Problem, rows: Ints) -> tuple[Violation, ...]:
 
 def _counts_broken(problem: Problem, rows: Ints) -> list[Violation]:
     found = []
-    keys, times = np.unique(_keys(problem, rows), return_counts=True)
-    for key, count in zip(keys[times > 1], times[times > 1], strict=True):
+    ordered = np.sort(_keys(problem, rows))
+    again, times = np.unique(ordered[1:][np.diff(ordered) == 0], return_counts=True)
+    for key, count in zip(again.tolist(), (times + 1).tolist(), strict=True):
         found.append(Violation("twice", problem.sites[key // len(problem.nodes)], 1, float(count)))
     replicas = np.bincount(rows[:, 0], minlength=len(problem.sites))
     for s in np.flatnonzero(replicas != problem.replicas):
@@ -150,7 +151,8 @@ def _counts_broken(problem: Problem, rows: Ints) -> list[Violation]:
 
 def _nodes_broken(problem: Problem, rows: Ints) -> list[Violation]:
     """Rows where none may be, and none where one must."""
-    present = set(_keys(problem, rows).tolist())
+    wishing = np.isin(rows[:, 0], [*problem.pinned, *problem.barred])
+    present = set(_keys(problem, rows[wishing]).tolist())
     wished = {("pin", 1.0): problem.pinned, ("barred", 0.0): problem.barred}
     closed = [Violation("closed", _on(problem, s, n), 0, 1) for s, n in rows[~problem.open[rows[:, 1]]].tolist()]
     return closed + [
@@ -213,6 +215,14 @@ def _band_broken(problem: Problem, rows: Ints) -> list[Violation]:
         subject = f"{problem.nodes[n]} {problem.dimensions[d]}"
         found.append(Violation(kind, subject, problem.tolerance, float(abs(away[n, d]))))
     return found
+
+
+def _among(keys: Ints, known: Ints) -> Bools:
+    """Which keys are among the known ones, which are in order: a table of them costs more than a look into it."""
+    if not len(known):
+        return np.zeros(len(keys), dtype=np.bool_)
+    among: Bools = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
+    return among
 
 
 def _on(problem: Problem, site: int, node: int) -> str:

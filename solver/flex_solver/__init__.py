@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from flex.bundles import bundled
+from flex.errors import BadInput
 from flex.ports import Solver
 from flex.problem import Budget, Problem, Solution
 from flex_solver import auto, closest, cpsat, exact, greedy, hill, large, local, offload, round_robin, scratch
@@ -16,11 +19,25 @@ from flex_solver import auto, closest, cpsat, exact, greedy, hill, large, local,
 
 def _in_bundles(solver: Solver) -> Solver:
     def place(problem: Problem, budget: Budget) -> Solution:
+        _check(problem)
         bundles = bundled(problem)
         solution = solver(bundles.problem, budget)
         return replace(solution, rows=bundles.rows(solution.rows))
 
     return place
+
+
+def _check(problem: Problem) -> None:
+    """Raises BadInput for loads that no arithmetic could balance."""
+    senseless = np.argwhere(~(np.isfinite(problem.load) & (problem.load >= 0)))
+    if len(senseless):
+        site, dimension = senseless[0].tolist()
+        raise BadInput(
+            f"a placement of {problem.sites[site]}",
+            f"its {problem.dimensions[dimension]} is {problem.load[site, dimension]}",
+            kept="the placement in force stays",
+            advice="loads are finite numbers of zero or more; look where this one comes from",
+        )
 
 
 SOLVERS: dict[str, Solver] = {

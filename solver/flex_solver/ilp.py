@@ -16,6 +16,7 @@ import pulp
 
 from flex.problem import Ints, Problem
 from flex_solver.kinds import Kind, counts_of, rows_of
+from flex_solver.relax import cluster_of
 from flex_solver.runs import Effort, NoAnswer, run
 
 # A linear expression of PuLP's, which ships no types.
@@ -75,6 +76,8 @@ class Program:
         self._crowds: list[Any] = []
         self._excess: list[Any] = []
         self._band()
+        if not give.band:
+            self._floors()
         self._apart()
         self._limits(spent)
 
@@ -170,6 +173,20 @@ class Program:
                 off = self._distance(f"off_{n}_{d}") if self._give.band else 0
                 self._model += load - off <= SHARE * (1 + problem.tolerance)
                 self._model += load + off >= SHARE * (1 - problem.tolerance)
+
+    def _floors(self) -> None:
+        """What cover.py counts for each node: it follows from the bands, and spares the solver finding that out."""
+        if not self._problem.load.any():
+            return
+        counts = cluster_of(self._problem).counts
+        every = list(enumerate(self._kinds))
+        for place, n in enumerate(self._nodes):
+            stay = [(self._count[k, n], 1) for k, kind in every if n in kind.held - kind.barred]
+            come = [(self._count[k, n], 1) for k, kind in every if n not in kind.held]
+            held = sum(len(kind.sites) for _, kind in every if n in kind.held - kind.barred)
+            self._model += _sum(stay) <= held - int(counts.leave[place])
+            self._model += _sum(come) >= int(counts.enter[place])
+            self._model += _sum(come) - _sum(stay) >= int(counts.touch[place]) - held
 
     def _distance(self, name: str) -> Any:
         """How far a node is outside the band in one dimension; the worst is at least that."""

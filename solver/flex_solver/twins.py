@@ -15,7 +15,7 @@ from flex_solver.kinds import counts_of, kinds, rows_of
 def told_apart(problem: Problem, rows: Ints) -> Ints:
     """The rows in order, with twins in the order of their names."""
     ordered = in_order(rows)
-    sites = _with_twins(problem, _changed(problem, ordered))
+    sites = _complete(problem, ordered, _with_twins(problem, _changed(problem, ordered)))
     if not len(sites):
         return ordered
     of_kind = kinds(problem, sites.tolist())
@@ -26,14 +26,25 @@ def told_apart(problem: Problem, rows: Ints) -> Ints:
 
 def _changed(problem: Problem, rows: Ints) -> Ints:
     """The sites that are not just where they are in force."""
+    if np.array_equal(rows, problem.old):
+        return rows[:0, 0]
     nodes = len(problem.nodes)
     before, after = (site * nodes + node for site, node in (problem.old.T, rows.T))
-    changed: Ints = np.unique(np.setxor1d(before, after) // nodes)
-    return changed
+    differs = np.zeros(len(problem.sites), dtype=np.bool_)
+    differs[np.setxor1d(before, after, assume_unique=True) // nodes] = True
+    return np.flatnonzero(differs)
+
+
+def _complete(problem: Problem, rows: Ints, sites: Ints) -> Ints:
+    """Where wishes leave no room for every replica, some are missing: such sites stay as they are."""
+    count = np.bincount(rows[:, 0], minlength=len(problem.sites))
+    return sites[count[sites] == problem.replicas[sites]]
 
 
 def _with_twins(problem: Problem, changed: Ints) -> Ints:
     """Those of the sites that others may be twins of, and these others."""
+    if not len(changed):
+        return changed
     alike = np.ones(len(problem.sites), dtype=np.bool_)
     measures = _measures(problem)
     for column in measures.T:

@@ -1,0 +1,107 @@
+"""Input that nobody plans for: each kind gets a stated answer or a clear error, within a second of CPU time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flex import problem as problems
+from flex import score
+from flex.domain import Node, Pin
+from flex.errors import FlexError
+from flex.problem import DIMENSIONS, Budget, Problem
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex_solver import SOLVERS
+
+SECOND = 1.0
+
+
+def equal_sites(sites: int, nodes: int, *, load: float = 1.0) -> Problem:
+    """Each node has as many as the next, as near as whole numbers go."""
+    every = np.arange(sites)
+    return Problem(
+        dimensions=DIMENSIONS,
+        nodes=tuple(f"n{n:02}" for n in range(nodes)),
+        open=np.ones(nodes, dtype=np.bool_),
+        share=np.full(nodes, 100.0),
+        sites=tuple(f"s{s:07}.example.org" for s in range(sites)),
+        replicas=np.ones(sites, dtype=np.int64),
+        load=np.full((sites, 2), load * 100 * nodes / max(sites, 1)),
+        cold=np.ones(sites, dtype=np.int64),
+        old=np.stack([every, every % nodes], axis=1),
+        pinned={},
+        tolerance=0.05,
+    )
+
+
+def with_load(load: Sequence[float]) -> Problem:
+    return replace(equal_sites(len(load), 3), load=np.array([[asks, asks] for asks in load], dtype=np.float64))
+
+
+def from_tables(access: Sequence[float], *pins: Pin) -> Problem:
+    """What a night makes a problem of; numbers that the tables take for none are theirs to refuse."""
+    sites = [f"s{s}.example.org" for s in range(len(access))]
+    profiles = pd.DataFrame({"site": pd.Series(sites, dtype="str"), "access_bytes": access})
+    for column in ("working_set", "requests", "targets", "one_timers", "busy_hour_bytes"):
+        profiles[column] = 1
+    nodes = [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(3)]
+    made = PROFILES.make(profiles)
+    return problems.build(made, SPREADS.empty(), nodes, pins, PLACEMENT.empty(), tolerance=0.05, replicate_above=0.6)
+
+
+ANSWERED: dict[str, tuple[Callable[[], Problem], str]] = {
+    "no sites": (lambda: equal_sites(0, 3), ""),
+    "one node": (lambda: equal_sites(20, 1), ""),
+    "all loads zero": (lambda: equal_sites(20, 3, load=0.0), ""),
+    "a million equal sites": (lambda: equal_sites(1_000_000, 16), ""),
+    "one site with everything": (lambda: with_load([0, 0, 300, 0]), "s0000002.example.org, 300% of a node"),
+    "fewer sites than nodes": (lambda: with_load([150, 150]), "n02 stays under its access rate"),
+}
+REFUSED: dict[str, tuple[Callable[[], Problem], str]] = {
+    "a load that is no number": (
+        lambda: with_load([100, float("nan")]),
+        "s0000001.example.org: its access rate is nan",
+    ),
+    "an endless load": (lambda: with_load([100, float("inf")]), "s0000001.example.org: its access rate is inf"),
+    "a negative load": (lambda: with_load([100, -1]), "s0000001.example.org: its access rate is -1"),
+    "a profile that is no number": (lambda: from_tables([100, float("nan")]), "some values are missing"),
+    "a negative profile": (lambda: from_tables([100, -1]), "access_bytes has the negative value -1"),
+    "a wish for an unknown node": (lambda: from_tables([1, 2], Pin("s0.example.org", nodes=("n9",))), "n9"),
+    "a wish for an unknown site": (lambda: from_tables([1, 2], Pin("s9.example.org", nodes=("n1",))), "s9.example.org"),
+    "a wish that no placement can keep": (lambda: from_tables([1, 2], Pin("s1.example.org", min_replicas=4)), "4"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_odd_input_has_a_stated_answer_within_a_second(name: str) -> None:
+    make, said = ANSWERED[name]
+    problem = make()
+    started = time.process_time()
+    solution = SOLVERS["auto"](problem, Budget(seconds=30))
+    assert time.process_time() - started < SECOND
+    assert said in solution.note
+    assert solution.proven == (not said)
+    assert not [broken for broken in score.violations(problem, solution.rows) if broken.is_wish]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_senseless_input_has_a_clear_error_within_a_second(name: str) -> None:
+    make, said = REFUSED[name]
+    started = time.process_time()
+    with pytest.raises(FlexError) as refused:
+        SOLVERS["auto"](make(), Budget(seconds=30))
+    assert time.process_time() - started < SECOND
+    assert said in str(refused.value)
+    assert refused.value.kept
+    assert refused.value.advice
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_no_solver_of_the_register_takes_a_load_that_is_no_number(solver: str) -> None:
+    with pytest.raises(FlexError, match="is nan"):
+        SOLVERS[solver](with_load([100, float("nan")]), Budget(seconds=30))
