@@ -38,7 +38,8 @@ def _changed(problem: Problem, rows: Ints) -> Ints:
 def _complete(problem: Problem, rows: Ints, sites: Ints) -> Ints:
     """Where wishes leave no room for every replica, some are missing: such sites stay as they are."""
     count = np.bincount(rows[:, 0], minlength=len(problem.sites))
-    return sites[count[sites] == problem.replicas[sites]]
+    complete: Ints = sites[count[sites] == problem.replicas[sites]]
+    return complete
 
 
 def _with_twins(problem: Problem, changed: Ints) -> Ints:

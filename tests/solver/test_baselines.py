@@ -51,7 +51,12 @@ def test_a_large_pinned_site_keeps_the_others_from_the_names_of_its_node(cluster
 
 def test_sites_go_round_from_node_to_node(cluster: Cluster) -> None:
     problem = cluster(
-        dict.fromkeys("abcde", (10, 10)), {}, nodes=4, closed=["n1"], replicas={"b": 2}, pins={"d": ["n3"]}
+        {site: (10 + n, 10) for n, site in enumerate("abcde")},
+        {},
+        nodes=4,
+        closed=["n1"],
+        replicas={"b": 2},
+        pins={"d": ["n3"]},
     )
     rows = [(problem.sites[s], problem.nodes[n]) for s, n in round_robin.place(problem, Budget()).rows.tolist()]
     assert rows == [("a", "n0"), ("b", "n2"), ("b", "n3"), ("c", "n3"), ("d", "n3"), ("e", "n2")]
