@@ -21,7 +21,8 @@ def verified(store: Store, last: str = "") -> Head:
     each of it has its entry by the time these are read.
     """
     there, before = _there(store), store.audit_head()
-    newest, told, missed = Head(), dict[str, set[str]](), {before.hash, last} - {"", chain.NOTHING}
+    newest, told = Head(), dict[str, set[str]]()
+    missed = ({before.hash} - {chain.NOTHING}) | ({last} - {""})
     for entries in _pieces(store):
         if broken := chain.broken(entries, newest):
             raise altered(broken)
