@@ -24,7 +24,7 @@ EMPTIED = delete(audit)
 FORGOTTEN = update(head).values(number=0, hash=NOTHING)
 FOREIGN_PIN = insert(pins).values(
     site="b.example", nodes=["n1"], min_replicas=1, reason="", author="", not_on=[], max_replicas=0, together=[],
-    apart=[], weight=1.0, sla="", excluded=False,
+    apart=[], weight=1.0, sla="", excluded=False, campaign="",
 )  # fmt: skip
 # Any: SQLAlchemy's statements are generic in what they return.
 Done = tuple[Delete | Update | Insert, ...] | tuple[Any, ...]
