@@ -107,8 +107,13 @@ def stepping(found: Program, members: Members, folder: Path, policy: str, port: 
 
 
 def walked(steps: Steps, rng: random.Random, count: int) -> None:
-    """In turns many requests for few targets, which overload members, and few for many; and time goes on."""
+    """In turns many requests for few targets, which overload members, and few for many; and time goes on.
+
+    More are asked than answered. HAProxy takes a thousand at a time here, so now and then all are answered.
+    """
     for number in range(count):
+        if number % 1_000 == 999:
+            steps.answer_all()
         crowded = number // 25 % 2
         steps.now += rng.choice((0, 0, 1))
         if rng.random() < (0.8 if crowded else 0.35):
