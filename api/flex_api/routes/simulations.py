@@ -10,6 +10,7 @@ from pydantic import Field
 
 from flex.caches import CACHES
 from flex.domain import Period
+from flex.errors import Unknown
 from flex.sim import traces
 from flex.sim.cluster import MODELS
 from flex.sim.policies import POLICIES
@@ -63,9 +64,16 @@ def simulation(desk: Operator, given: Simulation) -> Response:
 
 
 def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
-    """And which share of the targets it holds. Raises NoData where no access of the period was kept."""
+    """And which share of the targets it holds. Raises Unknown where no access of the period was kept."""
     if given.twin:
         return traces.first(simulating.of_twin(given.twin), given.accesses), 1.0
     period = Period.days_before(desk.house.clock(), desk.settings.profile.window.days)
     sample = sample_of(desk.store, desk.settings.ingest.directory, period, given.accesses)
+    if not len(sample.target):
+        raise Unknown(
+            f"the accesses of {period}",
+            "none of them was kept",
+            kept="nothing was simulated",
+            advice="read the logs of that day first, or name a twin",
+        )
     return traces.of_sample("our own logs", sample), sample.rate
