@@ -141,7 +141,7 @@ def test_a_node_that_is_in_the_settings_no_more_is_closed_and_keeps_its_rows(pro
 
 
 def test_a_pin_on_a_node_that_is_in_the_settings_no_more_cannot_be_made(problem: Make) -> None:
-    with pytest.raises(Unknown, match="the settings know n1, n2"):
+    with pytest.raises(Unknown, match="known are n1, n2"):
         problem({"a": (1, 1)}, {"a": "m1"}, pins=[Pin("a", ("m1",))])
 
 
