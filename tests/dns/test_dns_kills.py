@@ -21,6 +21,7 @@ import pytest
 
 from flex.domain import Balance, Change, Cycle, NodeLoad, Period, Plan, Proven, Rrset
 from flex.errors import DnsError, PartlyApplied
+from flex.marker import marker_name, marker_text
 from flex.store import SqlStore, migrate, open_store
 from flex.tables import PLACEMENT
 from flex_dns.key import Key
@@ -103,7 +104,8 @@ class Yard:
 
 @pytest.fixture
 def yard(folder: Path, key: Key) -> Iterator[Yard]:
-    lines = "".join(f"{name} 60 A 192.0.2.250\n" for name in NAMES)
+    ours = f'60 TXT "{marker_text("flex")}"'
+    lines = "".join(f"{name} 60 A 192.0.2.250\n{marker_name(name, ZONE)} {ours}\n" for name in NAMES)
     url = f"sqlite:///{folder}/flex.db"
     migrate.upgrade(url)
     key_file = folder / "key"
