@@ -38,7 +38,7 @@ from flex.sim.routing import mixed
 from flex.sim.traces import Trace
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT
-from flex_api.simulating import of_logs
+from flex_api.trials.simulating import of_logs
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source

@@ -18,8 +18,8 @@ from starlette.testclient import TestClient
 from bench.api import given
 from bench.figures import Figures
 from flex.store import open_store
-from flex_api import settings as config
 from flex_api.app import create_app
+from flex_api.settings import file as config
 from flex_dns.memory import MemoryTarget
 
 SCALE = float(os.environ.get("SCALE", "1"))

@@ -43,7 +43,7 @@ from flex_api.routes import (
     supposed,
     tokens,
 )
-from flex_api.settings import Settings
+from flex_api.settings.file import Settings
 from flex_api.web import contract
 from flex_api.web.asking import Asking, seal
 from flex_api.web.desk import House

@@ -12,9 +12,9 @@ from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
 from flex_api.client_asking import Asking, error_of, part
-from flex_api.desk_schemas import AuditRow, TokenRow
-from flex_api.night_schemas import NodeRow
-from flex_api.rest_schemas import (
+from flex_api.schemas.desk import AuditRow, TokenRow
+from flex_api.schemas.night import NodeRow
+from flex_api.schemas.rest import (
     ApplyGiven,
     ApprovalGiven,
     AuditPage,
@@ -43,8 +43,8 @@ from flex_api.rest_schemas import (
     TokenMade,
     TokensPage,
 )
-from flex_api.schemas import ExplainOutput, PlanOutput, PlanRow, RunRow, SiteRow
-from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
+from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
+from flex_api.schemas.verbs import ExplainOutput, PlanOutput, PlanRow, RunRow, SiteRow
 
 LOOK = 0.3
 ANY = "*"

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from flex import errors
 from flex.consent import Stop
 from flex.errors import Away, FlexError
-from flex_api.rest_schemas import PageOf
+from flex_api.schemas.rest import PageOf
 
 Model = TypeVar("Model", bound=BaseModel)
 Page = TypeVar("Page", bound=PageOf)

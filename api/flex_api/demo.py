@@ -20,9 +20,13 @@ from flex.sim import logs, twin
 from flex.sim.logs import LogSource
 from flex.sim.twin import Hosting
 from flex.store import migrate
-from flex_api import nightly, present, reporting, settings, text, words
-from flex_api.schemas import DemoOutput, NightRow, PlanOutput
-from flex_api.settings import Settings
+from flex_api.known import present
+from flex_api.night import nightly
+from flex_api.report import reporting
+from flex_api.schemas.verbs import DemoOutput, NightRow, PlanOutput
+from flex_api.settings import file as settings
+from flex_api.settings.file import Settings
+from flex_api.told import text, words
 from flex_api.wiring import World, world
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed

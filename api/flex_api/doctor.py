@@ -12,10 +12,12 @@ from flex import engine, records
 from flex.domain import Period
 from flex.errors import BadSetting, FlexError
 from flex.store import migrate, open_store
-from flex_api import hosted, trust, words
-from flex_api.schemas import CheckRow
-from flex_api.sections import Primary
-from flex_api.settings import Settings
+from flex_api import hosted
+from flex_api.known import trust
+from flex_api.schemas.verbs import CheckRow
+from flex_api.settings.file import Settings
+from flex_api.settings.sections import Primary
+from flex_api.told import words
 from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.discovery import zones_of
 from flex_dns.preflight import Wanted, preflight

@@ -10,8 +10,8 @@ import pandas as pd
 from flex.domain import Period
 from flex.errors import NoData
 from flex.pins import unknown_site
-from flex_api import present
-from flex_api.schemas import FileRow, FilesOutput, LocalityRow
+from flex_api.known import present
+from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
 from flex_api.wiring import World, merging
 from flex_logs_ingest import questions
 from flex_logs_ingest.filetable import file_table

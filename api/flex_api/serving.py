@@ -15,8 +15,8 @@ import uvicorn
 from flex.errors import BadInput
 from flex.store import open_store
 from flex_api.app import create_app
-from flex_api.settings import Settings
-from flex_api.watching import watching
+from flex_api.night.watching import watching
+from flex_api.settings.file import Settings
 
 
 def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:

@@ -27,8 +27,8 @@ from bench.api import given
 from bench.figures import Figures
 from flex.store import open_store
 from flex_api import access
-from flex_api import settings as config
 from flex_api.access import Caller
+from flex_api.settings import file as config
 
 LISTS = (
     "/sites", "/sites?sort=-working_set&node=n007", "/sites?replicated=true", "/sites?name=site-0999&sort=site",

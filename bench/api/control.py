@@ -19,8 +19,11 @@ from bench.api import given
 from flex import plan, records
 from flex.domain import Period
 from flex.tables import SPREADS
-from flex_api import applying, nightly, recent, reporting, wiring
-from flex_api.leases import lease
+from flex_api import wiring
+from flex_api.known import recent
+from flex_api.night import applying, nightly
+from flex_api.night.leases import lease
+from flex_api.report import reporting
 from flex_dns.memory import MemoryTarget
 
 T = TypeVar("T")

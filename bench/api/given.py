@@ -22,8 +22,8 @@ from flex.store import SqlStore, migrate, open_store, schema
 from flex.store.cycles import row_of
 from flex.store.database import Database
 from flex.tables import PLACEMENT, PROFILES, SPREADS
-from flex_api import settings as config
-from flex_api.settings import Settings
+from flex_api.settings import file as config
+from flex_api.settings.file import Settings
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 ZONE = "hosting.example."

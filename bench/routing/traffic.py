@@ -18,7 +18,7 @@ from flex.problem import Floats, Ints
 from flex.sim.fitted import twin
 from flex.sim.published import PUBLISHED
 from flex.sim.traces import Trace, first
-from flex_api.simulating import of_logs
+from flex_api.trials.simulating import of_logs
 
 TARGETS, ACCESSES = 3_000, 400_000
 SKEW, MEAN, SPREAD = 0.9, 16_384, 1.0

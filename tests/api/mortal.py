@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from flex.domain import Stage
-from flex_api import nightly, wiring
-from flex_api import settings as config
+from flex_api import wiring
+from flex_api.night import nightly
+from flex_api.settings import file as config
 
 
 class Mortal:

@@ -36,11 +36,11 @@ from flex.orders import NodeOrder
 from flex.ports import Store
 from flex.store.memory import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
-from flex_api import settings as config
 from flex_api.app import create_app
 from flex_api.kinds import KINDS
-from flex_api.rest_schemas import NodesPage, PlansPage, SitesPage
-from flex_api.schemas import PlanOutput
+from flex_api.schemas.rest import NodesPage, PlansPage, SitesPage
+from flex_api.schemas.verbs import PlanOutput
+from flex_api.settings import file as config
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)
 PERIOD = Period.days_before(NOW, 1)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex_api import settings as config
 from flex_api import wiring
-from flex_api.watching import Watch
+from flex_api.night.watching import Watch
+from flex_api.settings import file as config
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

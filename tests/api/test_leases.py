@@ -12,8 +12,8 @@ from flex.domain import Run
 from flex.errors import Busy
 from flex.store import MemoryStore
 from flex_api import wiring
-from flex_api.leases import LEASE, lease
-from flex_api.settings import Settings
+from flex_api.night.leases import LEASE, lease
+from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryTarget
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex_api.bulletin import Bulletin
-from flex_api.night_sections import Webhook
-from flex_api.notifying import post
+from flex_api.night.bulletin import Bulletin
+from flex_api.night.notifying import post
+from flex_api.settings.night import Webhook
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

@@ -9,8 +9,9 @@ import pytest
 
 from flex.consent import Approval
 from flex.store import open_store
-from flex_api import approving, wiring
-from flex_api import settings as config
+from flex_api import wiring
+from flex_api.night import approving
+from flex_api.settings import file as config
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation, Said

@@ -19,9 +19,9 @@ import pytest
 from pydantic import TypeAdapter
 
 import flex
-from flex_api import report
-from flex_api.report import ReportData
-from flex_api.schemas import BalanceOutput, BreachRow, LoadRow, SiteRow, SitesOutput, VerdictRow, ZoneRow
+from flex_api.report import page as report
+from flex_api.report.page import ReportData
+from flex_api.schemas.verbs import BalanceOutput, BreachRow, LoadRow, SiteRow, SitesOutput, VerdictRow, ZoneRow
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)
 VOID = {"meta", "br", "link", "img", "input", "hr"}

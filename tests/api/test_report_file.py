@@ -10,8 +10,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from flex.errors import NotWritten
-from flex_api import report
-from flex_api.report import ReportData
+from flex_api.report import page as report
+from flex_api.report.page import ReportData
 
 NIGHT: TypeAdapter[ReportData] = TypeAdapter(ReportData)
 DATA = Path(__file__).resolve().parents[1] / "data/report"

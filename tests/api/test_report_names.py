@@ -13,9 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from flex_api import report, shown
-from flex_api.report import ReportData
-from flex_api.schemas import BalanceOutput, BreachRow, LoadRow, MoveRow, SitesOutput, StageRow, VerdictRow, ZoneRow
+from flex_api.report import page as report
+from flex_api.report.page import ReportData
+from flex_api.schemas.verbs import (
+    BalanceOutput,
+    BreachRow,
+    LoadRow,
+    MoveRow,
+    SitesOutput,
+    StageRow,
+    VerdictRow,
+    ZoneRow,
+)
+from flex_api.told import shown
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)
 NIGHT: TypeAdapter[ReportData] = TypeAdapter(ReportData)

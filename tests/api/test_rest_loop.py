@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 
 from flex.audit import broken
 from flex.store import open_store
-from flex_api import settings as config
 from flex_api.app import create_app
+from flex_api.settings import file as config
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

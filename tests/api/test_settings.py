@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadSetting
-from flex_api import settings
-from flex_api.settings import Settings
+from flex_api.settings import file as settings
+from flex_api.settings.file import Settings
 
 MINIMAL = """
 [[node]]

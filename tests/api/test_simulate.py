@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from flex.sim.traces import Trace
-from flex_api import cli, curves, papers, simulating
-from flex_api.sim_schemas import SimulatePaperOutput
+from flex_api import cli
+from flex_api.pictures import curves
+from flex_api.schemas.sim import SimulatePaperOutput
+from flex_api.trials import papers, simulating
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = '192.0.2.{client} - - [20/Nov/2026:12:00:{second:02} +0000] "GET /{site}/{file} HTTP/1.1" 200 {size} "-" "-"\n'

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadInput
-from flex_api import settings, starting
+from flex_api import starting
+from flex_api.settings import file as settings
 from flex_dns.key import read_key
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.domain import Node
-from flex_api import probing, settings, wiring
-from flex_api.watching import Watch, watching
+from flex_api import wiring
+from flex_api.night import probing
+from flex_api.night.watching import Watch, watching
+from flex_api.settings import file as settings
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

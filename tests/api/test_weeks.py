@@ -16,9 +16,11 @@ from flex.domain import Cycle, Period, Pin
 from flex.orders import NodeOrder
 from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
-from flex_api import applying, failover, nightly, pinning, wiring
-from flex_api import settings as config
+from flex_api import wiring
+from flex_api.night import applying, failover, nightly
+from flex_api.settings import file as config
 from flex_api.wiring import World
+from flex_api.wishes import pinning
 from flex_dns.memory import MemoryTarget
 
 ZONE = "hosting.example."

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_api import words
+from flex_api.told import words
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ from flex.ports import DnsTarget, Store
 from flex.store import MemoryStore, holder, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_api import access
-from flex_api import settings as config
 from flex_api.access import Caller
 from flex_api.app import create_app
+from flex_api.settings import file as config
 from flex_dns.memory import MemoryTarget
 
 NOW = datetime.now(UTC).replace(microsecond=0)

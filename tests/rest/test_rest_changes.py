@@ -12,8 +12,8 @@ import pytest
 
 from flex.audit import broken
 from flex.store import migrate, open_store
-from flex_api import applying, nightly
-from flex_api.leases import lease
+from flex_api.night import applying, nightly
+from flex_api.night.leases import lease
 from flex_api.web.desk import world
 
 if TYPE_CHECKING:

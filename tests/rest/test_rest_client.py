@@ -13,7 +13,7 @@ import pytest
 from flex.errors import Away, BadInput, Denied, Held, NoData, Overtaken, Unauthenticated, Unknown
 from flex_api import cli
 from flex_api.client import Client, client
-from flex_api.rest_schemas import ApplyGiven, DrainGiven, PinGiven, PlanGiven
+from flex_api.schemas.rest import ApplyGiven, DrainGiven, PinGiven, PlanGiven
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door

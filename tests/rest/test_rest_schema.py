@@ -15,7 +15,7 @@ from flex.store import MemoryStore
 from flex_api import access
 from flex_api.access import Caller
 from flex_api.app import create_app
-from flex_api.settings import parse
+from flex_api.settings.file import parse
 from flex_dns.memory import MemoryTarget
 
 if TYPE_CHECKING:

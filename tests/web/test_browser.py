@@ -12,10 +12,10 @@ from playwright.sync_api import Browser, expect
 
 from flex.store import open_store
 from flex_api import access
-from flex_api import settings as config
 from flex_api.access import Caller
 from flex_api.app import create_app
 from flex_api.pages.frame import PAGES
+from flex_api.settings import file as config
 from tests.api.conftest import DAY, Installation
 from tests.web.browsing import CHROMIUM, Look, Visitor, axe, chromium, served, visitor
 

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from flex.store import open_store
 from flex_api import cli
-from flex_api import settings as config
 from flex_api.app import create_app
+from flex_api.settings import file as config
 from flex_dns.key import make_key
 
 NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)

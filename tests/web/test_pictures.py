@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_api import charts, charts_cloud, report
-from flex_api.charts import Load
-from flex_api.charts_lines import DAYS, Value, heat, lines, pairs, spark
+from flex_api.pictures import charts
+from flex_api.pictures import cloud as charts_cloud
+from flex_api.pictures.charts import Load
+from flex_api.pictures.lines import DAYS, Value, heat, lines, pairs, spark
+from flex_api.report import page as report
 
 DATA = Path(__file__).resolve().parents[1] / "data/pictures"
 SITES = np.array([f"s{number}.example.org" for number in range(5)], dtype=object)

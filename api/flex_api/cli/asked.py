@@ -7,12 +7,12 @@ from typing import Any
 
 import typer
 
-from flex_api import desk_text, text
 from flex_api.cli.common import Context, context
 from flex_api.client import Client
-from flex_api.night_schemas import NodesOutput, PinOutput
-from flex_api.rest_schemas import JobShown, PinShown
-from flex_api.schemas import PlanOutput
+from flex_api.schemas.night import NodesOutput, PinOutput
+from flex_api.schemas.rest import JobShown, PinShown
+from flex_api.schemas.verbs import PlanOutput
+from flex_api.told import desk_text, text
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
 from flex.errors import BadInput, FlexError
-from flex_api import settings as config
 from flex_api.client import Client
-from flex_api.output import ErrorOutput, Output, StopRow
-from flex_api.settings import Settings
+from flex_api.schemas.output import ErrorOutput, Output, StopRow
+from flex_api.settings import file as config
+from flex_api.settings.file import Settings
 
 # Long before the first access log and long after the last: between these, no sum of days leaves the calendar.
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)

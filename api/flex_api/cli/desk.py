@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from flex.audit import Author
-from flex_api import access, auditing, desk_text
+from flex_api import access, auditing
 from flex_api.access import Caller
 from flex_api.cli.common import Reason, author, context, moment, now
 from flex_api.cli.night import opened
-from flex_api.desk_schemas import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput, audit_row, token_row
+from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput, audit_row, token_row
+from flex_api.told import desk_text
 
 token_app = typer.Typer(help="Tokens for the API and the pages.", no_args_is_help=True, rich_markup_mode=None)
 audit_app = typer.Typer(

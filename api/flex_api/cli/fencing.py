@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from flex_api import fencing, text
 from flex_api.cli.common import Reason, context
 from flex_api.cli.night import opened
-from flex_api.fencing import Hold
-from flex_api.leases import lease
-from flex_api.night_schemas import HoldersOutput, HoldRow
+from flex_api.night import fencing
+from flex_api.night.fencing import Hold
+from flex_api.night.leases import lease
+from flex_api.schemas.night import HoldersOutput, HoldRow
+from flex_api.told import text
 
 dns_app = typer.Typer(help="Who may change our zones.", no_args_is_help=True, rich_markup_mode=None)
 

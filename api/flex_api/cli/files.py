@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flex_api import words
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
 from flex_api.files import files_output
-from flex_api.grids import grid
-from flex_api.schemas import FileRow, FilesOutput, LocalityRow
+from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
+from flex_api.told import words
+from flex_api.told.grids import grid
 
 
 class Order(StrEnum):

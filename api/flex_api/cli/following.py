@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.progress import Progress as Bar
 
-from flex_api import words
 from flex_api.cli.common import now
+from flex_api.told import words
 from flex_logs_ingest.read import Progress, Step
 
 

@@ -17,10 +17,9 @@ from flex import engine
 from flex.errors import BadInput, FlexError
 from flex.store import migrate
 from flex_api import doctor as checking
-from flex_api import settings as config
-from flex_api import starting, text
+from flex_api import starting
 from flex_api.cli.common import Context, context, now
-from flex_api.schemas import (
+from flex_api.schemas.verbs import (
     ConfigCheckOutput,
     ConfigShowOutput,
     DatabaseOutput,
@@ -28,7 +27,9 @@ from flex_api.schemas import (
     InitOutput,
     VersionOutput,
 )
-from flex_api.settings import Settings
+from flex_api.settings import file as config
+from flex_api.settings.file import Settings
+from flex_api.told import text
 from flex_dns.named import find_named
 
 config_app = typer.Typer(help="Look the settings over.", no_args_is_help=True, rich_markup_mode=None)

@@ -12,13 +12,17 @@ import typer
 from flex.domain import Period
 from flex.errors import BadInput
 from flex.holes import holes
-from flex_api import beside, nightly, readings, text, trust, words
+from flex_api import beside
 from flex_api.cli.common import Context, context, now
 from flex_api.cli.following import following
 from flex_api.cli.night import AsOf, opened
-from flex_api.leases import lease
-from flex_api.selecting import Asked, chosen, of_files
-from flex_api.settings import Settings
+from flex_api.known import trust
+from flex_api.known.selecting import Asked, chosen, of_files
+from flex_api.night import nightly
+from flex_api.night.leases import lease
+from flex_api.report import readings
+from flex_api.settings.file import Settings
+from flex_api.told import text, words
 from flex_api.wiring import site_names, sources
 from flex_logs_ingest import arrivals, unread
 from flex_logs_ingest.arrivals import Arrival

@@ -15,12 +15,15 @@ import typer
 from flex.audit import Author
 from flex.domain import Cycle, Run
 from flex.errors import NoData, Unreachable, Unverified
-from flex_api import applying, approving, nightly, paper, present, reporting, text, verifying
 from flex_api.cli.common import Context, DryRun, Reason, author, bounded, context, now, write
 from flex_api.cli.following import count_down, following
-from flex_api.leases import lease
-from flex_api.report import put
-from flex_api.schemas import PlanOutput, ReportOutput, RunOutput, RunsOutput, VerifyOutput
+from flex_api.known import present, verifying
+from flex_api.night import applying, approving, nightly
+from flex_api.night.leases import lease
+from flex_api.report import paper, reporting
+from flex_api.report.page import put
+from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, RunsOutput, VerifyOutput
+from flex_api.told import text
 from flex_api.wiring import World, world
 
 AsOf = Annotated[

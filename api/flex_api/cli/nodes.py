@@ -11,12 +11,14 @@ from pydantic import ValidationError
 from flex.domain import Cycle, Node
 from flex.errors import BadInput
 from flex.orders import NodeOrder, OrderState
-from flex_api import failover, nodes, present, text, words
 from flex_api.cli.common import DryRun, NodeName, Reason, author, context, listed, moment, now
 from flex_api.cli.night import opened
-from flex_api.failover import Taken
-from flex_api.leases import lease
-from flex_api.night_schemas import NodesOutput
+from flex_api.known import present
+from flex_api.night import failover, nodes
+from flex_api.night.failover import Taken
+from flex_api.night.leases import lease
+from flex_api.schemas.night import NodesOutput
+from flex_api.told import text, words
 from flex_api.wiring import World
 
 Addresses = Annotated[str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")]

@@ -8,11 +8,12 @@ import typer
 
 from flex.consent import Approval
 from flex.orders import Freeze
-from flex_api import approving, freezing, words
 from flex_api.cli.common import Context, DryRun, PlanId, Reason, author, context, moment
 from flex_api.cli.night import AsOf, opened, show
-from flex_api.leases import lease
-from flex_api.night_schemas import FreezeOutput
+from flex_api.night import approving, freezing
+from flex_api.night.leases import lease
+from flex_api.schemas.night import FreezeOutput
+from flex_api.told import words
 
 Checksum = Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")]
 

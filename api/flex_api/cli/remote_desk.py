@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
-from flex_api import access, auditing, desk_text, text, words
+from flex_api import access, auditing
 from flex_api.cli.asked import Asked, asked_of
 from flex_api.cli.common import Reason, given_as, moment
 from flex_api.cli.night import Detailed, ReportForm, ReportFormat, deliver, exit_as
-from flex_api.desk_schemas import AuditOutput, AuditVerifyOutput, TokenOutput, TokenRow, TokensOutput
-from flex_api.night_schemas import FreezeOutput, JobOutput
-from flex_api.rest_schemas import FreezeGiven, IngestGiven, TokenGiven
-from flex_api.schemas import RunsOutput, VerifyOutput
+from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokenRow, TokensOutput
+from flex_api.schemas.night import FreezeOutput, JobOutput
+from flex_api.schemas.rest import FreezeGiven, IngestGiven, TokenGiven
+from flex_api.schemas.verbs import RunsOutput, VerifyOutput
+from flex_api.told import desk_text, text, words
 
 token_app = typer.Typer(help="Tokens for the API and the pages.", no_args_is_help=True, rich_markup_mode=None)
 audit_app = typer.Typer(help="Who changed what, when and why.", rich_markup_mode=None)

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from flex_api import text
 from flex_api.cli.asked import asked_of, show_plan, show_result
 from flex_api.cli.common import PlanId, Reason, SiteName, given_as, listed
 from flex_api.cli.supposing import show_diff, show_frontier, show_what_if, times_of
 from flex_api.cli.why import told
-from flex_api.rest_schemas import ApplyGiven, ApprovalGiven, PlanGiven, RollbackGiven, Supposed
-from flex_api.schemas import PlansOutput
+from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, PlanGiven, RollbackGiven, Supposed
+from flex_api.schemas.verbs import PlansOutput
+from flex_api.told import text
 
 plan_app = typer.Typer(help="Make a plan and show it.", rich_markup_mode=None)
 

@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from flex.errors import Unknown
-from flex_api import hosted, text
+from flex_api import hosted
 from flex_api.cli.asked import Asked, asked_of, show_nodes, show_pin, show_result
 from flex_api.cli.common import Campaign, DryRun, NodeName, Reason, SiteName, listed, moment
 from flex_api.cli.nodes import Addresses, Capacity, Ram, checked
-from flex_api.pinning import called
-from flex_api.rest_schemas import DownGiven, DrainGiven, NodeChange, NodeGiven, PinGiven, PinShown
-from flex_api.schemas import SitesOutput
+from flex_api.schemas.rest import DownGiven, DrainGiven, NodeChange, NodeGiven, PinGiven, PinShown
+from flex_api.schemas.verbs import SitesOutput
+from flex_api.told import text
+from flex_api.wishes.pinning import called
 
 sites_app = typer.Typer(help="Sites and pins.", no_args_is_help=True, rich_markup_mode=None)
 nodes_app = typer.Typer(help="Nodes.", no_args_is_help=True, rich_markup_mode=None)

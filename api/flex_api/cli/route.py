@@ -13,11 +13,10 @@ from flex.steer import delivery, force
 from flex.steer import live as living
 from flex.steer.live import Live
 from flex.steer.runtime import Socket
-from flex_api import steering
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
-from flex_api.grids import grid
-from flex_api.route_schemas import (
+from flex_api.night import steering
+from flex_api.schemas.routing import (
     DeliveredRow,
     LiveMember,
     LiveRow,
@@ -26,6 +25,7 @@ from flex_api.route_schemas import (
     RouteOutput,
     routed,
 )
+from flex_api.told.grids import grid
 
 route_app = typer.Typer(
     help="How requests for replicated sites find the replica that has them in memory.",

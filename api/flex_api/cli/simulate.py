@@ -22,10 +22,11 @@ from flex.sim.policies import POLICIES
 from flex.sim.published import PUBLISHED
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
-from flex_api import comparing, papers, simulating, words
 from flex_api.cli.common import context
-from flex_api.grids import grid
-from flex_api.sim_schemas import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+from flex_api.told import words
+from flex_api.told.grids import grid
+from flex_api.trials import comparing, papers, simulating
 
 simulate_app = typer.Typer(
     help="A trace through a model of a cluster under routing policies: requests a second, misses, idle time, delays.",

@@ -11,11 +11,13 @@ from rich.table import Table
 
 from flex.errors import BadInput
 from flex.suppose import Supposition
-from flex_api import foretold_text, hosted, supposing, text, words
+from flex_api import hosted
 from flex_api.cli.common import context, listed
 from flex_api.cli.night import opened, plan_app
-from flex_api.grids import grid
-from flex_api.supposed_schemas import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
+from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
+from flex_api.told import foretold_text, text, words
+from flex_api.told.grids import grid
+from flex_api.wishes import supposing
 
 BAR = 40
 MOST = 20

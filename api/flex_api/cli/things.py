@@ -8,11 +8,14 @@ import typer
 
 from flex.domain import LAST_DAY, Period, Pin
 from flex.pins import unknown_site
-from flex_api import desk_text, hosted, pinning, present, text
+from flex_api import hosted
 from flex_api.cli.common import Campaign, Context, Reason, SiteName, author, context, listed, moment
 from flex_api.cli.night import opened
-from flex_api.schemas import PinOutput, SitesOutput, UnknownName, UnknownOutput
+from flex_api.known import present
+from flex_api.schemas.verbs import PinOutput, SitesOutput, UnknownName, UnknownOutput
+from flex_api.told import desk_text, text
 from flex_api.wiring import World
+from flex_api.wishes import pinning
 from flex_logs_ingest.unknown import unknown
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check the wish, change nothing")]

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flex_api import hosted, words
+from flex_api import hosted
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
-from flex_api.explaining import explained
-from flex_api.schemas import ExplainOutput, OtherRow
+from flex_api.schemas.verbs import ExplainOutput, OtherRow
+from flex_api.told import words
+from flex_api.wishes.explaining import explained
 
 
 def add_to(app: typer.Typer) -> None:

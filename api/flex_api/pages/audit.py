@@ -8,9 +8,9 @@ from fastapi.responses import HTMLResponse
 from flex_api.pages.forms import asked, moment
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import following
-from flex_api.rest_schemas import AuditPage
 from flex_api.routes import audit
 from flex_api.routes.audit import AuditQuery
+from flex_api.schemas.rest import AuditPage
 from flex_api.web.desk import Viewer
 
 router = APIRouter(include_in_schema=False)

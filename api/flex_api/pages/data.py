@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api import trust
+from flex_api.known import trust
 from flex_api.pages.forms import TheForm, asked, given
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import followed, following
 from flex_api.pages.trouble import quality
-from flex_api.rest_schemas import IngestGiven, IngestsPage, JobShown
 from flex_api.routes import data
 from flex_api.routes.data import IngestsQuery
+from flex_api.schemas.rest import IngestGiven, IngestsPage, JobShown
 from flex_api.web.desk import Operator, Viewer
 
 router = APIRouter(include_in_schema=False)

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api import present
+from flex_api.known import present
 from flex_api.pages.frame import show, told
-from flex_api.rest_schemas import DriftShown
 from flex_api.routes import dns
+from flex_api.schemas.rest import DriftShown
 from flex_api.web.desk import Viewer
 
 router = APIRouter(include_in_schema=False)

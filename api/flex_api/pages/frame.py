@@ -15,11 +15,13 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 import flex
-from flex_api import freezing, report, words
-from flex_api.charts_lines import Spark, spark
+from flex_api.night import freezing
 from flex_api.pages.forms import DONE
 from flex_api.pages.trouble import Trouble, heard, troubles
+from flex_api.pictures.lines import Spark, spark
+from flex_api.report import page as report
 from flex_api.routes.static import address
+from flex_api.told import words
 from flex_api.web.desk import Desk
 from flex_api.web.gate import cookie, csrf_of
 

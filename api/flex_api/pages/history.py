@@ -8,16 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api import words
-from flex_api.charts_lines import Lines, Value, lines
 from flex_api.pages.forms import asked
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import Past, past
 from flex_api.pages.plans import following
-from flex_api.rest_schemas import CLEAN, RunsPage
+from flex_api.pictures.lines import Lines, Value, lines
 from flex_api.routes import data, supposed
 from flex_api.routes.data import RunsQuery
-from flex_api.supposed_schemas import DiffOutput
+from flex_api.schemas.rest import CLEAN, RunsPage
+from flex_api.schemas.supposed import DiffOutput
+from flex_api.told import words
 from flex_api.web.desk import Viewer
 
 router = APIRouter(include_in_schema=False)

@@ -7,8 +7,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex_api.pages.forms import DONE, TheForm, done
 from flex_api.pages.frame import show, told
-from flex_api.rest_schemas import JobShown
 from flex_api.routes import jobs
+from flex_api.schemas.rest import JobShown
 from flex_api.web.desk import Operator, Viewer
 
 router = APIRouter(include_in_schema=False)

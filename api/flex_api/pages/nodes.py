@@ -10,20 +10,20 @@ from fastapi.responses import HTMLResponse
 
 from flex.domain import Period
 from flex.suppose import Supposition
-from flex_api import nodes as noding
-from flex_api import supposing
-from flex_api.catalogue import Wanted
-from flex_api.charts import Load
-from flex_api.charts_lines import DAYS, Heat, Pairs, heat, pairs
-from flex_api.night_schemas import NodeRow
+from flex_api.known.catalogue import Wanted
+from flex_api.night import nodes as noding
 from flex_api.pages.forms import TheForm, asked, done, given, moment
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import past
-from flex_api.rest_schemas import DrainGiven, NodesPage
+from flex_api.pictures.charts import Load
+from flex_api.pictures.lines import DAYS, Heat, Pairs, heat, pairs
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
+from flex_api.schemas.night import NodeRow
+from flex_api.schemas.rest import DrainGiven, NodesPage
 from flex_api.web.answers import Condition, etag
 from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)
 

@@ -10,11 +10,12 @@ from fastapi.responses import HTMLResponse
 
 from flex.domain import Cycle
 from flex.headline import Headline
-from flex_api import present, words
-from flex_api.content import NIGHTS, Content, Notice, ReportData, content
+from flex_api.known import present
 from flex_api.pages.forms import address
 from flex_api.pages.frame import show
 from flex_api.pages.trouble import waits
+from flex_api.report.content import NIGHTS, Content, Notice, ReportData, content
+from flex_api.told import words
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.views import PINS, PLANS
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.domain import Cycle, Pin
-from flex_api.content import Content, ReportData, content
-from flex_api.schemas import PlanOutput
+from flex_api.report.content import Content, ReportData, content
+from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.desk import Desk
 
 BUSIEST = 50

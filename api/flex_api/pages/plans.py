@@ -9,17 +9,18 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Cycle
-from flex_api import applying, approving, supposing
-from flex_api.charts_lines import Lines, Value, lines
+from flex_api.night import applying, approving
 from flex_api.pages.forms import TheForm, asked, done, given
 from flex_api.pages.frame import show, told
 from flex_api.pages.overview import chosen
 from flex_api.pages.planned import figures, kept_apart
-from flex_api.rest_schemas import ApplyGiven, ApprovalGiven, JobShown, MovesPage, PlanGiven, PlansPage, RollbackGiven
+from flex_api.pictures.lines import Lines, Value, lines
 from flex_api.routes import changes, plans, supposed
 from flex_api.routes.plans import MovesQuery, PlansQuery
-from flex_api.supposed_schemas import FrontierOutput, PointRow
+from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, MovesPage, PlanGiven, PlansPage, RollbackGiven
+from flex_api.schemas.supposed import FrontierOutput, PointRow
 from flex_api.web.desk import Approver, Desk, Operator, Viewer
+from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)
 

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
 from flex.steer.pool import Pool
-from flex_api import steering
-from flex_api.catalogue import Catalogue
+from flex_api.known.catalogue import Catalogue
+from flex_api.night import steering
 from flex_api.pages.frame import show
-from flex_api.rest_schemas import CLEAN
+from flex_api.schemas.rest import CLEAN
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.views import IN_FORCE
 

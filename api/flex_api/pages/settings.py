@@ -6,12 +6,12 @@ from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
 from flex.access import ROLES
-from flex_api import settings as config
 from flex_api.pages.forms import TheForm, done, given, moment
 from flex_api.pages.frame import show, told
-from flex_api.rest_schemas import FreezeGiven, FreezeShown, TokenGiven, TokenMade, TokensPage
 from flex_api.routes import freeze, tokens
 from flex_api.routes.tokens import TokensQuery
+from flex_api.schemas.rest import FreezeGiven, FreezeShown, TokenGiven, TokenMade, TokensPage
+from flex_api.settings import file as config
 from flex_api.web.answers import Condition, etag
 from flex_api.web.desk import Admin, Desk, Operator, Viewer
 

@@ -19,11 +19,12 @@ from flex.sim import traces
 from flex.sim.cluster import MIB, MODELS
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result, simulate
-from flex_api import simulating, words
-from flex_api.charts import Bars, quantities
 from flex_api.pages.forms import Form, given
 from flex_api.pages.frame import show
-from flex_api.rest_schemas import Given
+from flex_api.pictures.charts import Bars, quantities
+from flex_api.schemas.rest import Given
+from flex_api.told import words
+from flex_api.trials import simulating
 from flex_api.web.desk import Desk, Operator
 from flex_logs_ingest.merge import sample_of
 

@@ -14,18 +14,20 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Period, Pin
 from flex.errors import NoData
-from flex_api import explaining, files, hosted, supposing, words
-from flex_api.charts_lines import DAYS, Heat, Lines, Value, heat, lines
+from flex_api import files, hosted
 from flex_api.pages.forms import Form, TheForm, address, done, given, moment
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import of_site, past
-from flex_api.rest_schemas import PinGiven, PinShown, ProfilePage
+from flex_api.pictures.lines import DAYS, Heat, Lines, Value, heat, lines
 from flex_api.routes import pins, sites
 from flex_api.routes.sites import ProfileQuery, known
-from flex_api.schemas import ExplainOutput, FilesOutput, SiteRow
-from flex_api.supposed_schemas import WhatIfOutput
+from flex_api.schemas.rest import PinGiven, PinShown, ProfilePage
+from flex_api.schemas.supposed import WhatIfOutput
+from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
+from flex_api.told import words
 from flex_api.web.answers import Condition
 from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.wishes import explaining, supposing
 from flex_logs_ingest.merge import hours_of_site
 
 router = APIRouter(include_in_schema=False)

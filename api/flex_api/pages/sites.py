@@ -10,15 +10,15 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from flex_api import charts_cloud
-from flex_api.catalogue import Catalogue
-from flex_api.charts import Scatter
+from flex_api.known.catalogue import Catalogue
 from flex_api.pages.forms import asked
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import following
-from flex_api.rest_schemas import SitesPage
+from flex_api.pictures import cloud as charts_cloud
+from flex_api.pictures.charts import Scatter
 from flex_api.routes import sites
 from flex_api.routes.sites import SitesQuery
+from flex_api.schemas.rest import SitesPage
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.views import PINS, SITES
 

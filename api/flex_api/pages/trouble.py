@@ -14,8 +14,10 @@ from flex.domain import Period, Run
 from flex.headline import Headline
 from flex.orders import Freeze
 from flex.quality import Judged
-from flex_api import freezing, present, trust, words
+from flex_api.known import present, trust
+from flex_api.night import freezing
 from flex_api.pages.forms import address
+from flex_api.told import words
 from flex_api.web.desk import Desk
 from flex_api.web.views import RUNS
 

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from flex_api.charts import MOST_BARS, Load, loads, scale, worst
 from flex_api.pages.forms import Form, given
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import points_of
-from flex_api.plan_schemas import BalanceOutput
-from flex_api.rest_schemas import Given, Supposed
+from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
 from flex_api.routes import supposed
-from flex_api.supposed_schemas import WhatIfOutput
+from flex_api.schemas.plans import BalanceOutput
+from flex_api.schemas.rest import Given, Supposed
+from flex_api.schemas.supposed import WhatIfOutput
 from flex_api.web.desk import Desk, Operator
 
 router = APIRouter(include_in_schema=False)

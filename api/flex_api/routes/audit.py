@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Response
 
 from flex.errors import NotWhole
 from flex_api import auditing
-from flex_api.desk_schemas import audit_row
-from flex_api.rest_schemas import CLEAN, AuditPage, AuditVerified, ListQuery, Moment
+from flex_api.schemas.desk import audit_row
+from flex_api.schemas.rest import CLEAN, AuditPage, AuditVerified, ListQuery, Moment
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Viewer
 from flex_api.web.paging import Order, decoded, encoded

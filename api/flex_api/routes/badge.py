@@ -6,7 +6,8 @@ from html import escape
 
 from fastapi import APIRouter, Response
 
-from flex_api import freezing, words
+from flex_api.night import freezing
+from flex_api.told import words
 from flex_api.web.desk import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Header, Response
 
 from flex.consent import Approval
 from flex.errors import Overtaken, Unconditional
-from flex_api import applying, approving, nightly, present
-from flex_api.leases import lease
-from flex_api.rest_schemas import ApplyGiven, ApprovalGiven, JobShown, PlanGiven, RollbackGiven
+from flex_api.known import present
+from flex_api.night import applying, approving, nightly
+from flex_api.night.leases import lease
 from flex_api.routes.jobs import shown
-from flex_api.schemas import PlanOutput
+from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, PlanGiven, RollbackGiven
+from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import reply
 from flex_api.web.desk import Approver, Desk, Operator
 from flex_api.wiring import World

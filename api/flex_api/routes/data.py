@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.domain import Segment
-from flex_api import nightly, present, words
-from flex_api.rest_schemas import CLEAN, IngestGiven, IngestRow, IngestsPage, JobShown, ListQuery, RunsPage
+from flex_api.known import present
+from flex_api.night import nightly
 from flex_api.routes.jobs import shown
+from flex_api.schemas.rest import CLEAN, IngestGiven, IngestRow, IngestsPage, JobShown, ListQuery, RunsPage
+from flex_api.told import words
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Operator, Viewer
 from flex_api.web.paging import Order, decoded, encoded, page

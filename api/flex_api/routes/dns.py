@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex import records
-from flex_api import present, verifying
-from flex_api.rest_schemas import CLEAN, DriftShown, ListQuery, RecordRow, RecordsPage
+from flex_api.known import present, verifying
+from flex_api.schemas.rest import CLEAN, DriftShown, ListQuery, RecordRow, RecordsPage
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.paging import page

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from flex_api.report import page
+from flex_api.report.page import page
 
 router = APIRouter(include_in_schema=False)
 

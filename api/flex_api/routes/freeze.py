@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from flex.orders import Freeze
-from flex_api import freezing
-from flex_api.rest_schemas import CLEAN, FreezeGiven, FreezeShown
+from flex_api.night import freezing
+from flex_api.schemas.rest import CLEAN, FreezeGiven, FreezeShown
 from flex_api.web.answers import TheCondition, nothing, reply
 from flex_api.web.desk import Desk, Operator, Viewer
 

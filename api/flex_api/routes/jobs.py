@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from flex.jobs import Job, JobState
 from flex_api import working
-from flex_api.rest_schemas import CLEAN, JobShown, JobsPage, ListQuery
+from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, ListQuery
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from fastapi import APIRouter, Response
 
-from flex_api import freezing, working
-from flex_api.exposing import JOBS, of_logs
-from flex_api.metrics import CONTENT_TYPE, Known, text
+from flex_api import working
+from flex_api.night import freezing
+from flex_api.night.exposing import JOBS, of_logs
+from flex_api.night.metrics import CONTENT_TYPE, Known, text
 from flex_api.web.desk import Viewer
 
 # After which changes the logs are looked at again.

@@ -11,12 +11,14 @@ from flex.domain import Node
 from flex.errors import BadInput, Unverified
 from flex.orders import NodeOrder
 from flex.remarks import some
-from flex_api import failover, present
-from flex_api import nodes as noding
-from flex_api.failover import Taken
-from flex_api.leases import lease
-from flex_api.night_schemas import NodeRow
-from flex_api.rest_schemas import (
+from flex_api.known import present
+from flex_api.night import failover
+from flex_api.night import nodes as noding
+from flex_api.night.failover import Taken
+from flex_api.night.leases import lease
+from flex_api.routes.jobs import shown
+from flex_api.schemas.night import NodeRow
+from flex_api.schemas.rest import (
     CLEAN,
     DownGiven,
     DrainGiven,
@@ -27,7 +29,6 @@ from flex_api.rest_schemas import (
     NodeGiven,
     NodesPage,
 )
-from flex_api.routes.jobs import shown
 from flex_api.web.answers import TheCondition, listed, nothing, reply
 from flex_api.web.desk import Admin, Approver, Desk, Operator, Viewer
 from flex_api.web.paging import page

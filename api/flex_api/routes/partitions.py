@@ -10,9 +10,10 @@ from fastapi import APIRouter, Query, Response
 
 from flex.errors import NoData
 from flex.pins import unknown_site
-from flex_api import hosted, present
-from flex_api.rest_schemas import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown
-from flex_api.schemas import PlanOutput
+from flex_api import hosted
+from flex_api.known import present
+from flex_api.schemas.rest import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown
+from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.paging import Order, decoded, encoded, page

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Path, Query, Response
 
 from flex.domain import Pin
 from flex.errors import Unknown
-from flex_api import hosted, pinning
-from flex_api.rest_schemas import CLEAN, ListQuery, PinGiven, PinShown, PinsPage
+from flex_api import hosted
+from flex_api.schemas.rest import CLEAN, ListQuery, PinGiven, PinShown, PinsPage
 from flex_api.web.answers import Condition, TheCondition, etag, listed, nothing, reply
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page
+from flex_api.wishes import pinning
 
 router = APIRouter(prefix="/api/v1", tags=["pins"])
 

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.domain import Cycle
-from flex_api import approving, present
-from flex_api.report_formats import table
-from flex_api.rest_schemas import CLEAN, DnsDiff, ListQuery, MovesPage, PlansPage
-from flex_api.schemas import PlanOutput
+from flex_api.known import present
+from flex_api.night import approving
+from flex_api.report.formats import table
+from flex_api.schemas.rest import CLEAN, DnsDiff, ListQuery, MovesPage, PlansPage
+from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import TheCondition, listed, nothing, reply, told
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from flex.errors import BadInput, FlexError, Unknown
 from flex_api.kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Problem
-from flex_api.report import page
+from flex_api.report.page import page
 
 SLUG_OF_STATUS = {400: "malformed", 404: "not-found", 405: "method-not-allowed", 413: "too-large", 422: "validation"}
 OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'

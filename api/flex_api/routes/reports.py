@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.errors import NoData
-from flex_api.gather import gather
-from flex_api.report_formats import FORMATS, MEDIA
-from flex_api.rest_schemas import ListQuery, ReportRow, ReportShown, ReportsPage
+from flex_api.report.formats import FORMATS, MEDIA
+from flex_api.report.gather import gather
 from flex_api.routes.plans import the_plan
+from flex_api.schemas.rest import ListQuery, ReportRow, ReportShown, ReportsPage
 from flex_api.web.answers import listed, told
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.paging import page

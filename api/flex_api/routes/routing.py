@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from flex_api import steering
-from flex_api.route_schemas import NodeFiles, RouteOutput, routed
+from flex_api.night import steering
+from flex_api.schemas.routing import NodeFiles, RouteOutput, routed
 from flex_api.web.answers import reply
 from flex_api.web.desk import Viewer
 

@@ -18,7 +18,7 @@ from flex.audit import Author
 from flex.errors import FlexError
 from flex_api import access
 from flex_api.access import SESSION, Caller
-from flex_api.report import page
+from flex_api.report.page import page
 from flex_api.web.desk import House, TheHouse
 from flex_api.web.formed import local
 from flex_api.web.gate import COOKIE, Asked, cookie, forged

@@ -15,9 +15,9 @@ from flex.sim import traces
 from flex.sim.cluster import MODELS
 from flex.sim.policies import POLICIES
 from flex.sim.published import PUBLISHED
-from flex_api import comparing, simulating
-from flex_api.rest_schemas import Given
-from flex_api.sim_schemas import SimulateOutput
+from flex_api.schemas.rest import Given
+from flex_api.schemas.sim import SimulateOutput
+from flex_api.trials import comparing, simulating
 from flex_api.web.answers import reply
 from flex_api.web.desk import Desk, Operator
 from flex_logs_ingest.merge import sample_of

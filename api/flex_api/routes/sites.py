@@ -11,13 +11,15 @@ from fastapi import APIRouter, Query, Response
 from flex import campaigns
 from flex.domain import Period
 from flex.pins import unknown_site
-from flex_api import explaining, hosted, present
-from flex_api.catalogue import Catalogue, Wanted
-from flex_api.rest_schemas import CLEAN, ListQuery, Moment, ProfilePage, ProfileRow, SitesPage
-from flex_api.schemas import ExplainOutput, SiteRow
+from flex_api import hosted
+from flex_api.known import present
+from flex_api.known.catalogue import Catalogue, Wanted
+from flex_api.schemas.rest import CLEAN, ListQuery, Moment, ProfilePage, ProfileRow, SitesPage
+from flex_api.schemas.verbs import ExplainOutput, SiteRow
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.paging import Order, decoded, encoded, page
+from flex_api.wishes import explaining
 
 router = APIRouter(prefix="/api/v1/sites", tags=["sites"])
 

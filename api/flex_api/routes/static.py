@@ -12,7 +12,7 @@ from importlib.resources import files
 from fastapi import APIRouter, Response
 
 from flex.errors import Unknown
-from flex_api import report
+from flex_api.report import page as report
 
 router = APIRouter(include_in_schema=False)
 

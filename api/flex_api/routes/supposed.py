@@ -8,11 +8,12 @@ from fastapi import APIRouter, Query, Response
 
 from flex.errors import Expired
 from flex.suppose import Supposition
-from flex_api import hosted, supposing
-from flex_api.rest_schemas import CLEAN, Supposed
-from flex_api.supposed_schemas import DiffOutput, FrontierOutput, WhatIfOutput
+from flex_api import hosted
+from flex_api.schemas.rest import CLEAN, Supposed
+from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
 from flex_api.web.answers import reply
 from flex_api.web.desk import Operator, Viewer
+from flex_api.wishes import supposing
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Response
 
 from flex.access import Role
 from flex_api import access
-from flex_api.desk_schemas import TokenRow, token_row
-from flex_api.rest_schemas import CLEAN, ListQuery, TokenGiven, TokenMade, TokensPage
+from flex_api.schemas.desk import TokenRow, token_row
+from flex_api.schemas.rest import CLEAN, ListQuery, TokenGiven, TokenMade, TokensPage
 from flex_api.web.answers import listed, nothing, reply
 from flex_api.web.desk import Admin
 from flex_api.web.once import SHOWN_ONCE

@@ -17,7 +17,7 @@ from flex.audit import Author
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
 from flex_api.access import Caller, refuse_below
-from flex_api.settings import Settings
+from flex_api.settings.file import Settings
 from flex_api.web.gate import Gate, unauthenticated
 from flex_api.web.timing import Timing
 from flex_api.web.views import Views

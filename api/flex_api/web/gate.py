@@ -19,7 +19,7 @@ from flex.access import Token, caller_of, digest_of
 from flex.errors import Denied, Unauthenticated
 from flex.ports import Store
 from flex_api.access import Caller
-from flex_api.api_sections import Auth
+from flex_api.settings.api import Auth
 
 COOKIE = "flex_session"
 CSRF = "X-CSRF-Token"

@@ -19,9 +19,9 @@ from flex import campaigns
 from flex.domain import Cycle, NodeLoad, Pin, Run
 from flex.headline import Headline
 from flex.ports import Store
-from flex_api import present
-from flex_api.catalogue import Catalogue, catalogue
-from flex_api.schemas import PlanOutput
+from flex_api.known import present
+from flex_api.known.catalogue import Catalogue, catalogue
+from flex_api.schemas.verbs import PlanOutput
 
 View = TypeVar("View")
 

@@ -1,0 +1,47 @@
+"""What became of the prediction that the partition in force was made with, from the store and tonight's accesses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from flex import cycle as cycles
+from flex import looking_back, outlook, predict, score
+from flex.domain import Cycle
+from flex.given import Facts
+from flex.hindsight import Measured
+from flex_api.known.expecting import NIGHTS
+from flex_api.wiring import World
+
+_BYTES = "access_bytes"
+
+
+def measured(world: World, plain: Facts) -> Measured | None:
+    """None until a later period has been seen than that which the partition in force was made for."""
+    base = world.store.cycle(plain.base) if plain.base else None
+    if base is None or base.period.end >= plain.period.end:
+        return None
+    asked = cycles.build(replace(plain, pins=()), world.rules)
+    found = looking_back.loads(base.id, base.after, score.balance_in_force(asked))
+    placement = world.store.placement_of(base.id)
+    came = predict.forecast(plain.sample, placement, plain.nodes, policy=looking_back.AFTER)
+    hours = (24 * plain.period.first_day, 24 * (plain.period.last_day + 1))
+    logged = looking_back.logged(world.store.segments(plain.period.first_day, plain.period.last_day), *hours)
+    sites, off = looking_back.of_sites(_expected(world, base), _sent(plain.profiles))
+    return replace(found, served=looking_back.served(base, came, logged), sites=sites, site_error=off)
+
+
+def _expected(world: World, base: Cycle) -> pd.Series[float]:
+    """Bytes by site as the plan in force expected them: of a period that is forgotten, nothing."""
+    past = world.store.sent(base.period, NIGHTS)
+    if not past.shape[1]:
+        return pd.Series(dtype="float64")
+    last = past.iloc[:, -1].astype("float64")
+    if base.outlook is None or base.outlook.method == outlook.YESTERDAY:
+        return last
+    return last * outlook.outlook(past)[1]
+
+
+def _sent(profiles: pd.DataFrame) -> pd.Series[float]:
+    return pd.Series(profiles[_BYTES].to_numpy(dtype="float64"), index=pd.Index(profiles["site"]))

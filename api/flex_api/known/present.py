@@ -1,0 +1,317 @@
+"""Core values to the published output models. Nothing is computed here that the core did not decide."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from flex import plan as plans
+from flex import problem
+from flex.consent import Approval, Breach, Stop
+from flex.domain import (
+    BadLine,
+    Balance,
+    Cycle,
+    Move,
+    Node,
+    NodeLoad,
+    Outlook,
+    Pin,
+    Plan,
+    Run,
+    Verdict,
+)
+from flex.headline import Headline, headline
+from flex.orders import NodeOrder
+from flex.short import Shortfall
+from flex_api.known.foretold import forecast_row, measured_row
+from flex_api.known.verifying import Verified
+from flex_api.schemas.verbs import (
+    ApprovalRow,
+    BadLineRow,
+    BalanceOutput,
+    BreachRow,
+    LeftRow,
+    LoadRow,
+    MoveRow,
+    NodeRow,
+    NodesOutput,
+    OutlookRow,
+    PlanOutput,
+    PlanRow,
+    PlansOutput,
+    RelaxationRow,
+    RunRow,
+    ShortfallRow,
+    SiteRow,
+    SitesOutput,
+    StageRow,
+    StopRow,
+    VerdictRow,
+    VerifyOutput,
+    ZoneRow,
+)
+from flex_api.told import words
+
+
+def plan_output(cycle: Cycle) -> PlanOutput:
+    return PlanOutput(
+        id=cycle.id,
+        state=cycle.state,
+        message=cycle.message,
+        created=cycle.created,
+        settled=cycle.settled,
+        base=cycle.base,
+        digest=cycle.digest,
+        period_start=cycle.period.start,
+        period_end=cycle.period.end,
+        solver=cycle.quality.solver,
+        moves_at_least=cycle.quality.bound,
+        proven_least=cycle.quality.proven,
+        sites=cycle.sites,
+        moves=[move_row(move) for move in cycle.moves],
+        moves_from_scratch=cycle.scratch_moves,
+        cold_bytes=cycle.cold_bytes,
+        before=balance_output(cycle.before) if cycle.before else None,
+        after=balance_output(cycle.after),
+        forecasts=[forecast_row(forecast, cycle.period) for forecast in cycle.forecasts],
+        zones=[zone_row(plan) for plan in cycle.plans],
+        breaches=[_breach(breach) for breach in cycle.breaches],
+        shortfalls=[_shortfall(shortfall) for shortfall in cycle.quality.shortfalls],
+        notes=list(cycle.notes),
+        verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
+        old_answers_until=cycle.old_answers_until,
+        author=cycle.author,
+        approvals=[_approval(approval) for approval in cycle.approvals],
+        stops=[stop_row(stop) for stop in cycle.stops],
+        moves_later=cycle.later,
+        outlook=_outlook(cycle.outlook) if cycle.outlook else None,
+        prediction=measured_row(cycle.measured) if cycle.measured else None,
+    )
+
+
+def _outlook(outlook: Outlook) -> OutlookRow:
+    return OutlookRow(method=outlook.method, nights=outlook.nights, error_ratios=dict(outlook.errors))
+
+
+def stop_row(stop: Stop) -> StopRow:
+    return StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said)
+
+
+def _approval(approval: Approval) -> ApprovalRow:
+    return ApprovalRow(decision=approval.decision, author=approval.author, given=approval.given, reason=approval.reason)
+
+
+def _shortfall(shortfall: Shortfall) -> ShortfallRow:
+    return ShortfallRow(
+        kind=shortfall.kind,
+        subject=shortfall.subject,
+        limit=shortfall.limit,
+        actual=shortfall.actual,
+        because=list(shortfall.because),
+        instead=[RelaxationRow(rule=each.rule, enough=each.enough, least=each.least) for each in shortfall.instead],
+    )
+
+
+def plans_output(cycles: Iterable[Cycle]) -> PlansOutput:
+    return PlansOutput(items=[plan_row(headline(cycle)) for cycle in cycles])
+
+
+def plan_row(cycle: Headline) -> PlanRow:
+    return PlanRow(
+        id=cycle.id,
+        state=cycle.state,
+        created=cycle.created,
+        settled=cycle.settled,
+        sites=cycle.sites,
+        moves=cycle.moves,
+        scratch_moves=cycle.scratch_moves,
+        worst_ratio=cycle.worst,
+    )
+
+
+def move_row(move: Move) -> MoveRow:
+    return MoveRow(
+        site=move.site, source=move.source, target=move.target, cold_bytes=move.cold_bytes, reason=move.reason
+    )
+
+
+def balance_output(balance: Balance) -> BalanceOutput:
+    return BalanceOutput(
+        worst_ratio=balance.worst,
+        worst_node=balance.worst_node,
+        worst_resource=balance.worst_resource,
+        nodes=[
+            LoadRow(
+                node=load.node,
+                access_units=load.access,
+                working_set_units=load.working_set,
+                fair_units=load.fair,
+                sites=load.sites,
+                others_units=dict(load.others),
+            )
+            for load in balance.nodes
+        ],
+    )
+
+
+def zone_row(plan: Plan) -> ZoneRow:
+    return ZoneRow(zone=plan.zone, changes=plans.text(plan).splitlines(), foreign=list(plan.foreign))
+
+
+def _breach(breach: Breach) -> BreachRow:
+    return BreachRow(rule=breach.rule, limit=breach.limit, actual=breach.actual)
+
+
+def verdict_row(verdict: Verdict) -> VerdictRow:
+    return VerdictRow(
+        server=verdict.server,
+        agrees=verdict.agrees,
+        checked=verdict.checked,
+        serial=verdict.serial,
+        wrong=[line for change in verdict.wrong for line in plans.lines(change)],
+        error=verdict.error,
+        lag_seconds=verdict.lag,
+    )
+
+
+def verify_output(found: Verified) -> VerifyOutput:
+    return VerifyOutput(
+        partition=found.partition,
+        servers=[verdict_row(verdict) for verdict in found.verdicts],
+        drift=sum(len(verdict.wrong) for verdict in found.verdicts),
+        not_checked=dict(found.not_checked),
+    )
+
+
+def run_row(run: Run, cycle: Cycle | None = None) -> RunRow:
+    """With the figures of its plan, where that is given."""
+    stages = [
+        StageRow(name=stage.name, started=stage.started, ended=stage.ended, outcome=stage.outcome)
+        for stage in run.stages
+    ]
+    return RunRow(
+        id=run.id,
+        started=run.started,
+        ended=run.ended,
+        exit_code=run.exit_code,
+        plan=run.cycle,
+        message=run.message,
+        stages=stages,
+        moves=len(cycle.moves) if cycle else None,
+        worst_before_ratio=cycle.before.worst if cycle and cycle.before else None,
+        worst_after_ratio=cycle.after.worst if cycle else None,
+        prediction_error_ratio=cycle.measured.error if cycle and cycle.measured else None,
+    )
+
+
+def sites_output(
+    profiles: pd.DataFrame, placement: pd.DataFrame, pins: Sequence[Pin], period: tuple[datetime, datetime] | None
+) -> SitesOutput:
+    """Every site in the profiles or the placement, busiest first."""
+    silent = placement[~placement["site"].isin(list(profiles["site"]))]["site"].drop_duplicates()
+    idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
+    rows = pd.concat([profiles, idle], ignore_index=True)
+    nodes: dict[str, list[str]] = {}
+    for site, node in placement.itertuples(index=False):
+        nodes.setdefault(site, []).append(node)
+    pin_of = {pin.site: pin for pin in pins}
+    ordered = rows.sort_values(["access_bytes", "site"], ascending=[False, True])
+    return SitesOutput(
+        period_start=period[0] if period else None,
+        period_end=period[1] if period else None,
+        items=[_site(row, nodes, pin_of) for row in ordered.to_dict("records")],
+    )
+
+
+def _site(row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dict[str, Pin]) -> SiteRow:
+    site = str(row["site"])
+    return site_row(site, {name: int(row[name]) for name in COUNTS}, nodes.get(site, []), pins.get(site))
+
+
+def site_row(site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin | None) -> SiteRow:
+    """What was measured goes by the names of PROFILES; the pin is the one in force."""
+    pin = pin or Pin(site)
+    return SiteRow(
+        site=site,
+        nodes=nodes,
+        access_bytes=measured["access_bytes"],
+        working_set_bytes=measured["working_set"],
+        requests=measured["requests"],
+        targets=measured["targets"],
+        one_timers=measured["one_timers"],
+        busy_hour_bytes=measured["busy_hour_bytes"],
+        pinned_to=list(pin.nodes),
+        min_replicas=pin.min_replicas,
+        max_replicas=pin.max_replicas,
+        not_on=list(pin.not_on),
+        together=list(pin.together),
+        apart=list(pin.apart),
+        weight=pin.weight,
+        sla=pin.sla,
+        excluded=pin.excluded,
+        pin_since=pin.since,
+        pin_until=pin.until,
+        pin_reason=pin.reason,
+        pin_author=pin.author,
+    )
+
+
+COUNTS = ("access_bytes", "working_set", "requests", "targets", "one_timers", "busy_hour_bytes")
+
+
+def nodes_output(
+    nodes: Sequence[Node],
+    placement: pd.DataFrame,
+    cycle: Cycle | None,
+    notes: Sequence[str] = (),
+    orders: Sequence[NodeOrder] = (),
+    settled: Sequence[Node] = (),
+    left: Mapping[str, str] | None = None,
+) -> NodesOutput:
+    """The nodes there are; of others that sites are still on there is a note. `settled` are those of the settings."""
+    of_node, plain = {order.node: order for order in orders}, {node.name: node for node in settled}
+    sites = placement["node"].value_counts().to_dict()
+    gone = [
+        f"{node} is in the settings no more; {words.count(int(sites[node]), 'site')} move off it with the next plan"
+        for node in problem.gone_nodes(placement, nodes)
+    ]
+    loads = {load.node: load for load in cycle.after.nodes} if cycle else {}
+    return NodesOutput(
+        items=[
+            node_row(node, order, int(sites.get(node.name, 0)), loads.get(node.name), plain.get(node.name))
+            for node, order in ((node, of_node.get(node.name)) for node in nodes)
+        ],
+        notes=[*gone, *notes],
+        left=[LeftRow(name=name, reason=why) for name, why in (left or {}).items()],
+    )
+
+
+def node_row(node: Node, order: NodeOrder | None, sites: int, load: NodeLoad | None, settled: Node | None) -> NodeRow:
+    """`settled` is how the settings have it."""
+    return NodeRow(
+        node=node.name,
+        state=node.state,
+        addresses=list(node.addresses),
+        ram_bytes=node.ram,
+        capacity_ratio=node.capacity,
+        sites=sites,
+        access_units=load.access if load else None,
+        working_set_units=load.working_set if load else None,
+        from_settings=settled == replace(node, state="active"),
+        since=order.given if order else None,
+        deadline=order.deadline if order else None,
+        reason=order.reason if order else "",
+        author=order.author if order else "",
+    )
+
+
+def bad_line(line: BadLine) -> BadLineRow:
+    return BadLineRow(reason=line.reason, offset=line.offset, text=line.text)
+
+
+def moment(seconds: int) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

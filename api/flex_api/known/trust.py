@@ -1,0 +1,136 @@
+"""Whether the logs of a period are good enough to plan from: judged by flex.quality, refused here.
+
+In go the settings and the store, out comes what is known of every source and node. A plan from logs that are bad would
+mislead: it is refused until they are better, or until somebody says by name which rule to go over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from flex import quality
+from flex.consent import Stop
+from flex.domain import Period
+from flex.errors import BadInput, NoData
+from flex.holes import holes
+from flex.ports import Store
+from flex.quality import Finding, Judged, Limits
+from flex_api.known import present, recent
+from flex_api.schemas.verbs import DataOutput, FindingRow, QualityRow, UnreadRow
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes, sources
+from flex_logs_ingest.sources import Source
+from flex_logs_ingest.unread import Unread
+
+
+def judged(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
+    known = sources(settings)
+    idle = {node.name for node in nodes(settings, store) if node.state != "active"} | _left(known, store)
+    found = store.segments(*quality.history(period))
+    named = [(source.name, source.node) for source in known]
+    missing = holes([each for each in found if each.last_day >= period.first_day], store)
+    return quality.judge(named, found, period, now, _limits(settings), idle=idle, holes=missing)
+
+
+def gone(settings: Settings, store: Store, period: Period) -> list[tuple[str, str]]:
+    """Sources with their nodes that the settings do not have, and whose counts are in the period."""
+    known = {source.name for source in sources(settings)}
+    found = store.segments(period.first_day, period.last_day)
+    return sorted({(each.source, each.node) for each in found if each.source not in known})
+
+
+def _left(known: Sequence[Source], store: Store) -> set[str]:
+    """The logs of one site on a node that serves it no more."""
+    if not any(source.site.fixed for source in known):
+        return set()
+    _, placement = store.placement()
+    placed = set(zip(placement["site"], placement["node"], strict=True))
+    settled = set(placement["site"])
+    return {
+        source.name
+        for source in known
+        if source.site.fixed in settled and (source.site.fixed, source.node) not in placed
+    }
+
+
+def _limits(settings: Settings) -> Limits:
+    profile = settings.profile
+    return Limits(profile.max_age, profile.max_malformed, profile.min_coverage, profile.max_skew)
+
+
+def refuse_bad(settings: Settings, store: Store, period: Period, now: datetime, force: Collection[str]) -> None:
+    """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a rule there is not."""
+    if strange := sorted(set(force) - {*quality.RULES, *recent.RULES}):
+        raise BadInput(
+            f"--force {strange[0]}",
+            f"the rules for logs are {', '.join(quality.RULES)}, those for plans {', '.join(recent.RULES)}",
+            kept="nothing was planned",
+            advice="name one of them, or leave it out",
+        )
+    found = [
+        (node.name, finding)
+        for node in judged(settings, store, period, now).nodes
+        for finding in node.findings
+        if finding.state == "bad" and finding.rule not in force
+    ]
+    if found:
+        raise _bad_logs(period, found)
+
+
+def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
+    told = "; ".join(f"the logs of {node}: {finding}" for node, finding in found[:5])
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    forced = " ".join(f"--force {rule}" for rule in sorted({finding.rule for _, finding in found}))
+    return NoData(
+        f"profiles of {period}",
+        f"{told}{more}",
+        kept="the partition in force stays",
+        advice="`flex data` shows what every source is like; see that the logs arrive and what format they are in; "
+        f"to plan all the same: `flex plan {forced}`",
+        stops=[Stop(finding.rule, finding.limit, finding.actual, f"{node}: {finding.said}") for node, finding in found],
+    )
+
+
+# Of what the note does not say by itself.
+_MEND = {
+    "unreadable": "see that FLEX may read it, and that it is whole",
+    "nothing matches": "see whether the glob is right and the logs are there",
+    "unknown site": "mend site_pattern, or keep the file out of the glob",
+    "copy": "nothing, if it is one; else give it a name of its own that site_pattern knows, or a source of its own",
+}
+
+
+def data_output(found: Judged, period: Period, unread: Sequence[Unread] = ()) -> DataOutput:
+    return DataOutput(
+        period_start=period.start,
+        period_end=period.end,
+        nodes=[_row(each) for each in found.nodes],
+        sources=[_row(each) for each in found.sources],
+        unread=[_unread(each) for each in unread if any(each.source == source.name for source in found.sources)],
+    )
+
+
+def _unread(found: Unread) -> UnreadRow:
+    mend = _MEND.get(found.outcome, "")
+    return UnreadRow(source=found.source, path=found.path, outcome=found.outcome, note=found.note, next_step=mend)
+
+
+def _row(found: quality.Quality) -> QualityRow:
+    return QualityRow(
+        name=found.name,
+        node=found.node,
+        state=found.state,
+        coverage_ratio=found.coverage,
+        hours_heard=found.heard,
+        hours_expected=found.heard + len(found.silent),
+        hours_silent=quality.spans(found.silent),
+        last_line=present.moment(found.last_line),
+        lines=dict(found.lines),
+        bad_lines=dict(found.reasons),
+        bad_samples=[present.bad_line(sample) for sample in found.samples],
+        findings=[
+            FindingRow(rule=one.rule, state=one.state, said=one.said, limit=one.limit, actual=one.actual)
+            for one in found.findings
+        ],
+    )

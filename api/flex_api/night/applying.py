@@ -1,0 +1,229 @@
+"""The half of a night that changes DNS: carry out a plan, finish or give up one that was begun.
+
+Who calls this holds the lease (leases.py). What must hold before a plan is carried out is asked here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from zoneinfo import ZoneInfo
+
+from flex import cycle as cycles
+from flex import plan as plans
+from flex import windows
+from flex.consent import Stop
+from flex.domain import Cycle, Plan
+from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable
+from flex.ports import DnsTarget
+from flex.records import ZoneState, by_name
+from flex_api.known import outdated
+from flex_api.night import approving, freezing, steering
+from flex_api.night.pausing import pause
+from flex_api.told import words
+from flex_api.wiring import World
+from flex_dns.gentle import GentleTarget
+
+# How many names a sentence lists.
+NAMED = 10
+# How a plan says that it is off a dead node.
+FAILOVER = "failover"
+
+
+def finish(world: World) -> None:
+    """Apply to its end what a killed run began; give it up where somebody changed the records meanwhile."""
+    for cycle in world.store.cycles(state="applying"):
+        if world.settings.cluster.mode == "shadow":
+            world.say(f"Plan {cycle.id} is half applied, and shadow mode never writes: nothing of it was finished.")
+            continue
+        world.say(f"Plan {cycle.id} was being applied; finishing it first.")
+        _finish(world, cycle)
+
+
+def make_way(world: World) -> None:
+    """Before what cannot wait: what was begun is finished, or taken back where finishing it takes waiting."""
+    for cycle in world.store.cycles(state="applying"):
+        if _is_gentle(world, cycle):
+            world.say(f"Plan {cycle.id} was on its way, and would have to wait; taking it back first.")
+            _take_back(world, cycle)
+    finish(world)
+
+
+def _finish(world: World, cycle: Cycle) -> None:
+    try:
+        _finish_or_abandon(world, cycle)
+    except Unreachable as error:
+        raise PartlyApplied(
+            error.asked,
+            error.answer,
+            kept=f"some of plan {cycle.id}, which an earlier run began, may be in DNS",
+            advice=f"{error.advice}; then `flex apply --resume` finishes it",
+        ) from error
+
+
+def _finish_or_abandon(world: World, cycle: Cycle) -> None:
+    """A name server that is away comes back; what it refuses today it refuses tomorrow, and every night after."""
+    try:
+        carry_out(world, cycle)
+    except Unreachable:
+        raise
+    except (DnsError, PartlyApplied) as error:
+        world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
+        _abandon(world, cycle)
+
+
+def give_up(world: World) -> tuple[str, ...]:
+    """The plans that were half applied and are not any more: what DNS says is the placement in force."""
+    begun = world.store.cycles(state="applying")
+    for cycle in begun:
+        _abandon(world, cycle)
+    return tuple(cycle.id for cycle in begun)
+
+
+def take_back(world: World) -> tuple[str, ...]:
+    """Undo what is half applied, under prerequisites: what others wrote meanwhile stays. Zone by zone, and said so."""
+    begun = world.store.cycles(state="applying")
+    for cycle in begun:
+        if world.settings.cluster.mode == "shadow":
+            raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
+        _take_back(world, cycle)
+    return tuple(cycle.id for cycle in begun)
+
+
+def _take_back(world: World, cycle: Cycle) -> None:
+    world.target.apply(*(_undoing(world, one) for one in cycle.plans))
+    message = "taken back: DNS says what it said before, but for what others wrote"
+    world.store.update(replace(cycle, state="failed", message=message))
+    world.store.new_journal(cycle.id)
+
+
+def _undoing(world: World, made: Plan) -> Plan:
+    names = plans.addressed(made)
+    state = world.target.read(made.zone, names)
+    back = plans.undoing(made, state, world.settings.dns.moving_ttl)
+    others = sorted(set(names) - {change.name for change in back.changes} - _as_before(made, state))
+    left = f"; of others by now, and left alone: {', '.join(others[:NAMED])}" if others else ""
+    world.say(f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}.")
+    return back
+
+
+def _as_before(made: Plan, state: ZoneState) -> set[str]:
+    """The names that the plan never changed."""
+    have = by_name(state.records)
+    before = [(one, one.before and (one.before.ttl, one.before.values)) for one in made.changes]
+    return {one.name for one, said in before if have.get((one.name, one.type)) == said}
+
+
+def _abandon(world: World, cycle: Cycle) -> None:
+    cycles.abandon(
+        cycle,
+        world.store.placement_of(cycle.id),
+        nodes=world.nodes,
+        zones=world.settings.dns.every_zone,
+        target=world.target,
+        store=world.store,
+    )
+    world.store.new_journal(cycle.id)
+
+
+def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
+    """Carry out a plan as it was approved. Raises Held when a rule forbids it and was not forced by name."""
+    return carry_out(world, allowed(world, cycle_id, force=force, checksum=checksum))
+
+
+def accept(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
+    """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name server is asked."""
+    cycle = allowed(world, cycle_id, force=force, checksum=checksum)
+    return cycles.accept(
+        cycle,
+        world.store.placement_of(cycle.id),
+        nodes=world.nodes,
+        ttl=world.settings.dns.ttl,
+        target=world.target,
+        store=world.store,
+        now=world.clock(),
+        owner=world.settings.owner,
+    )
+
+
+def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksum: str = "") -> Cycle:
+    """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule."""
+    if world.settings.cluster.mode == "shadow":
+        cycle = world.store.cycle(cycle_id)
+        raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
+    cycle = approving.waiting(world, cycle_id, "applying", checksum=checksum)
+    if lacking := approving.lacks(world, cycle):
+        raise _held(cycle, lacking, f"`flex approve {cycle.id}`, by somebody else")
+    refuse_stopped(world, cycle, force)
+    return cycle
+
+
+def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
+    """The rules that a plan may not be applied by now, unless somebody goes over them by name."""
+    frozen = freezing.frozen(world)
+    return (
+        *((freezing.stop(frozen),) if frozen else ()),
+        *_outside(world),
+        *outdated.stops(world, cycle),
+        *(
+            Stop(breach.rule, f"{breach.limit:g}", f"{breach.actual:g}", "it is over a limit")
+            for breach in cycle.breaches
+        ),
+    )
+
+
+def _outside(world: World) -> tuple[Stop, ...]:
+    written = world.settings.safety.windows
+    here = world.time_of_day().astimezone(ZoneInfo(world.settings.cluster.timezone))
+    if windows.within([windows.window(text) for text in written], here):
+        return ()
+    return (Stop("safety.windows", ", ".join(written), f"{here:%a %H:%M}", "changes may only be made in a window"),)
+
+
+def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> None:
+    """Raises Frozen or Held, with the rules that were not forced."""
+    broken = [stop for stop in stops(world, cycle) if stop.rule not in force]
+    if not broken:
+        return
+    forced = " ".join(f"--force {stop.rule}" for stop in broken)
+    kind = Frozen if broken[0].rule == freezing.RULE else Held
+    raise kind(
+        f"applying {cycle.id}",
+        "; ".join(str(stop) for stop in broken),
+        kept="nothing was changed",
+        advice=f"to apply it all the same: flex apply {cycle.id} {forced}",
+        stops=broken,
+    )
+
+
+def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles.unheard) -> Cycle:
+    steering.ahead(world.settings, world.store, cycle.id, world.say)
+    return cycles.carry_out(
+        cycle,
+        world.store.placement_of(cycle.id),
+        nodes=world.nodes,
+        ttl=world.settings.dns.ttl,
+        target=_target(world, cycle),
+        store=world.store,
+        now=world.clock(),
+        patience=world.settings.dns.settle.total_seconds(),
+        enters=enters,
+    )
+
+
+def _is_gentle(world: World, cycle: Cycle) -> bool:
+    return world.settings.dns.make_before_break and cycle.quality.solver != FAILOVER
+
+
+def _target(world: World, cycle: Cycle) -> DnsTarget:
+    """A dead node's sites lose it at once; all other moves may make before they break."""
+    if not _is_gentle(world, cycle):
+        return world.target
+
+    dns = world.settings.dns
+    return GentleTarget(world.target, partial(pause, world), dns.settle.total_seconds(), dns.moving_ttl)
+
+
+def _held(cycle: Cycle, answer: str, advice: str) -> Held:
+    return Held(f"applying {cycle.id}", answer, kept="nothing was changed", advice=advice)

@@ -1,0 +1,89 @@
+"""A person's yes or no to a plan: what the command line and the REST API both call.
+
+In go a world, a plan's id and who says what; out comes the plan with it. A plan is named by its id, which ends in its
+digest, and may be named by more of the digest: then the yes is to just that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flex.access import one_person
+from flex.consent import Approval
+from flex.domain import Cycle
+from flex.errors import Held
+from flex_api.told import words
+from flex_api.wiring import World
+
+
+def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -> Cycle:
+    """Raises Held when the plan waits for nobody any more, or when nobody may approve what he made himself."""
+    cycle = waiting(world, plan_id, "approving", checksum=checksum)
+    if world.settings.safety.four_eyes and said.author in _makers(world, cycle):
+        made = "made it" if said.author == cycle.author else f"is a token of {cycle.author}, who made it"
+        raise Held(
+            f"approving {cycle.id}",
+            f"{said.author or 'nobody'} {made}, and safety.four_eyes asks for somebody else",
+            kept="nothing was changed",
+            advice="ask somebody else to look at it",
+        )
+    others = tuple(one for one in cycle.approvals if one.author != said.author)
+    return _stored(world, replace(cycle, approvals=(*others, said)))
+
+
+def reject(world: World, plan_id: str, said: Approval, *, checksum: str = "") -> Cycle:
+    """It can not be applied any more."""
+    cycle = waiting(world, plan_id, "rejecting", checksum=checksum)
+    why = f": {said.reason}" if said.reason else ""
+    message = f"rejected by {said.author or 'somebody'}{why}"
+    return _stored(world, replace(cycle, state="discarded", approvals=(*cycle.approvals, said), message=message))
+
+
+def discard(world: World, plan_id: str, reason: str = "", *, dry_run: bool = False) -> Cycle:
+    """Put a plan aside; raises Held for one of which something has become."""
+    cycle = world.store.cycle(plan_id)
+    if cycle.state not in ("proposed", "failed"):
+        raise _held("discarding", cycle, f"it is {cycle.state}", "to undo an applied plan: `flex rollback`")
+    discarded = replace(cycle, state="discarded", message=reason or cycle.message)
+    return discarded if dry_run else _stored(world, discarded)
+
+
+def waiting(world: World, plan_id: str, doing: str, *, checksum: str = "") -> Cycle:
+    """The plan, which nobody has carried out or put aside yet. Raises Unknown or Held."""
+    cycle = world.store.cycle(plan_id)
+    if cycle.state not in ("proposed", "failed"):
+        raise _held(doing, cycle, f"it is {cycle.state} already", "make a new one with `flex plan`")
+    if checksum and not cycle.digest.startswith(checksum):
+        answer = f"its checksum is {cycle.digest[:12]}, not {checksum}"
+        raise _held(doing, cycle, answer, "review it again with `flex plan show`")
+    if world.clock() - cycle.created > world.settings.safety.plan_expiry:
+        made = words.ago(cycle.created, world.clock())
+        raise _held(doing, cycle, f"it was made {made}", "make a new one with `flex plan`")
+    base = world.store.in_force()
+    if base != cycle.base:
+        answer = f"it was made when {cycle.base or 'nothing'} was in force; now {base or 'nothing'} is"
+        raise _held(doing, cycle, answer, "make a new plan with `flex plan`")
+    return cycle
+
+
+def lacks(world: World, cycle: Cycle) -> str:
+    """What a plan still needs of people before it may be applied by hand; empty when it needs nothing."""
+    if not world.settings.safety.four_eyes:
+        return ""
+    makers = _makers(world, cycle)
+    yes = [one for one in cycle.approvals if one.decision == "approve" and one.author not in makers]
+    return "" if yes else f"nobody but {cycle.author or 'who made it'} has approved it, and safety.four_eyes is set"
+
+
+def _makers(world: World, cycle: Cycle) -> frozenset[str]:
+    """Who made the plan, under every name that he can come in by."""
+    return one_person(cycle.author, world.store.tokens())
+
+
+def _stored(world: World, cycle: Cycle) -> Cycle:
+    world.store.update(cycle)
+    return cycle
+
+
+def _held(doing: str, cycle: Cycle, answer: str, advice: str) -> Held:
+    return Held(f"{doing} {cycle.id}", answer, kept="nothing was changed", advice=advice)

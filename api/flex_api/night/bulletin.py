@@ -1,0 +1,127 @@
+"""What a night came to, in the few lines that people get by mail, and as JSON for their programs.
+
+In go a plan and what became of it; out comes a Bulletin. Nothing is sent here (notifying.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from flex.domain import Balance, Cycle
+from flex.errors import FlexError
+from flex_api.schemas.output import SCHEMA_VERSION
+from flex_api.told import words
+
+Event = Literal["applied", "approval", "failure", "drift"]
+
+MOST = 12
+BAR = 10
+DRIFT = "safety.max_drifted_names"
+
+
+@dataclass(frozen=True, slots=True)
+class Bulletin:
+    """`data` is what webhooks get."""
+
+    event: Event
+    subject: str
+    text: str
+    data: dict[str, object]
+
+
+def of_night(cluster: str, cycle: Cycle, waiting: str, code: int, address: str, undo: str) -> Bulletin | None:
+    """None where there is nothing to tell: nobody reads the mails of a cluster that is well."""
+    if not (cycle.moves or cycle.changes or waiting):
+        return None
+    drifted = DRIFT in {breach.rule for breach in cycle.breaches}
+    event: Event = "drift" if drifted else "approval" if waiting else "applied"
+    verdict = _verdict(cycle, waiting)
+    text = "\n".join(_lines(cluster, cycle, waiting, address, undo))
+    return Bulletin(event, f"[flex {cluster}] {verdict}", text, _data(cluster, event, cycle, code, address, undo))
+
+
+def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
+    lines = (f"{cluster}: {error}", "", f"unchanged: {error.kept}", f"next: {error.advice}", *_see(address))
+    data: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "event": "failure",
+        "cluster": cluster,
+        "exit_code": error.exit_code,
+        "error": error.slug,
+        "result": str(error),
+        "unchanged": error.kept,
+        "next_step": error.advice,
+    }
+    return Bulletin("failure", f"[flex {cluster}] FAILED ({error.exit_code}): {error}", "\n".join(lines), data)
+
+
+def _verdict(cycle: Cycle, waiting: str) -> str:
+    moved = words.count(len({move.site for move in cycle.moves}), "site")
+    if waiting:
+        over = "; ".join(str(breach) for breach in cycle.breaches)
+        return f"waiting for approval: {moved} would move{f' ({over})' if over else ''}"
+    before = f"{words.share(cycle.before.worst)} -> " if cycle.before else ""
+    return f"applied: {moved} moved, worst node {before}{words.share(cycle.after.worst)} off"
+
+
+def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) -> Iterator[str]:
+    yield f"{cluster}, plan {cycle.id} for {cycle.period}"
+    yield f"Result   {waiting or _verified(cycle)}"
+    yield from _balance(cycle.before, cycle.after)
+    if cycle.moves:
+        left = f", {cycle.later:,} more in the next nights" if cycle.later else ""
+        scratch = f"a fresh partition would move {cycle.scratch_moves:,}"
+        yield f"Moves    {len(cycle.moves):,}, {words.size(cycle.cold_bytes)} cold; {scratch}{left}"
+    for move in cycle.moves[:MOST]:
+        yield f"         {move.site}  {move.source or '-'} -> {move.target or '-'}  {move.reason}"
+    if len(cycle.moves) > MOST:
+        yield f"         and {len(cycle.moves) - MOST:,} more"
+    for stop in cycle.stops:
+        yield f"Kept     {stop}"
+    for note in cycle.notes:
+        yield f"Note     {note}"
+    yield from _see(address)
+    if undo and not waiting:
+        yield f"Undo     flex rollback --to {undo}"
+
+
+def _verified(cycle: Cycle) -> str:
+    agreeing = sum(verdict.agrees for verdict in cycle.verdicts)
+    checked = f"; {agreeing} of {len(cycle.verdicts)} name servers agree" if cycle.verdicts else ""
+    until = f"; old answers live until {cycle.old_answers_until:%H:%M} UTC" if cycle.old_answers_until else ""
+    return f"{cycle.state}{checked}{until}"
+
+
+def _balance(before: Balance | None, after: Balance) -> Iterator[str]:
+    """The nodes that were or are farthest from their fair share of the bytes."""
+    then = {load.node: load for load in before.nodes} if before else {}
+    rows = sorted(after.nodes, key=lambda load: -abs(load.access - load.fair))
+    for row in rows[:MOST]:
+        was = then.get(row.node)
+        earlier = f"{words.signed(was.access / was.fair - 1)} -> " if was and was.fair else ""
+        now = words.signed(row.access / row.fair - 1) if row.fair else "out of service"
+        bar = "#" * min(round(BAR * row.access / 100), 2 * BAR)
+        yield f"Balance  {row.node:<12} {bar:<{2 * BAR}} {earlier}{now}"
+
+
+def _see(address: str) -> Sequence[str]:
+    return (f"Why      {address}",) if address else ()
+
+
+def _data(cluster: str, event: Event, cycle: Cycle, code: int, address: str, undo: str) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "event": event,
+        "cluster": cluster,
+        "plan": cycle.id,
+        "result": cycle.state,
+        "exit_code": code,
+        "moves": len(cycle.moves),
+        "moves_later": cycle.later,
+        "imbalance": {"before": cycle.before.worst if cycle.before else None, "after": cycle.after.worst},
+        "breaches": [{"rule": one.rule, "limit": one.limit, "actual": one.actual} for one in cycle.breaches],
+        "plan_url": address,
+        "rollback": f"flex rollback --to {undo}" if undo and not code else "",
+    }

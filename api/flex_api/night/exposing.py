@@ -1,0 +1,50 @@
+"""The metrics of a cluster from its store, for who has no web server to ask: what `flex run` leaves in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from flex.domain import Period
+from flex.ports import Store
+from flex_api.known import trust
+from flex_api.night import metrics
+from flex_api.night.metrics import Known
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes
+
+# The runs of some months, and jobs that may still be done.
+RUNS, JOBS = 500, 100
+
+
+def exposed(settings: Settings, store: Store, now: datetime) -> str:
+    base, placement = store.placement()
+    freeze = store.freeze()
+    counts = placement["site"].value_counts()
+    headlines = store.headlines()
+    last_lines, coverage = of_logs(settings, store, now)
+    known = Known(
+        now=now,
+        runs=store.runs(RUNS),
+        headlines=headlines,
+        in_force=store.cycle(base) if base else None,
+        nodes=nodes(settings, store),
+        pins=store.pins(),
+        sites=len(counts),
+        replicated=int((counts > 1).sum()),
+        frozen=freeze is not None and freeze.holds(now),
+        latest=store.cycle(headlines[0].id) if headlines else None,
+        last_lines=last_lines,
+        coverage=coverage,
+        jobs=store.jobs(JOBS),
+        expiry=settings.safety.plan_expiry,
+        review=settings.cluster.mode == "review",
+    )
+    return metrics.text(known)
+
+
+def of_logs(settings: Settings, store: Store, now: datetime) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """By node, when its last line was written, and how much of the period its logs cover."""
+    period = Period.days_before(now, max(settings.profile.window.days, 1))
+    judged = trust.judged(settings, store, period, now).nodes
+    return {one.name: one.last_line for one in judged if one.last_line}, {one.name: one.coverage for one in judged}

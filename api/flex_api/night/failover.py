@@ -1,0 +1,97 @@
+"""A dead node taken out of DNS now: no logs are read, no balance is sought, no limit stands in the way.
+
+In go a world whose lease is held and a node; out comes the plan that was carried out: first the sites that have other
+nodes lose the dead one's addresses, then the others get a new node. It is verified on every name server. Names that are
+not ours to change are left where they are, and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from flex import cycle as cycles
+from flex import plan, records
+from flex.domain import Cycle
+from flex.errors import Held, NoData
+from flex.given import Facts
+from flex.orders import NodeOrder
+from flex.replay import NO_SAMPLE
+from flex_api.night import applying
+from flex_api.wiring import World
+
+EXCLUDED = "it was excluded: `flex sites exclude`"
+# What a command ends with where names still lead to the dead node.
+LEFT_CODE = 33
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The plan that was carried out, None where no site of ours was on the node; and the names that lead there still,
+    with the reason.
+    """
+
+    cycle: Cycle | None = None
+    left: Mapping[str, str] = field(default_factory=dict)
+
+
+def take_down(world: World, order: NodeOrder) -> Taken:
+    """The node is marked as down, whatever comes then."""
+    node = order.node
+    if world.settings.cluster.mode == "shadow":
+        raise Held(
+            f"taking {node} out of DNS",
+            "the mode is shadow, which never writes to DNS",
+            kept="nothing was changed",
+            advice="set cluster.mode to review or auto",
+        )
+    world.store.order_node(order)
+    applying.make_way(world)
+    made = cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
+    left = {**made.left, **_excluded(world, node)}
+    if not made.cycle.moves:
+        return Taken(left=left)
+    world.store.propose(made.cycle, made.placement)
+    return Taken(applying.carry_out(world, made.cycle), left)
+
+
+def facts(world: World) -> Facts:
+    found, (base, placement) = world.store.profiles(), world.store.placement()
+    if found is None or not base:
+        raise NoData(
+            "taking a node out of DNS",
+            "no partition is in force yet, so no site is on it",
+            kept="the node is marked as down; DNS is as it was",
+            advice="`flex plan`, then `flex apply`",
+        )
+    period, profiles, spreads = found
+    pins = tuple(pin for pin in world.pins if not pin.excluded)
+    every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, pins, base, placement)
+    return _without(every, _excluded_sites(world))
+
+
+def _without(every: Facts, sites: list[str]) -> Facts:
+    """What people keep FLEX away from is theirs, whatever dies."""
+    if not sites:
+        return every
+    kept = {name: getattr(every, name) for name in ("profiles", "spreads", "placement")}
+    return replace(
+        every, **{name: rows[~rows["site"].isin(sites)].reset_index(drop=True) for name, rows in kept.items()}
+    )
+
+
+def _excluded_sites(world: World) -> list[str]:
+    return [pin.site for pin in world.pins if pin.excluded]
+
+
+def _excluded(world: World, node: str) -> dict[str, str]:
+    """Those of the excluded sites that DNS has on the node."""
+    gone = {address for one in world.nodes if one.name == node for address in one.addresses}
+    of_zone, _ = records.split(_excluded_sites(world), world.settings.dns.every_zone)
+    found = {
+        name
+        for zone, sites in of_zone.items()
+        if sites
+        for name in plan.names_with(world.target.read(zone, list(map(records.name_of, sites))).records, gone)
+    }
+    return dict.fromkeys(sorted(found), EXCLUDED)

@@ -1,0 +1,46 @@
+"""A stop to everything automatic, with an end: what the command line and the REST API both call."""
+
+from __future__ import annotations
+
+from flex.consent import Stop
+from flex.errors import BadInput
+from flex.orders import Freeze
+from flex_api.told import words
+from flex_api.wiring import World
+
+RULE = "freeze"
+
+
+def freeze(world: World, wanted: Freeze, *, dry_run: bool = False) -> None:
+    """From now on nothing is applied; a new freeze replaces an old one. Raises BadInput for one that ended before."""
+    if wanted.until and wanted.until <= world.time_of_day():
+        raise BadInput(
+            f"freezing until {words.when(wanted.until)}",
+            "that is in the past",
+            kept="nothing was changed",
+            advice="give a later moment, or none to freeze until `flex thaw`",
+        )
+    if not dry_run:
+        world.store.put_freeze(wanted)
+
+
+def thaw(world: World, *, dry_run: bool = False) -> Freeze | None:
+    """The freeze that ended so; None where none was in force."""
+    found = frozen(world)
+    if found and not dry_run:
+        world.store.put_freeze(None)
+    return found
+
+
+def frozen(world: World) -> Freeze | None:
+    """The freeze in force, which goes by the real time of day."""
+    found = world.store.freeze()
+    return found if found and found.holds(world.time_of_day()) else None
+
+
+def stop(found: Freeze) -> Stop:
+    """Why nothing is applied, for people."""
+    until = f"until {words.when(found.until)}" if found.until else "until `flex thaw`"
+    who = f" by {found.author}" if found.author else ""
+    reason = f" ({found.reason})" if found.reason else ""
+    return Stop(RULE, until, f"since {words.when(found.since)}{who}", f"changes are frozen{reason}")

@@ -1,0 +1,92 @@
+"""The cluster's one lease: a step that changes something holds it, so two never overlap.
+
+In goes what the step is for; for as long as it lasts there is a run in the store, and the lease is prolonged in the
+background however long one stage takes. The lease goes by the real time of day, not by the day a plan is made as of.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from flex.domain import Cycle, Run
+from flex.errors import FlexError
+from flex.store import holder
+from flex_api.told import words
+from flex_api.wiring import World
+
+# What a holder on another machine is waited for after its last sign of life.
+LEASE = timedelta(hours=1)
+BEATS = timedelta(minutes=5)
+
+
+@dataclass(slots=True)
+class Lease:
+    """A run while it lasts; what it comes to is written into it on the way."""
+
+    run: Run
+    waiting: tuple[int, str] = (0, "")
+
+    def concerns(self, cycle: Cycle) -> None:
+        self.run = replace(self.run, cycle=cycle.id)
+
+    def ends(self, exit_code: int, message: str) -> None:
+        self.run = replace(self.run, exit_code=exit_code, message=message)
+
+    def waits(self, exit_code: int, why: str) -> None:
+        """It ends well, and leaves something to people."""
+        self.waiting = (exit_code, why)
+
+
+@contextmanager
+def lease(world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bool = False) -> Iterator[Lease]:
+    """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it.
+
+    What cannot wait `breaks_in` on a run that only waits.
+    """
+    started = world.clock()
+    run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
+    for lost in world.store.begin(run, LEASE, world.time_of_day(), breaks_in=breaks_in):
+        world.say(f"The run of {words.when(lost.started)} was {lost.message}. Its work is taken up where it ended.")
+    held = Lease(run)
+    held.ends(1, f"{purpose}: interrupted")
+    try:
+        with _beating(world, run, beats):
+            yield held
+        code, why = held.waiting
+        held.ends(code, f"{purpose}: {why}" if why else purpose)
+    except FlexError as error:
+        held.ends(error.exit_code, f"{purpose}: {error}")
+        raise
+    finally:
+        world.store.end(replace(held.run, ended=world.clock()))
+
+
+def beat(world: World, run: Run) -> None:
+    """Prolong the lease. Raises Busy when it was lost to another run."""
+    world.store.beat(run.id, LEASE, world.time_of_day())
+
+
+@contextmanager
+def _beating(world: World, run: Run, beats: timedelta) -> Iterator[None]:
+    """A lease that is lost, or a store that is away, is found by the step itself as soon as it wants to go on."""
+    ended = threading.Event()
+
+    def keep() -> None:
+        while not ended.wait(beats.total_seconds()):
+            try:
+                beat(world, run)
+            except FlexError:
+                return
+
+    thread = threading.Thread(target=keep, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

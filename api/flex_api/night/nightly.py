@@ -1,0 +1,307 @@
+"""What a night does, step by step. Each verb of the command line is one of these steps; `run` is all of them.
+
+A step that changes something holds the cluster's one lease, so two never overlap. A run that was killed is
+finished by the next one: logs go on where their last reading ended, a half-applied plan is applied to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pandas as pd
+
+from flex import cycle as cycles
+from flex import profile
+from flex.cycle import Proposal
+from flex.domain import Cycle, Period, Run
+from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
+from flex.given import Facts
+from flex.replay import NO_SAMPLE
+from flex_api import hosted
+from flex_api.known import hindsight, recent
+from flex_api.known.expecting import expected
+from flex_api.known.trust import refuse_bad
+from flex_api.night import applying, freezing, notifying
+from flex_api.night.leases import lease
+from flex_api.night.steps import Steps
+from flex_api.report import reporting
+from flex_api.told import words
+from flex_api.wiring import World, merging, sources
+from flex_logs_ingest import merge, read, retention
+from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.invalid import Invalid
+from flex_logs_ingest.read import FileReport
+from flex_logs_ingest.sources import Source
+
+# Working sets on k replicas are kept for sites that ask for more than this share of a node.
+LARGE = 0.3
+
+# What profiles need of the file table.
+SIZES = ("site", "requests", "size")
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """How a run went. `waiting` says why nothing was applied though there was something to apply, and `exit_code` how
+    the program says so.
+    """
+
+    run: Run
+    files: tuple[FileReport, ...]
+    cycle: Cycle
+    report: Path
+    waiting: str = ""
+    exit_code: int = 0
+
+
+def run(world: World, force: Collection[str] = ()) -> Night:
+    """The whole night; `force` are rules to go over. Raises what stopped it; all before that is kept, and told."""
+    try:
+        return _run(world, force)
+    except Busy:
+        raise
+    except FlexError as error:
+        notifying.failed(world, error)
+        raise
+
+
+def _run(world: World, force: Collection[str]) -> Night:
+    with lease(world, "nightly") as held:
+        step = Steps(world, held.run)
+        files = step("ingest", lambda: ingest(world), _said_of_files)
+        _refuse_unread(files)
+        _tell_of_unread(world, files)
+        period = step("profile", lambda: learn(world, force), str)
+        step("tidy", lambda: tidy(world, period), str)
+        step("finish", lambda: applying.finish(world), lambda _: "nothing is half applied")
+        made = step("plan", lambda: propose(world, force), lambda made: made.cycle.id)
+        held.concerns(made.cycle)
+        code, waiting = step("gate", lambda: _waits(world, made.cycle), lambda found: found[1] or "passed")
+        if waiting:
+            world.say(waiting)
+            held.waits(code, waiting)
+            cycle = made.cycle
+        else:
+            cycle = step.through(lambda: applying.carry_out(world, made.cycle, step.enter), lambda done: done.state)
+        path = step("report", lambda: _report(world, cycle), str)
+        step("notify", lambda: notifying.after(world, cycle, waiting, code), str)
+        return Night(held.run, files, cycle, path, waiting, code)
+
+
+def _report(world: World, cycle: Cycle) -> Path:
+    """A night is not undone by a report that cannot be written, and must not look so."""
+    try:
+        path = reporting.write(world, cycle)
+        reporting.print_too(world, path)
+        return path
+    except NotWritten as error:
+        kept = f"plan {cycle.id} is {cycle.state}; only its report is missing"
+        raise NotWritten(error.asked, error.answer, kept=kept, advice=f"{error.advice}; then `flex report`") from error
+
+
+def _said_of_files(files: Sequence[FileReport]) -> str:
+    lines = sum(number for file in files for _, number in file.lines)
+    return f"{words.count(len(files), 'file')}, {words.count(lines, 'new line')}"
+
+
+def ingest(
+    world: World, chosen: Sequence[Source] | None = None, invalid: Invalid | None = None
+) -> tuple[FileReport, ...]:
+    """Read what is new in the logs, of all sources where none is chosen; every line is counted once."""
+    settings = world.settings.ingest
+    every = sources(world.settings)
+    wanted = [source for source in every if source.globs] if chosen is None else chosen
+    if every and not wanted:
+        return ()
+    return read.ingest(
+        wanted,
+        world.store,
+        settings.directory,
+        sample_limit=settings.sample_limit,
+        workers=settings.workers,
+        progress=world.progress,
+        invalid=invalid,
+        read_at=int(world.time_of_day().timestamp()),
+    )
+
+
+def _refuse_unread(files: Sequence[FileReport]) -> None:
+    """A source of which nothing could be read is a node whose sites would look idle."""
+    failed = {file.source: file for file in files if file.outcome in read.FAILED}
+    unread = sorted(set(failed) - {file.source for file in files if file.outcome not in read.FAILED})
+    if not unread:
+        return
+    first = failed[unread[0]]
+    raise NoData(
+        f"reading the logs of {', '.join(unread)}",
+        f"none of them could be read: {first.path}: {first.note or first.outcome}",
+        kept="what was read of the others is counted, and the partition in force stays",
+        advice="mend the source in [[ingest.source]] or the rights on the logs, or take the source out; "
+        "`flex ingest` shows every file",
+    )
+
+
+def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
+    failed = [f"{file.path} ({file.note or file.outcome})" for file in files if file.outcome in read.FAILED]
+    if failed:
+        more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+        world.say(f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}")
+
+
+def learn(world: World, force: Collection[str] = ()) -> Period:
+    """Make and keep the profiles of the last complete days. Raises NoData when the logs are too bad to act on."""
+    settings = world.settings
+    period = Period.days_before(world.clock(), settings.profile.window.days)
+    refuse_bad(settings, world.store, period, world.clock(), force)
+    directory = settings.ingest.directory
+    files = file_table(world.store, directory, period, merging(world, period))
+    hours = merge.hours_by_day(world.store, directory, period)
+    half_life = settings.profile.half_life
+    every = profile.profiles_of(files.pieces(SIZES), profile.faded(hours, period, half_life) if half_life else hours)
+    if not len(every):
+        raise NoData(
+            f"profiles of {period}",
+            "no line of that period was read",
+            kept="the partition in force stays",
+            advice="see that the logs arrive and that the clock is right; `flex ingest` shows every file",
+        )
+    listed = settings.ingest.sites_file and hosted.listed(settings.ingest.sites_file)
+    profiles, strangers = hosted.only(every, listed or None)
+    if strangers:
+        ours, asked = int(profiles["requests"].sum()), int(every["requests"].sum())
+        left = words.share((asked - ours) / max(asked, 1))
+        world.say(f"{left} of the requests were for no site of ours and are left out: `flex sites unknown` names them.")
+    large = _large_sites(world, profiles)
+    spreads = profile.spreads_of(files.pieces(SIZES, large), large, most=max(len(world.nodes), 2))
+    world.store.put_profiles(period, profiles, spreads)
+    return period
+
+
+def tidy(world: World, period: Period) -> str:
+    """Add up or delete old counts, and forget old profiles. What stands in the way is said, and stops no night."""
+    days = world.settings.ingest.keep_days
+    directory = world.settings.ingest.directory
+    table = file_table(world.store, directory, period).path
+    keep_from = period.last_day + 1 - days if days else 0
+    try:
+        done = retention.tidy(world.store, directory, window_from=period.first_day, keep_from=keep_from, table=table)
+    except (NotWritten, NoData, Busy) as error:
+        world.say(f"Old counts could not be tidied: {error}")
+        return str(error)
+    forgotten = world.store.drop_profiles(period.end - timedelta(days=days)) if days else 0
+    return (
+        f"{words.count(done.added, 'reading')} added up, {words.count(done.deleted, 'reading')} deleted, "
+        f"{words.count(forgotten, 'old period')} forgotten"
+    )
+
+
+def propose(world: World, force: Collection[str] = (), *, author: str = "") -> Proposal:
+    """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes."""
+    plain = facts(world)
+    known, outlook = expected(world, plain)
+    made = cycles.propose(
+        replace(known, guard=recent.guard(world, known.period, force)),
+        recent.forced(world.rules, force),
+        solver=world.solver,
+        scratch=world.scratch,
+        target=world.target,
+        now=world.clock(),
+    )
+    told = replace(made.cycle, measured=hindsight.measured(world, plain), outlook=outlook)
+    return _kept(world, replace(made, cycle=told), author)
+
+
+def _kept(world: World, made: Proposal, author: str) -> Proposal:
+    signed = replace(made, cycle=replace(made.cycle, author=author))
+    with world.store.together():
+        world.store.propose(signed.cycle, signed.placement)
+        _replace_equals(world, signed.cycle)
+    return signed
+
+
+def _replace_equals(world: World, newer: Cycle) -> None:
+    """One of several equal plans is enough to wait; one that somebody said yes to is left to him."""
+    equal = [one for one in world.store.headlines() if (one.digest, one.base) == (newer.digest, newer.base)]
+    for older in (world.store.cycle(one.id) for one in equal if one.state == "proposed" and one.id != newer.id):
+        if not older.approvals:
+            message = f"replaced by {newer.id}, which is the same"
+            world.store.update(replace(older, state="discarded", message=message))
+
+
+def go_back(world: World, to: str, *, author: str = "") -> Proposal:
+    """A plan that leads back to an earlier partition, under the same guards as any other."""
+    earlier = world.store.placement_of(world.store.cycle(to).id)
+    made = cycles.go_back(
+        facts(world), world.rules, earlier, scratch=world.scratch, target=world.target, now=world.clock()
+    )
+    return _kept(world, made, author)
+
+
+def one_before(world: World) -> str:
+    """The plan of the partition before the one in force. Raises Unknown where there is none."""
+    base = world.store.in_force()
+    earlier = [one.id for one in world.store.headlines() if one.state == "applied" and one.id != base]
+    if not earlier:
+        raise Unknown(
+            "the partition before the one in force",
+            "there is none",
+            kept="nothing was changed",
+            advice="`flex plan list` shows every plan",
+        )
+    return earlier[0]
+
+
+def facts(world: World, *, replayed: bool = True) -> Facts:
+    """What a plan is made from. To look whether a wish can be kept nothing is replayed, and no log is needed."""
+    # A profile of days that are still to come was made under a clock that ran ahead, or as of another day.
+    found = world.store.profiles(until=world.clock())
+    if found is None:
+        raise NoData(
+            "making a plan",
+            "no profile of any site is there yet",
+            kept="nothing was changed",
+            advice="read the logs first: `flex ingest`",
+        )
+    period, profiles, spreads = found
+    base, placement = world.store.placement()
+    settings = world.settings.ingest
+    left_out = [pin.site for pin in world.pins if pin.excluded]
+    pins = tuple(pin for pin in world.pins if not pin.excluded)
+    return Facts(
+        period=period,
+        profiles=profiles[~profiles["site"].isin(left_out)].reset_index(drop=True),
+        spreads=spreads,
+        sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit)
+        if replayed
+        else NO_SAMPLE,
+        nodes=world.nodes,
+        pins=pins,
+        base=base,
+        placement=placement[~placement["site"].isin(left_out)].reset_index(drop=True),
+    )
+
+
+def _waits(world: World, cycle: Cycle) -> tuple[int, str]:
+    """Why this plan is not applied by itself, and the exit code for it; nothing when it may be."""
+    if not cycle.changes and not cycle.moves:
+        return 0, ""
+    mode = world.settings.cluster.mode
+    if mode == "shadow":
+        return 0, f"Shadow mode: plan {cycle.id} was made and nothing was written."
+    stops = applying.stops(world, cycle)
+    told = "; ".join(map(str, stops))
+    if freezing.RULE in {stop.rule for stop in stops}:
+        return Frozen.exit_code, f"Plan {cycle.id} was made and nothing was applied: {told}."
+    if mode == "review":
+        return Held.exit_code, f"Plan {cycle.id} waits for a yes: `flex apply {cycle.id}`."
+    return (Held.exit_code, f"Plan {cycle.id} waits for a yes: {told}.") if stops else (0, "")
+
+
+def _large_sites(world: World, profiles: pd.DataFrame) -> list[str]:
+    shares = profiles[["access_bytes", "working_set"]] / profiles[["access_bytes", "working_set"]].sum().clip(lower=1)
+    large = profiles["site"][(shares * len(world.nodes) > LARGE).any(axis=1)]
+    pinned = {pin.site for pin in world.store.pins() if max(pin.min_replicas, len(pin.nodes)) > 1}
+    return sorted(set(large) | (pinned & set(profiles["site"])))

@@ -1,0 +1,150 @@
+"""Tells people and their programs what a night came to: by mail, by webhooks, and in a file for the node exporter.
+
+In go a world and a plan; out comes a sentence on what was told to whom. Nothing that goes wrong here undoes a night or
+stops one: it is said, and is in the record of the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import smtplib
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from email.message import EmailMessage
+from functools import partial
+from pathlib import Path
+
+from flex.domain import Cycle
+from flex.errors import BadInput, FlexError
+from flex_api.night import bulletin
+from flex_api.night.bulletin import Bulletin
+from flex_api.night.exposing import exposed
+from flex_api.report import reporting
+from flex_api.settings.night import Webhook
+from flex_api.wiring import World
+
+TIMEOUT = 10.0
+# Seconds before each further attempt, when a receiver does not take it or is away.
+PAUSES = (1.0, 4.0)
+SIGNATURE, EVENT_ID = "X-Flex-Signature", "X-Flex-Event-Id"
+
+
+def after(world: World, cycle: Cycle, waiting: str, code: int) -> str:
+    """What was told of a night that came to its end."""
+    address = _address(world, f"plans/{cycle.id}")
+    name = world.settings.cluster.name
+    written = reporting.place(world, cycle) if world.settings.notify.attach_report else None
+    return _told(world, bulletin.of_night(name, cycle, waiting, code, address, cycle.base), written)
+
+
+def failed(world: World, error: FlexError) -> str:
+    """What was told of one that was stopped."""
+    return _told(world, bulletin.of_failure(world.settings.cluster.name, error, _address(world, "")))
+
+
+def _told(world: World, news: Bulletin | None, report: Path | None = None) -> str:
+    done = [*_written(world)]
+    if news and news.event in world.settings.notify.on:
+        done += [_tried(world, *way) for way in _ways(world, news, report)]
+    return "; ".join(done) or "nobody to tell"
+
+
+def _ways(world: World, news: Bulletin, report: Path | None) -> Iterator[tuple[str, Callable[[], None]]]:
+    notify = world.settings.notify
+    if notify.mail_to:
+        yield f"mail to {', '.join(notify.mail_to)}", lambda: mail(world, news, report)
+    for hook in notify.webhook:
+        yield f"webhook {hook.name}", partial(post, hook, news, str(uuid.uuid4()))
+
+
+def _written(world: World) -> Iterator[str]:
+    path = world.settings.metrics.textfile
+    if path:
+        text = exposed(world.settings, world.store, world.clock())
+        yield _tried(world, f"metrics in {path}", lambda: _replaced(path, text))
+
+
+def _tried(world: World, what: str, work: Callable[[], None]) -> str:
+    try:
+        work()
+    except (OSError, smtplib.SMTPException, urllib.error.URLError, FlexError) as error:
+        world.say(f"Not told: {what}: {error}")
+        return f"{what} failed: {error}"
+    return what
+
+
+def mail(world: World, news: Bulletin, report: Path | None = None) -> None:
+    notify = world.settings.notify
+    message = EmailMessage()
+    message["Subject"] = " ".join(news.subject.split())[:200]
+    message["From"] = notify.mail_from
+    message["To"] = ", ".join(notify.mail_to)
+    message["X-Flex-Event"] = news.event
+    message.set_content(news.text + "\n")
+    if report and report.exists():
+        message.add_attachment(report.read_text(encoding="utf-8"), subtype="html", filename=report.name)
+    host, _, port = notify.smtp.rpartition(":")
+    with smtplib.SMTP(host.strip("[]"), int(port), timeout=TIMEOUT) as server:
+        server.send_message(message)
+
+
+def post(hook: Webhook, news: Bulletin, event_id: str, pauses: tuple[float, ...] = PAUSES) -> None:
+    """The same event id each time, so that a receiver that got it twice can tell."""
+    content = (
+        {"text": f"{news.subject}\n{news.text}"} if hook.format == "slack" else {**news.data, "event_id": event_id}
+    )
+    body = json.dumps(content, sort_keys=True).encode()
+    headers = {"Content-Type": "application/json", EVENT_ID: event_id, "User-Agent": "flex"}
+    if secret := hook.secret():
+        headers[SIGNATURE] = signature(secret, body)
+    address = _checked(hook.address())
+    request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310  its scheme was looked at
+    for pause in (*pauses, None):
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT):  # noqa: S310  its scheme was looked at
+                return
+        except (urllib.error.URLError, OSError) as error:
+            if pause is None or (isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429):
+                raise
+            time.sleep(pause)
+
+
+def signature(secret: bytes, body: bytes) -> str:
+    """As receivers compute it from the body as it came."""
+    return "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
+
+
+def _checked(address: str) -> str:
+    if not address.startswith(("https://", "http://")):
+        raise BadInput(
+            "a webhook's address",
+            "it begins with neither https:// nor http://",
+            kept="nobody was told",
+            advice="correct url or url_file in [[notify.webhook]]",
+        )
+    return address
+
+
+def _address(world: World, path: str) -> str:
+    base = world.settings.notify.base_url.rstrip("/")
+    return f"{base}/{path}" if base else ""
+
+
+def _replaced(path: Path, text: str) -> None:
+    """Whole or not at all: the node exporter may read at any time."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,38 @@
+"""A wait in the middle of a plan: nothing is done meanwhile, and whoever cannot wait may break in.
+
+In goes for how long; it returns when the time is up. Who broke in has taken back what was begun.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+from flex.errors import Busy
+from flex_api.told import words
+from flex_api.wiring import World
+
+# Between one look at the lease and the next.
+LOOK = 1.0
+
+
+def pause(world: World, seconds: float) -> None:
+    """Raises Busy where another run broke in."""
+    world.say(f"Resolvers have {words.span(timedelta(seconds=seconds))} to learn of it; old nodes serve on.")
+    run, until = world.store.wait(), time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0 and (not run or world.store.holds(run)):
+        time.sleep(min(left, LOOK))
+    if run:
+        _go_on(world, run)
+
+
+def _go_on(world: World, run: str) -> None:
+    try:
+        world.store.go_on(run)
+    except Busy as error:
+        raise Busy(
+            "waiting with new and old addresses of what moves in DNS",
+            "a node died meanwhile, and taking it out of DNS could not wait",
+            kept="what was begun was taken back by whoever took the node out; `flex plan list` says so",
+            advice="make a new plan with `flex plan`",
+        ) from error

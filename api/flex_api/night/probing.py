@@ -1,0 +1,48 @@
+"""Whether a node answers: one probe of one address.
+
+In go a probe as the settings write it, `tcp:80` or `http:80/path`, and an address; out comes yes or no, never an error.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import product
+
+from flex.domain import Node
+from flex_api.settings.watch import PROBE
+
+# Probes on their way at a time.
+SIDE_BY_SIDE = 64
+
+
+def answers(nodes: Sequence[Node], probes: Sequence[str], timeout: float) -> dict[str, list[bool]]:
+    """For each node, whether each probe of each of its addresses is answered."""
+    asked = [(node.name, address, probe) for node in nodes for address, probe in product(node.addresses, probes)]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        said = threads.map(lambda one: is_answered(one[1], one[2], timeout), asked)
+        found: dict[str, list[bool]] = {node.name: [] for node in nodes}
+        for (node, _, _), answered in zip(asked, said, strict=True):
+            found[node].append(answered)
+    return found
+
+
+def is_answered(address: str, probe: str, timeout: float) -> bool:
+    """TCP: somebody takes the connection. HTTP: whatever answers there is no failure of the server (5xx)."""
+    wanted = PROBE.fullmatch(probe)
+    assert wanted is not None, "the settings take no other"
+    try:
+        with socket.create_connection((address, int(wanted["port"])), timeout) as connection:
+            return wanted["kind"] == "tcp" or _serves(connection, address, wanted["path"] or "/", timeout)
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def _serves(connection: socket.socket, address: str, path: str, timeout: float) -> bool:
+    with closing(http.client.HTTPConnection(address, timeout=timeout)) as asked:
+        asked.sock = connection
+        asked.request("GET", path, headers={"User-Agent": "flex-health"})
+        return asked.getresponse().status < 500

@@ -1,0 +1,197 @@
+"""The replicated sites of the placement in force, as the pools that HAProxy routes; and the files of each node.
+
+In go the settings and the store, out come values of flex.steer; `deliver` writes each node's files and has them carried
+to their nodes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pandas as pd
+
+from flex.domain import Node
+from flex.errors import BadSetting, FlexError, NotWritten, Unknown
+from flex.ports import Store
+from flex.steer import delivery, haproxy
+from flex.steer.pool import MOST_MEMBERS, Member, Pool, backend, members
+from flex.steer.program import Program, program
+from flex_api.settings.file import Settings
+from flex_api.told import words
+from flex_api.wiring import nodes
+
+# Carrying some files to one node takes seconds.
+_PATIENCE = 120.0
+Slots = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Who serves each site: those that shall, and those that resolvers may still send visitors to."""
+
+    nodes: Mapping[str, Sequence[str]]
+    before: Mapping[str, Sequence[str]]
+
+
+def served(settings: Settings, store: Store, now: datetime, coming: str = "") -> Served:
+    """By the placement in force, or by the plan that comes: steering changes before DNS does.
+
+    Nodes that lost a site stay beside its members until the old TTL has passed, and get no request then.
+    """
+    base, placement = store.placement()
+    wanted, before = _by_site(placement), {}
+    if coming and coming != base:
+        wanted, before = _by_site(store.placement_of(coming)), wanted
+    elif base:
+        cycle = store.cycle(base)
+        lasting = cycle.settled is None or now < cycle.settled + timedelta(seconds=settings.dns.ttl)
+        before = _by_site(store.placement_of(cycle.base)) if cycle.base and lasting else {}
+    return Served(wanted, before)
+
+
+def _by_site(placement: pd.DataFrame) -> dict[str, list[str]]:
+    return {str(site): list(rows["node"]) for site, rows in placement.groupby("site")}
+
+
+def pools(
+    settings: Settings, store: Store, slots: Slots | None = None, *, now: datetime | None = None, coming: str = ""
+) -> tuple[Pool, ...]:
+    """A pool for each site on several nodes that has a host name. `slots` are those of the configuration before."""
+    known = nodes(settings, store)
+    at = addresses(known)
+    names = defaultdict(list)
+    for alias, of in settings.ingest.aliases.items():
+        names[of].append(alias)
+    everybody = served(settings, store, now or datetime.now(UTC), coming)
+    found = []
+    for site, wanted in everybody.nodes.items():
+        here = [node for node in wanted if node in at]
+        before = everybody.before.get(site, ())
+        leaving = [node for node in before if node in at and node not in wanted]
+        # One node alone needs no distributor, nor does it where the site moves from one to another.
+        if max(len(here), len(before)) > 1 and here and len({*here, *leaving}) > 1 and not site.startswith("/"):
+            joined = _members(known, at, site, (*here, *leaving), slots or {})
+            pool = _pool(settings, site, names[site], joined)
+            found.append(replace(pool, members=tuple(replace(m, leaving=m.node in leaving) for m in pool.members)))
+    return tuple(found)
+
+
+def _members(
+    known: Sequence[Node], at: Mapping[str, str], site: str, here: Sequence[str], slots: Slots
+) -> tuple[Member, ...]:
+    """In a small cluster each node has its slot by name, so that every distributor means the same without asking."""
+    few = {node: slot for slot, node in enumerate(sorted(at))} if len(at) <= MOST_MEMBERS else None
+    made = members({node: at[node] for node in here}, few or slots.get(backend(site)))
+    most = max(node.capacity for node in known)
+    weight = {node.name: max(1, round(100 * node.capacity / most)) for node in known}
+    return tuple(replace(member, weight=weight[member.node]) for member in made)
+
+
+def _pool(settings: Settings, site: str, aliases: Sequence[str], joined: tuple[Member, ...]) -> Pool:
+    own = settings.routing.of(site)
+    limits, policy = settings.routing.limits(own), own.policy or settings.routing.policy
+    hosts = tuple(alias for alias in aliases if not alias.startswith("/"))
+    return Pool(site, hosts, joined, policy, limits, own.by_query, own.dynamic, settings.routing.endings)
+
+
+def addresses(known: Sequence[Node]) -> dict[str, str]:
+    """Where distributors reach each node: its first address."""
+    return {node.name: node.addresses[0] for node in known if node.addresses and node.state != "down"}
+
+
+def files(settings: Settings, store: Store, node: str, before: str = "", coming: str = "") -> dict[str, str]:
+    """Of one node; `before` is the configuration it has, so that members keep their slots."""
+    at = addresses(nodes(settings, store))
+    if node not in at:
+        raise Unknown(
+            f"the routing of {node!r:.100}",
+            f"the nodes that serve are {', '.join(at) or 'none'}",
+            kept="nothing was written",
+            advice="name one of them",
+        )
+    found = pools(settings, store, haproxy.slots(before), coming=coming)
+    return haproxy.files(node, at, found, settings.routing.layout())
+
+
+def before(folder: Path | None) -> str:
+    """The configuration that is there; "" where there is none."""
+    return (delivery.content(folder / haproxy.CONFIGURATION) or "") if folder else ""
+
+
+def checker() -> Program | None:
+    """None where the configuration is for another machine, and this one has no HAProxy."""
+    try:
+        return program()
+    except BadSetting:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    node: str
+    folder: str
+    changed: bool
+    error: str = ""
+
+
+def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Delivered, ...]:
+    """Every node's files in its folder of `routing.deliver`, and the command run for each that changed.
+
+    A node that cannot be given its files keeps those it has, and the others get theirs.
+    """
+    found = checker()
+    return tuple(_delivered(settings, store, node, found, coming) for node in addresses(nodes(settings, store)))
+
+
+def ahead(settings: Settings, store: Store, coming: str, say: Callable[[str], None]) -> None:
+    """Steer by a plan that is about to be in DNS, where that is set up. What fails is said, and DNS goes on: a node
+    without a site's pool answers its visitors itself.
+    """
+    if not settings.routing.on or not settings.routing.deliver:
+        return
+    done = deliver(settings, store, coming)
+    for each in done:
+        if each.error:
+            say(f"The routing of {each.node} is as before: {each.error}.")
+    say(f"Routing was changed ahead of DNS on {words.count(sum(each.changed for each in done), 'node')}.")
+
+
+def _delivered(settings: Settings, store: Store, node: str, found: Program | None, coming: str) -> Delivered:
+    routing = settings.routing
+    folder = Path(routing.deliver.replace("{node}", node))
+    try:
+        changed = delivery.put(files(settings, store, node, before(folder), coming), folder, found)
+        if changed and routing.deliver_command:
+            words = (
+                word.replace("{node}", node).replace("{directory}", str(folder)) for word in routing.deliver_command
+            )
+            _carried(tuple(words))
+    except FlexError as error:
+        return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
+    return Delivered(node, str(folder), changed)
+
+
+def _carried(command: Sequence[str]) -> None:
+    """Raises NotWritten when it does not end well."""
+    try:
+        done = subprocess.run(  # noqa: S603 - of the settings, and no shell
+            command, capture_output=True, text=True, check=False, timeout=_PATIENCE, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _lost(command, str(error)) from error
+    if done.returncode:
+        raise _lost(command, " ".join(done.stderr.split())[-300:] or f"it ended with {done.returncode}")
+
+
+def _lost(command: Sequence[str], answer: str) -> NotWritten:
+    return NotWritten(
+        f"running {' '.join(command)[:200]}",
+        answer,
+        kept="the node has the configuration before",
+        advice="mend what it says, then `flex route deliver`",
+    )

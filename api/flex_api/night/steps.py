@@ -1,0 +1,51 @@
+"""The stages of a run, each recorded in the store when it begins and when it ends, whatever becomes of it.
+
+In goes what a stage does; out comes what that gives. A run that is killed leaves its last stage without an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from flex.domain import Run, Stage
+from flex.errors import FlexError
+from flex_api.night.leases import beat
+from flex_api.wiring import World
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Steps:
+    world: World
+    run: Run
+    _now: Stage | None = field(default=None, init=False)
+
+    def __call__(self, name: str, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
+        """One stage."""
+        self.enter(name)
+        return self.through(work, outcome)
+
+    def through(self, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
+        """Work that enters its stages itself; its outcome is that of the last of them."""
+        try:
+            result = work()
+        except FlexError as error:
+            self._leave(str(error))
+            raise
+        self._leave(outcome(result))
+        return result
+
+    def enter(self, name: str) -> None:
+        """The stage before ends well."""
+        self._leave("done")
+        beat(self.world, self.run)
+        self._now = Stage(name, self.world.clock())
+        self.world.store.stage(self.run.id, self._now)
+
+    def _leave(self, outcome: str) -> None:
+        if self._now:
+            self.world.store.stage(self.run.id, replace(self._now, ended=self.world.clock(), outcome=outcome))
+        self._now = None

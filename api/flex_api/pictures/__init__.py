@@ -1,0 +1,1 @@
+"""Where everything in a picture stands: numbers in, geometry out."""

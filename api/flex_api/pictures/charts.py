@@ -1,0 +1,368 @@
+"""Where everything in a picture stands. In go numbers; out come frozen geometries that the templates draw.
+
+Horizontal positions are per cent of the plot, so that one picture is as readable on a telephone as on paper: the plot
+stretches and its text does not. Vertical ones are pixels. Nothing here is markup, and no colour is chosen here.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from flex_api.told import shown, words
+
+MOST_BARS = 40
+WORST_BARS = 10
+MOST_POINTS = 2_000
+LABEL = 14
+PIXELS_A_LETTER = 7.2
+ROW = 30
+COLUMN_HEIGHT = 96
+
+# Loads are sums of floats: a node exactly on the edge of the band is inside it.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A line across the plot with what is written at its end."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row: `value` solid, `before` as an outline. `text` says it in words; `note` says what a colour would."""
+
+    label: str
+    value: float
+    before: float | None
+    text: str
+    note: str = ""
+    outside: bool = False
+    muted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    title: str
+    desc: str
+    bars: tuple[Bar, ...]
+    ticks: tuple[Tick, ...]
+    band: tuple[float, float] | None = None
+    aim: float | None = None
+    row: int = ROW
+
+    @property
+    def left(self) -> int:
+        """Pixels that the longest label takes."""
+        return round(max((len(bar.label) for bar in self.bars), default=0) * PIXELS_A_LETTER) + 12
+
+    @property
+    def right(self) -> int:
+        """Pixels that the longest text takes."""
+        longest = max((max(len(bar.text), len(bar.note)) for bar in self.bars), default=0)
+        return round(longest * PIXELS_A_LETTER) + 12
+
+    @property
+    def height(self) -> int:
+        return self.row * len(self.bars)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one node has of one resource, as a ratio of its fair share; of 100 for a closed node, which has none."""
+
+    node: str
+    before: float | None
+    after: float
+    closed: bool = False
+
+    @property
+    def away(self) -> float:
+        return self.after if self.closed else self.after - 1
+
+    def outside(self, tolerance: float) -> bool:
+        return abs(self.away) > (0 if self.closed else tolerance) + ROUNDING
+
+
+def scale(rows: Iterable[Load]) -> float:
+    """How far the axis reaches, as a ratio of a fair share: to the largest bar, and always past the band."""
+    return max([1.25, *(max(row.after, row.before or 0.0) for row in rows)]) * 1.02
+
+
+def loads(title: str, rows: Sequence[Load], tolerance: float, most: float) -> Bars:
+    """A bar for each node, on an axis that reaches to `most`, with the band around a fair share.
+
+    Of more than MOST_BARS nodes only those farthest from it are drawn; the description speaks of all.
+    """
+    drawn = worst(rows) if len(rows) > MOST_BARS else rows
+    return Bars(
+        title=title,
+        desc=_said_of_loads(rows, tolerance),
+        bars=tuple(_load_bar(row, tolerance, most) for row in drawn),
+        ticks=tuple(Tick(value / most * 100, f"{value * 100:.0f}") for value in steps(most, 4)),
+        band=((1 - tolerance) / most * 100, (1 + tolerance) / most * 100),
+        aim=100 / most,
+    )
+
+
+def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
+    outside = row.outside(tolerance)
+    return Bar(
+        label=shown.plain(row.node, LABEL),
+        value=row.after / most * 100,
+        before=None if row.before is None else row.before / most * 100,
+        text="closed" if row.closed else words.signed(row.away),
+        note=("over" if row.away > 0 else "under") if outside else "",
+        outside=outside,
+    )
+
+
+def _said_of_loads(rows: Sequence[Load], tolerance: float) -> str:
+    inside = sum(1 for row in rows if not row.outside(tolerance))
+    said = f"{inside} of {words.count(len(rows), 'node')} within {words.share(tolerance)} of the fair share"
+    if not rows:
+        return said + "."
+    farthest = max(rows, key=lambda row: abs(row.away))
+    return f"{said}; farthest is {shown.plain(farthest.node, LABEL)} at {words.signed(farthest.away)}."
+
+
+def worst(rows: Sequence[Load], most: int = WORST_BARS) -> tuple[Load, ...]:
+    """The rows farthest from the fair share, in the order they came."""
+    farthest = sorted(range(len(rows)), key=lambda at: -abs(rows[at].away))[:most]
+    return tuple(rows[at] for at in sorted(farthest))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One bin or one night: `value` and `before` are pixels of height, `at` and `width` per cent of the plot."""
+
+    at: float
+    width: float
+    value: float
+    before: float | None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    title: str
+    desc: str
+    columns: tuple[Column, ...]
+    ticks: tuple[Tick, ...]
+    height: int = COLUMN_HEIGHT
+
+
+# The first and the last hold whatever is beyond them.
+BINS = tuple(edge / 100 for edge in range(80, 125, 5))
+
+
+def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
+    """How many nodes are how far from their fair share, for clusters too large to draw each node."""
+    after, before = _binned(row.after for row in rows), _binned(row.before for row in rows if row.before is not None)
+    most, width = max([1, *after, *before]), 100 / (len(BINS) + 1)
+    columns = tuple(
+        Column(
+            at=at * width,
+            width=width,
+            value=count / most * COLUMN_HEIGHT,
+            before=before[at] / most * COLUMN_HEIGHT,
+            text=f"{count:,}" if count else "",
+        )
+        for at, count in enumerate(after)
+    )
+    ticks = tuple(Tick((at + 1) * width, f"{edge * 100:.0f}") for at, edge in enumerate(BINS) if at % 2 == 0)
+    return Columns(title, _said_of_loads(rows, tolerance), columns, ticks)
+
+
+def _binned(values: Iterable[float]) -> list[int]:
+    counts = [0] * (len(BINS) + 1)
+    for value in values:
+        counts[bisect_right(BINS, value)] += 1
+    return counts
+
+
+def quantities(title: str, rows: Sequence[tuple[str, float, str]], strong: str) -> Bars:
+    """A bar for each (label, value, text), from zero; the row named `strong` is the one that counts."""
+    most = max((value for _, value, _ in rows), default=0.0) * 1.02 or 1.0
+    bars = tuple(
+        Bar(shown.plain(label, LABEL), value / most * 100, None, text, muted=label != strong)
+        for label, value, text in rows
+    )
+    return Bars(title, "; ".join(f"{label}: {text}" for label, _, text in rows) + ".", bars, ticks=())
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: float
+    y: float
+    size: float
+    title: str = ""
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Both axes are logarithmic and in per cent of the plot; y counts downwards, as the screen does."""
+
+    title: str
+    desc: str
+    points: tuple[Point, ...]
+    across: tuple[Tick, ...]
+    up: tuple[Tick, ...]
+    fair: tuple[float, float] | None
+    left_out: int
+    grouped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A site as the scatter sees it."""
+
+    name: str
+    x: float
+    y: float
+    marked: bool = False
+
+
+def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Scatter:
+    """Every site as a point; where there are too many, one circle for those that lie together."""
+    seen = [spot for spot in spots if spot.x > 0 and spot.y > 0]
+    across = _Log.around([spot.x for spot in seen] + [fair[0]])
+    up = _Log.around([spot.y for spot in seen] + [fair[1]])
+    grouped = len(seen) > MOST_POINTS
+    points = _grouped(seen, across, up) if grouped else tuple(_point(spot, across, up) for spot in seen)
+    return Scatter(
+        title=title,
+        desc=f"{words.count(len(seen), 'site')}; working set to the right, access rate upwards, both logarithmic.",
+        points=points,
+        across=across.ticks(),
+        up=tuple(Tick(100 - tick.at, tick.text) for tick in up.ticks()),
+        fair=(across(fair[0]), 100 - up(fair[1])) if min(fair) > 0 else None,
+        left_out=len(spots) - len(seen),
+        grouped=grouped,
+    )
+
+
+def _point(spot: Spot, across: _Log, up: _Log) -> Point:
+    return Point(across(spot.x), 100 - up(spot.y), 3.0, shown.short(spot.name) if spot.marked else "", spot.marked)
+
+
+CELLS = 24
+
+
+def _grouped(spots: Sequence[Spot], across: _Log, up: _Log) -> tuple[Point, ...]:
+    """One circle a cell of the plot; its area grows with the number of sites in it."""
+    cells: Counter[tuple[int, int]] = Counter(
+        (min(int(across(spot.x) * CELLS / 100), CELLS - 1), min(int(up(spot.y) * CELLS / 100), CELLS - 1))
+        for spot in spots
+    )
+    most = max(cells.values())
+    step = 100 / CELLS
+    return tuple(
+        Point((x + 0.5) * step, 100 - (y + 0.5) * step, 1.5 + 8 * math.sqrt(count / most), words.count(count, "site"))
+        for (x, y), count in sorted(cells.items())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """A logarithmic axis over whole powers of ten."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def around(cls, values: Sequence[float]) -> _Log:
+        found = [value for value in values if value > 0] or [1.0]
+        low, high = math.floor(math.log10(min(found))), math.ceil(math.log10(max(found)))
+        return cls(low, max(high, low + 1))
+
+    def __call__(self, value: float) -> float:
+        return (math.log10(value) - self.low) / (self.high - self.low) * 100
+
+    def ticks(self) -> tuple[Tick, ...]:
+        every = 1 if self.high - self.low <= 6 else 3
+        powers = range(self.low, self.high + 1, every)
+        return tuple(Tick(self(10.0**power), words.size(10.0**power).replace(".0 ", " ")) for power in powers)
+
+
+@dataclass(frozen=True, slots=True)
+class NightMark:
+    """One night of the strip: `moves` is a height and `worst` a depth, in pixels. `day` is empty for want of room."""
+
+    at: float
+    moves: float
+    moves_text: str
+    worst: float
+    worst_text: str
+    day: str
+    applied: bool
+    inside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Columns of moves above, a dot for the worst node below; a column is `half` to each side of its middle."""
+
+    title: str
+    desc: str
+    nights: tuple[NightMark, ...]
+    aim: float
+    half: float
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    day: str
+    moves: int
+    worst: float
+    applied: bool
+
+
+SLOTS = 10
+
+
+def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 56) -> Strip:
+    """The last nights, oldest first. A few of them keep to the left, so that a column is as wide each night."""
+    slots = max(len(nights), SLOTS)
+    most = max([1, *(night.moves for night in nights)])
+    farthest = max([tolerance * 1.5, *(night.worst for night in nights)])
+    # What would run into each other on a telephone is left out.
+    said_days = {0, len(nights) // 2, len(nights) - 1} if len(nights) > 6 else {len(nights) - 1}
+    marks = tuple(
+        NightMark(
+            at=(number + 0.5) / slots * 100,
+            moves=night.moves / most * height,
+            moves_text=f"{night.moves:,}",
+            worst=(1 - night.worst / farthest) * height,
+            worst_text=words.share(night.worst).removesuffix(" %"),
+            day=night.day if number in said_days else "",
+            applied=night.applied,
+            inside=night.worst <= tolerance + ROUNDING,
+        )
+        for number, night in enumerate(nights)
+    )
+    said = [f"{night.day}: {words.count(night.moves, 'move')}, {words.share(night.worst)} off" for night in nights]
+    return Strip(
+        title,
+        f"Oldest on the left. {'; '.join(said)}.",
+        marks,
+        aim=(1 - tolerance / farthest) * height,
+        half=min(30 / slots, 1.8),
+        height=height,
+    )
+
+
+def steps(most: float, wanted: int) -> tuple[float, ...]:
+    """Round numbers from zero to `most`, about as many as wanted."""
+    raw = most / wanted
+    power = 10.0 ** math.floor(math.log10(raw))
+    size = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
+    return tuple(number * size for number in range(math.floor(most / size + 1e-9) + 1))

@@ -1,0 +1,391 @@
+"""What the report of one night says: its sentences, its lists and the geometry of its pictures.
+
+In goes a ReportData; out comes the Content that a template puts into its places. Nothing is computed here that a person
+would want to argue with: balance, moves and forecasts come from the core. Nothing here is markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import nlargest
+
+from flex.domain import Period
+from flex_api.pictures import charts
+from flex_api.pictures.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
+from flex_api.schemas.verbs import (
+    BalanceOutput,
+    BreachRow,
+    ForecastRow,
+    PlanOutput,
+    PlanRow,
+    QualityRow,
+    SiteRow,
+    SitesOutput,
+    StageRow,
+    VerdictRow,
+)
+from flex_api.told import shown, text, words
+
+NIGHTS = 14
+MOST_SITES = 50
+MOST_CHANGES = 200
+MOST_ZONES = 20
+
+PLACEMENTS = ("before", "after", "from scratch", "round robin")
+RESOURCES = (("Access rate", "access_units"), ("Working set", "working_set_units"))
+
+LINE_CLASSES = {
+    "counted": "answers that carry or confirm a file: what the profiles are made of",
+    "other_status": "other answers, such as redirects and errors: they count as traffic, not as files",
+    "no_request": "no request for anything on a site",
+    "malformed": "not a line of this format; the sites they name are not known",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """`earlier` plans are the newest first; `lines` are log lines by class."""
+
+    cluster: str
+    made: datetime
+    tolerance: float
+    plan: PlanOutput
+    earlier: tuple[PlanRow, ...]
+    sites: SitesOutput | None
+    lines: Mapping[str, int]
+    stages: tuple[StageRow, ...] = ()
+    story: tuple[str, ...] = ()
+    logs: tuple[QualityRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One large number and what it counts."""
+
+    value: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a person should know; `act` when it waits for somebody to do something."""
+
+    kind: str
+    text: str
+    act: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLine:
+    """One row of the table behind the balance picture."""
+
+    node: str
+    sites: int
+    access: Load
+    working_set: Load
+
+
+@dataclass(frozen=True, slots=True)
+class Decade:
+    """The sites whose working set lies between two powers of ten; both are 0 for those without one."""
+
+    low: int
+    high: int
+    sites: int
+    access_share: float
+    working_set_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneLines:
+    """What changes in one zone, as far as the page has room; `total` lines in all."""
+
+    zone: str
+    lines: tuple[str, ...]
+    total: int
+    foreign: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineClass:
+    kind: str
+    number: int
+    ratio: float
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Every picture of the page, as geometry."""
+
+    balance: tuple[Bars, ...]
+    spread: tuple[Columns, ...]
+    misses: Bars
+    rates: Bars
+    nights: Strip
+    sites: Scatter | None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything the template puts into its places, beside the data themselves. `sections` are those there are."""
+
+    sections: tuple[tuple[str, str], ...]
+    period: str
+    verdict: str
+    state: str
+    tiles: tuple[Tile, ...]
+    notices: tuple[Notice, ...]
+    figures: Figures
+    nodes: tuple[NodeLine, ...]
+    zones: tuple[ZoneLines, ...]
+    forecasts: tuple[ForecastRow, ...]
+    nights: tuple[PlanRow, ...]
+    busiest: tuple[SiteRow, ...]
+    decades: tuple[Decade, ...]
+    lines: tuple[LineClass, ...]
+
+
+def content(data: ReportData) -> Content:
+    nights, forecasts = _nights(data), _forecasts(data.plan)
+    items = data.sites.items if data.sites else []
+    return Content(
+        sections=tuple(_sections(data)),
+        period=str(Period(data.plan.period_start, data.plan.period_end)),
+        verdict=verdict(data),
+        state=state(data.plan),
+        tiles=tuple(_tiles(data.plan)),
+        notices=(*_notices(data.plan), *_said_of_logs(data.logs)),
+        figures=_figures(data, nights, forecasts),
+        nodes=_node_lines(data),
+        zones=_zones(data.plan),
+        forecasts=forecasts,
+        nights=nights,
+        busiest=tuple(nlargest(MOST_SITES, items, key=lambda row: (row.access_bytes, row.site))),
+        decades=_decades(items),
+        lines=_lines(data.lines),
+    )
+
+
+def _sections(data: ReportData) -> Iterator[tuple[str, str]]:
+    """The id and the heading of each part of the page."""
+    yield "attention", "Needs attention"
+    yield "balance", "Balance"
+    yield "moves", "Moves"
+    if data.plan.forecasts:
+        yield "prediction", "Prediction"
+    yield "dns", "DNS"
+    if data.earlier:
+        yield "nights", "Last nights"
+    if data.sites and data.sites.items:
+        yield "sites", "Sites"
+    if sum(data.lines.values()) or data.stages or data.story:
+        yield "run", "How it was made"
+
+
+def verdict(data: ReportData) -> str:
+    """How balanced the cluster will be, and how little had to move for it."""
+    after = data.plan.after
+    worst = f"worst node {shown.short(after.worst_node)} is" if after.worst_node else "the worst node is"
+    away = f"{worst} {words.share(after.worst_ratio)} off its fair share (aim {words.share(data.tolerance)})"
+    inside = after.worst_ratio <= data.tolerance + charts.ROUNDING
+    return f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. {_movement(data.plan)}"
+
+
+def _movement(plan: PlanOutput) -> str:
+    if plan.moves or not plan.before:
+        return f"{text.moved(plan)}."
+    return f"Nothing moves; a partition from scratch would move {plan.moves_from_scratch:,}."
+
+
+def state(plan: PlanOutput) -> str:
+    """What became of the plan, in a few words."""
+    telling = [each for each in plan.verdicts if each.checked or not each.agrees]
+    agreeing = sum(1 for each in telling if each.agrees)
+    asked = words.count(len(telling), "server")
+    match plan.state:
+        case "proposed":
+            return "Proposed: nothing in DNS has changed"
+        case "applying":
+            return "Being applied: some of it is in DNS"
+        case "discarded":
+            return "Discarded: it will not be applied"
+        case "failed":
+            return "Failed"
+        case _ if not telling:
+            return "Applied"
+        case _ if agreeing == len(telling):
+            return f"Applied and verified on {asked}"
+        case _:
+            return f"Applied; {agreeing} of {asked} agree"
+
+
+def _tiles(plan: PlanOutput) -> Iterator[Tile]:
+    sites, of_all = len({move.site for move in plan.moves if move.target}), words.count(plan.sites, "site")
+    if plan.before:
+        yield Tile(f"{sites:,}", f"of {of_all} move", text.least(plan) if plan.moves else "")
+        yield Tile(f"{plan.moves_from_scratch:,}", "would move in a partition from scratch")
+    else:
+        yield Tile(f"{sites:,}", f"of {of_all} placed for the first time")
+    yield Tile(words.size(plan.cold_bytes), "to read cold on new nodes")
+    misses = {row.policy: row.miss_ratio for row in plan.forecasts}
+    if "after" in misses:
+        note = f"round robin: {words.share(misses['round robin'])}" if "round robin" in misses else ""
+        yield Tile(words.share(misses["after"]), "of requests from disk, predicted", note)
+
+
+def _notices(plan: PlanOutput) -> Iterator[Notice]:
+    """What needs a person first, what is good to know after it."""
+    if plan.message:
+        yield Notice("Failed" if plan.state == "failed" else "Message", plan.message)
+    for breach in plan.breaches:
+        yield Notice("Over a limit", _said_of_breach(breach))
+    if plan.breaches and plan.state == "proposed":
+        forced = " ".join(f"--force {breach.rule}" for breach in plan.breaches)
+        yield Notice("Waits for a yes", f"to apply it all the same: flex apply {shown.short(plan.id)} {forced}")
+    for each in plan.verdicts:
+        if not each.agrees:
+            yield Notice("Disagrees", _said_of_verdict(each))
+    for note in plan.notes:
+        yield Notice("Note", note, act=False)
+
+
+def _said_of_logs(rows: Sequence[QualityRow]) -> Iterator[Notice]:
+    for row in rows:
+        for one in row.findings:
+            text = f"{one.said}: {one.actual}, the limit is {one.limit} ({one.rule})"
+            yield Notice(f"Logs of {row.name}", text, act=one.state == "bad")
+
+
+def _said_of_breach(breach: BreachRow) -> str:
+    limit, actual = _quantity(breach.rule, breach.limit), _quantity(breach.rule, breach.actual)
+    return f"{breach.rule} allows {limit}, this plan needs {actual}"
+
+
+def _quantity(rule: str, value: float) -> str:
+    """The rules that count bytes and shares say so in their names; the others count sites."""
+    if rule.endswith("working_set"):
+        return words.size(value)
+    return words.share(value) if rule.endswith("ratio") else words.count(round(value), "site")
+
+
+def _said_of_verdict(row: VerdictRow) -> str:
+    return f"{shown.short(row.server)}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
+
+
+def _figures(data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]) -> Figures:
+    rows = [(title, _loads(data, resource)) for title, resource in RESOURCES]
+    most = charts.scale(row for _, of_resource in rows for row in of_resource)
+    many = any(len(of_resource) > charts.MOST_BARS for _, of_resource in rows)
+    misses = [(row.policy, row.miss_ratio, words.share(row.miss_ratio)) for row in forecasts]
+    rates = [(row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}") for row in forecasts]
+    return Figures(
+        balance=tuple(charts.loads(title, each, data.tolerance, most) for title, each in rows),
+        spread=tuple(charts.distribution(title, each, data.tolerance) for title, each in rows) if many else (),
+        misses=charts.quantities("Share of requests read from disk", misses, strong="after"),
+        rates=charts.quantities("Requests a second the cluster can serve", rates, strong="after"),
+        nights=charts.strip(
+            "Moves and the worst node of the last nights",
+            [Night(f"{row.created:%d %b}", row.moves, row.worst_ratio, row.state == "applied") for row in nights],
+            data.tolerance,
+        ),
+        sites=_scatter(data),
+    )
+
+
+def _forecasts(plan: PlanOutput) -> tuple[ForecastRow, ...]:
+    """What was, what comes, and what the plan is compared with; a placement of another name comes last."""
+    place = {policy: number for number, policy in enumerate(PLACEMENTS)}
+    return tuple(sorted(plan.forecasts, key=lambda row: place.get(row.policy, len(place))))
+
+
+def _loads(data: ReportData, resource: str) -> tuple[Load, ...]:
+    before = _units(data.plan.before, resource)
+    return tuple(
+        _load(row.node, before.get(row.node), getattr(row, resource), row.fair_units) for row in data.plan.after.nodes
+    )
+
+
+def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:
+    return {row.node: getattr(row, resource) for row in balance.nodes} if balance else {}
+
+
+def _load(node: str, before: float | None, after: float, fair: float) -> Load:
+    scale = fair or 100.0
+    return Load(node, None if before is None else before / scale, after / scale, closed=not fair)
+
+
+def _node_lines(data: ReportData) -> tuple[NodeLine, ...]:
+    access, working_set = (_loads(data, resource) for _, resource in RESOURCES)
+    return tuple(
+        NodeLine(row.node, row.sites, *loads)
+        for row, *loads in zip(data.plan.after.nodes, access, working_set, strict=True)
+    )
+
+
+def _nights(data: ReportData) -> tuple[PlanRow, ...]:
+    """The earlier nights and this one, oldest first."""
+    plan = data.plan
+    this = PlanRow(
+        id=plan.id,
+        state=plan.state,
+        created=plan.created,
+        settled=plan.settled,
+        sites=plan.sites,
+        moves=len(plan.moves),
+        scratch_moves=plan.moves_from_scratch,
+        worst_ratio=plan.after.worst_ratio,
+    )
+    return (*reversed(data.earlier[:NIGHTS]), this)
+
+
+def _scatter(data: ReportData) -> Scatter | None:
+    if data.sites is None or not data.sites.items:
+        return None
+    moved = {move.site for move in data.plan.moves if move.source}
+    rows = data.sites.items
+    nodes = max(len(data.plan.after.nodes), 1)
+    share = sum(row.working_set_bytes for row in rows) / nodes, sum(row.access_bytes for row in rows) / nodes
+    spots = [Spot(row.site, row.working_set_bytes, row.access_bytes, row.site in moved) for row in rows]
+    return charts.scatter("Sites by working set and access rate", spots, share)
+
+
+def _decades(rows: Sequence[SiteRow]) -> tuple[Decade, ...]:
+    """The table behind the scatter: how many sites of which size there are, and what they add up to."""
+    access, held = max(sum(row.access_bytes for row in rows), 1), max(sum(row.working_set_bytes for row in rows), 1)
+    found: dict[int, list[SiteRow]] = {}
+    for row in rows:
+        found.setdefault(len(str(row.working_set_bytes)) if row.working_set_bytes else 0, []).append(row)
+    return tuple(
+        Decade(
+            low=10 ** (digits - 1) if digits else 0,
+            high=10**digits if digits else 0,
+            sites=len(members),
+            access_share=sum(row.access_bytes for row in members) / access,
+            working_set_share=sum(row.working_set_bytes for row in members) / held,
+        )
+        for digits, members in sorted(found.items())
+    )
+
+
+def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:
+    """The zones in which something is to be said, the first lines of all of them together."""
+    room, found = MOST_CHANGES, []
+    for zone in plan.zones[:MOST_ZONES]:
+        lines = tuple(zone.changes[:room])
+        room -= len(lines)
+        found.append(ZoneLines(shown.short(zone.zone), lines, len(zone.changes), tuple(zone.foreign)))
+    return tuple(found)
+
+
+def _lines(by_class: Mapping[str, int]) -> tuple[LineClass, ...]:
+    total = sum(by_class.values())
+    if not total:
+        return ()
+    return tuple(
+        LineClass(kind.replace("_", " "), number, number / total, LINE_CLASSES.get(kind, ""))
+        for kind, number in by_class.items()
+    )

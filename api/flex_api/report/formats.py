@@ -1,0 +1,98 @@
+"""A report in other forms than a page: JSON for programs, Markdown for tickets and wikis. All say the same.
+
+In goes a ReportData; out comes text. A new form is a function and a line in FORMATS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import nlargest
+
+from flex_api.report import page as report
+from flex_api.report.content import ReportData, state, verdict
+from flex_api.schemas.rest import ReportShown
+from flex_api.told import words
+
+# The busiest sites that a report names, and the moves that Markdown does; the plan has all of them.
+BUSIEST, MOVES = 100, 200
+
+MEDIA = {"html": "text/html", "json": "application/json", "md": "text/markdown"}
+
+
+def shown(data: ReportData) -> ReportShown:
+    sites = data.sites.items if data.sites else []
+    return ReportShown(
+        cluster=data.cluster,
+        made=data.made,
+        tolerance_ratio=data.tolerance,
+        verdict=verdict(data),
+        plan=data.plan,
+        earlier=list(data.earlier),
+        busiest=nlargest(BUSIEST, sites, key=lambda row: (row.access_bytes, row.site)),
+        lines=dict(data.lines),
+        stages=list(data.stages),
+        logs=list(data.logs),
+    )
+
+
+def as_json(data: ReportData) -> str:
+    return shown(data).model_dump_json(indent=2) + "\n"
+
+
+def markdown(data: ReportData) -> str:
+    plan = data.plan
+    parts = [
+        f"# {cell(data.cluster)}, plan {plan.id}\n\n{verdict(data)}\n\n{state(plan)}. Digest `{plan.digest}`.\n",
+        *(f"- {cell(note)}\n" for note in (*plan.notes, *(str(stop.said) for stop in plan.stops))),
+        *_section("Balance", ("node", "access rate", "working set", "sites"), _loads(data)),
+        *_section("Moves", ("site", "from", "to", "to read", "why"), _moves(data)),
+        *_section("Name servers", ("server", "checked", "says"), _verdicts(data)),
+        *_section("Logs", ("of", "state", "coverage", "last line"), _logs(data)),
+        *_section("Nights before", ("plan", "state", "moves", "worst node off by"), _earlier(data)),
+    ]
+    return "\n".join(parts)
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    heads = tuple(heads)
+    lines = (heads, ("---",) * len(heads), *rows)
+    return "".join(f"| {' | '.join(map(cell, line))} |\n" for line in lines)
+
+
+def cell(said: str) -> str:
+    return said.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def _section(name: str, heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
+    if found := list(rows):
+        yield f"\n## {name}\n\n{table(heads, found)}"
+
+
+def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
+    for row in data.plan.after.nodes:
+        yield row.node, f"{row.access_units:.1f}", f"{row.working_set_units:.1f}", f"{row.sites:,}"
+
+
+def _moves(data: ReportData) -> Iterator[tuple[str, ...]]:
+    for move in data.plan.moves[:MOVES]:
+        yield move.site, move.source or "", move.target or "", words.size(move.cold_bytes), move.reason
+    if len(data.plan.moves) > MOVES:
+        yield f"and {len(data.plan.moves) - MOVES:,} more", "", "", "", ""
+
+
+def _verdicts(data: ReportData) -> Iterator[tuple[str, ...]]:
+    for row in data.plan.verdicts:
+        yield row.server, f"{row.checked:,}", "agrees" if row.agrees else row.error or f"{len(row.wrong)} lines differ"
+
+
+def _logs(data: ReportData) -> Iterator[tuple[str, ...]]:
+    for row in data.logs:
+        yield row.name, row.state, words.share(row.coverage_ratio), words.when(row.last_line) if row.last_line else ""
+
+
+def _earlier(data: ReportData) -> Iterator[tuple[str, ...]]:
+    for row in data.earlier:
+        yield row.id, row.state, f"{row.moves:,}", words.share(row.worst_ratio)
+
+
+FORMATS: dict[str, Callable[[ReportData], str]] = {"html": report.html, "json": as_json, "md": markdown}

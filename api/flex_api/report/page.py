@@ -1,0 +1,101 @@
+"""The report of one night as a single HTML file that opens anywhere, and the first page of the web.
+
+In goes a ReportData; out comes HTML with its styles and pictures inside: no script, nothing loaded from anywhere.
+What it says is in content.py, where things stand in a picture in charts.py.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+import jinja2
+
+import flex
+from flex.errors import NotWritten
+from flex_api.report.content import ReportData, content
+from flex_api.told import shown, words
+
+__all__ = ["ReportData", "html", "page", "write"]
+
+# A page holds this many rows of a kind, and says how many more there are.
+MOST = {"moves": 200, "nodes": 300, "zones": 20, "notices": 12, "verdicts": 50, "wrong": 5, "foreign": 50, "story": 200}
+
+
+def html(data: ReportData) -> str:
+    """The whole page as one text."""
+    return page("report.html", data=data, plan=data.plan, page=content(data), most=MOST, version=flex.__version__)
+
+
+def page(template: str, /, **values: object) -> str:
+    """A page from its template. Raises nothing a reader could mend: a name the template misses is a bug."""
+    return TEMPLATES.get_template(template).render(values)
+
+
+def write(data: ReportData, path: Path) -> None:
+    put(html(data), path)
+
+
+def put(report: str, path: Path) -> None:
+    """The report at `path`, whole or not at all. Raises NotWritten; an older file of that name then stays."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, report.encode())
+    except OSError as error:
+        raise NotWritten(
+            f"writing the report {path}",
+            error.strerror or str(error),
+            kept="the plan and its results are kept; an older report of that name stays as it was",
+            advice="make room or mend the rights, then write it again with `flex report`",
+        ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Written beside its place, on disk before it gets its name, so that nobody ever opens half a report."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp lets only its owner read; a report is for whoever may read the folder.
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("flex_api"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=shown.anything,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "name": shown.name,
+        "sentence": shown.sentence,
+        "short": shown.short,
+        "whole": shown.whole,
+        "size": words.size,
+        "share": words.share,
+        "signed": words.signed,
+        "count": words.count,
+        "span": words.span,
+        "when": words.when,
+        "ago": shown.ago,
+        "number": "{:,}".format,
+        "path": partial(quote, safe=""),
+    }
+    return environment
+
+
+TEMPLATES = _environment()

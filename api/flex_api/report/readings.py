@@ -1,0 +1,99 @@
+"""What was read of logs, as the published output models. Nothing is computed here but sums and rates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from flex.quality import Hole
+from flex_api import beside
+from flex_api.known import present
+from flex_api.report import reporting
+from flex_api.schemas.verbs import (
+    ArrivalRow,
+    ImportOutput,
+    IngestOutput,
+    InvalidRow,
+    LogRow,
+    MissingRow,
+    ParcelsRow,
+    RateRow,
+)
+from flex_logs_ingest.arrivals import Arrival
+from flex_logs_ingest.invalid import Invalid
+from flex_logs_ingest.read import FileReport
+
+
+def ingest_output(
+    files: Sequence[FileReport], invalid: Invalid | None = None, shipped_from: Path | None = None
+) -> IngestOutput:
+    names = sorted({file.source for file in files})
+    bad: Counter[str] = Counter()
+    for file in files:
+        bad.update(dict(file.reasons))
+    return IngestOutput(
+        files=[_file(file) for file in files],
+        sources=[_rate(name, [file for file in files if file.source == name]) for name in names],
+        new_bytes=sum(file.new_bytes for file in files),
+        lines=reporting.lines(files),
+        bad_lines=dict(bad),
+        invalid=InvalidRow(path=str(invalid.path), written=invalid.written, left_out=invalid.left_out)
+        if invalid
+        else None,
+        parcels=_parcels(shipped_from) if shipped_from else None,
+    )
+
+
+def _file(file: FileReport) -> LogRow:
+    return LogRow(
+        source=file.source,
+        path=file.path,
+        format=file.format,
+        outcome=f"{file.outcome}: {file.note}" if file.note else file.outcome,
+        new_bytes=file.new_bytes,
+        lines=dict(file.lines),
+        bad_lines=dict(file.reasons),
+        bad_samples=[present.bad_line(sample) for sample in file.samples],
+        last_line=present.moment(file.last_time),
+    )
+
+
+def _rate(name: str, files: Sequence[FileReport]) -> RateRow:
+    seconds = sum(file.seconds for file in files)
+    new_bytes, lines = sum(file.new_bytes for file in files), sum(reporting.lines(files).values())
+    return RateRow(
+        source=name,
+        files=len(files),
+        new_bytes=new_bytes,
+        lines=lines,
+        seconds=seconds,
+        bytes_per_second=new_bytes / seconds if seconds else 0.0,
+        lines_per_second=lines / seconds if seconds else 0.0,
+    )
+
+
+def _parcels(directory: Path) -> ParcelsRow:
+    number, size = beside.waiting(directory)
+    return ParcelsRow(directory=str(beside.out(directory)), parcels=number, bytes=size)
+
+
+def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOutput:
+    return ImportOutput(
+        parcels=[
+            ArrivalRow(
+                path=arrival.path,
+                outcome=arrival.outcome,
+                note=arrival.note,
+                source=arrival.source,
+                log=arrival.log,
+                parcel_bytes=arrival.size,
+                log_bytes=arrival.log_bytes,
+                lines=arrival.lines,
+            )
+            for arrival in taken
+        ],
+        taken=sum(arrival.outcome == "taken" for arrival in taken),
+        lines=sum(arrival.lines for arrival in taken if arrival.outcome == "taken"),
+        missing=[MissingRow(source=hole.source, log=hole.path, before_byte=hole.until or None) for hole in missing],
+    )

@@ -1,0 +1,1 @@
+"""What `-o json` prints and the API answers, as models."""

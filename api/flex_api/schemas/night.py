@@ -1,0 +1,91 @@
+"""What the verbs of the night, of nodes and of orders print with -o json, and the API answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from flex_api.schemas.output import Output, Part
+
+
+class PinOutput(Output):
+    site: str
+    pinned: bool
+    nodes: list[str]
+    min_replicas: int
+    not_on: list[str]
+    max_replicas: int
+    together: list[str]
+    apart: list[str]
+    until: datetime | None
+    reason: str
+    dry_run: bool
+    since: datetime | None = None
+    weight: float = Field(1.0, description="it counts as so many times as large as it is")
+    sla: str = Field("", description="the class of [solver.classes] that it is in")
+    excluded: bool = Field(False, description="FLEX leaves it alone: its records stay, and it is in no partition")
+    author: str = ""
+    campaign: str = Field("", description="it is on top of the standing wish, which has none, for its time")
+
+
+class NodeRow(Part):
+    node: str
+    state: Literal["active", "draining", "down"]
+    addresses: list[str]
+    ram_bytes: int
+    capacity_ratio: float
+    sites: int
+    access_units: float | None
+    working_set_units: float | None
+    from_settings: bool = Field(True, description="whether nobody added or changed it with `flex nodes`")
+    since: datetime | None = Field(None, description="when somebody put it into this state")
+    deadline: datetime | None = Field(None, description="when a draining node should be empty")
+    reason: str = ""
+    author: str = ""
+
+
+class LeftRow(Part):
+    name: str
+    reason: str = Field(description="why it is not FLEX's to change")
+
+
+class NodesOutput(Output):
+    items: list[NodeRow]
+    notes: list[str] = Field([])
+    left: list[LeftRow] = Field([], description="names that still lead to the node that was taken out of DNS")
+
+
+class HoldRow(Part):
+    zone: str
+    controller: str = Field(description="who may change it; empty where nobody has it yet")
+    ours: bool
+
+
+class HoldersOutput(Output):
+    items: list[HoldRow]
+
+
+class JobOutput(Output):
+    id: str
+    kind: str
+    state: Literal["running", "done", "failed", "cancelled"]
+    stage: str
+    result: str
+
+
+class FreezeOutput(Output):
+    frozen: bool
+    since: datetime | None
+    until: datetime | None
+    reason: str
+    author: str
+    dry_run: bool
+
+
+class ApprovalRow(Part):
+    decision: Literal["approve", "reject"]
+    author: str
+    given: datetime
+    reason: str

@@ -1,0 +1,94 @@
+"""The parts of a plan that other outputs have too: loads, moves, forecasts."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from flex_api.schemas.output import Part
+
+
+class LoadRow(Part):
+    node: str
+    access_units: float
+    working_set_units: float
+    fair_units: float = 100.0
+    sites: int
+    others_units: dict[str, float] = Field({}, description="of the dimensions that the settings name besides")
+
+
+class BalanceOutput(Part):
+    worst_ratio: float
+    worst_node: str
+    worst_resource: str
+    nodes: list[LoadRow]
+
+
+class MoveRow(Part):
+    site: str
+    source: str | None
+    target: str | None
+    cold_bytes: int
+    reason: str
+
+
+class ForecastNode(Part):
+    node: str
+    requests: int
+    miss_ratio: float
+    disk_bytes: int
+    operations_per_second: float = Field(description="how many it can serve in these proportions")
+    utilisation_ratio: float = Field(description="of its time, at the mean of the period")
+    busiest_utilisation_ratio: float = Field(description="of its busiest hour; over one is more than it can serve")
+
+
+class ForecastRow(Part):
+    """Of the cluster, utilisation is that of its busiest node."""
+
+    policy: str
+    miss_ratio: float
+    sampling_ratio: float
+    disk_bytes: int
+    operations_per_second: float
+    utilisation_ratio: float = 0.0
+    busiest_utilisation_ratio: float = 0.0
+    nodes: list[ForecastNode] = Field([], description="of the placement, each")
+
+
+class OutlookRow(Part):
+    method: str
+    nights: int = Field(description="how many were looked at")
+    error_ratios: dict[str, float] = Field(description="by method: how far off the last nights would have been")
+
+
+class MeasuredNode(Part):
+    node: str
+    predicted_units: float
+    measured_units: float
+
+
+class ServedNode(Part):
+    """Requests as ratios of a fair share; misses as ratios of the node's requests."""
+
+    node: str
+    predicted_ratio: float
+    came_ratio: float = Field(description="by the same model, with the traffic that came")
+    logged_ratio: float | None = Field(None, description="by the nodes' own logs")
+    predicted_miss_ratio: float
+    miss_ratio: float = Field(description="by the same model, with the traffic that came")
+
+
+class MeasuredSite(Part):
+    site: str
+    expected_bytes: int
+    measured_bytes: int
+
+
+class MeasuredRow(Part):
+    plan: str = Field(description="the plan whose prediction it was")
+    error_ratio: float = Field(description="the median distance of what was predicted and what then was")
+    traffic_ratio: float | None = Field(None, description="of that of requests: traffic was another than expected")
+    model_ratio: float | None = Field(None, description="of that of requests: other nodes answered than expected")
+    site_error_ratio: float | None = Field(None, description="the part of all bytes that sites were off by")
+    nodes: list[MeasuredNode]
+    served: list[ServedNode] = Field([], description="requests and misses of each node")
+    sites: list[MeasuredSite] = Field([], description="those whose bytes were farthest off")

@@ -1,0 +1,106 @@
+"""What the verbs of routing print with -o json, and what the routes answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from flex.steer.pool import Pool
+from flex_api.schemas.output import Output, Part
+
+
+class MemberRow(Part):
+    node: str
+    address: str
+    server: str
+    leaving: bool = Field(False, description="resolvers may still send visitors to it; it passes them on")
+
+
+class RoutedRow(Part):
+    """`admitted` requests are let in at a time; 0 where there is no limit."""
+
+    site: str
+    hosts: list[str]
+    policy: str
+    low: int
+    high: int
+    hold_seconds: int
+    admitted: int
+    members: list[MemberRow]
+
+
+class LiveMember(Part):
+    """As the distributor of this machine sees it. `targets` are those that it has, alone or beside others."""
+
+    node: str
+    status: str
+    under_way: int
+    waiting: int
+    served: int
+    targets: int
+
+
+class LiveRow(Part):
+    """`targets` are remembered; `shared` of them are with several members. `overloaded` counts requests for a target
+    whose members had too much to do; `waiting` requests are at the door.
+    """
+
+    site: str
+    targets: int
+    shared: int
+    overloaded: int
+    waiting: int
+    members: list[LiveMember]
+
+
+class RouteOutput(Output):
+    on: bool
+    items: list[RoutedRow]
+    live: list[LiveRow] = Field([], description="with --live: what HAProxy on this machine says")
+
+
+def routed(pool: Pool) -> RoutedRow:
+    limits = pool.limits
+    return RoutedRow(
+        site=pool.site,
+        hosts=list(pool.hosts),
+        policy=pool.policy,
+        low=limits.low,
+        high=limits.high,
+        hold_seconds=limits.hold,
+        admitted=limits.admitted(len(pool.members)) if limits.admission else 0,
+        members=[
+            MemberRow(node=each.node, address=each.address, server=f"s{each.bit}", leaving=each.leaving)
+            for each in pool.members
+        ],
+    )
+
+
+class DeliveredRow(Part):
+    node: str
+    directory: str
+    changed: bool
+    error: str
+
+
+class RouteDeliverOutput(Output):
+    items: list[DeliveredRow]
+
+
+class NodeFiles(Part):
+    """The files of one node's HAProxy, by name."""
+
+    node: str
+    files: dict[str, str]
+
+
+class RouteConfigOutput(Output):
+    """`files` by name. `directory` is empty where they were only shown, and `checked_by` where nothing checked them."""
+
+    node: str
+    directory: str
+    changed: bool
+    checked_by: str
+    files: dict[str, str]
+    told: Literal["", "nothing", "commands", "reload"] = Field("", description="with --tell: what its HAProxy was told")

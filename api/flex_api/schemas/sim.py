@@ -1,0 +1,69 @@
+"""What the verbs of the simulator print with -o json. Times are seconds, sizes bytes, ratios shares of one."""
+
+from __future__ import annotations
+
+from flex_api.schemas.output import Output, Part
+
+
+class SimulatedNode(Part):
+    requests: int
+    misses: int
+    disk_bytes: int
+    busy: float
+    reading: float
+    idle: float
+
+
+class SimulatedRow(Part):
+    policy: str
+    nodes: int
+    ram_bytes: int
+    requests: int
+    seconds: float
+    requests_per_second: float
+    requests_per_second_of_a_node: float
+    miss_ratio: float
+    byte_miss_ratio: float
+    idle: float
+    delay_mean: float
+    delay_p50: float
+    delay_p95: float
+    delay_p99: float
+    per_node: list[SimulatedNode]
+
+
+class SimulateOutput(Output):
+    trace: str
+    model: str
+    cache: str
+    items: list[SimulatedRow]
+    pictures: list[str]
+
+
+class ClaimRow(Part):
+    experiment: str
+    paper: str
+    claim: str
+    published: str
+    measured: str
+    verdict: str
+    reason: str
+    counter: str = ""
+
+
+class SimulatePaperOutput(Output):
+    items: list[ClaimRow]
+    pages: list[str]
+
+
+class FitRow(Part):
+    twin: str
+    figure: str
+    published: float
+    made: float
+    error: float
+    assumed: bool
+
+
+class SimulateFitOutput(Output):
+    items: list[FitRow]

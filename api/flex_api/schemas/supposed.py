@@ -1,0 +1,53 @@
+"""What what-if, the frontier and the comparison of two partitions print with -o json, and the API answers."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from flex_api.schemas.output import Output, Part
+from flex_api.schemas.plans import BalanceOutput, ForecastRow, MoveRow
+
+
+class PointRow(Part):
+    moves: int
+    worst_ratio: float
+
+
+class WhatIfOutput(Output):
+    before: BalanceOutput = Field(description="as the partition in force would be")
+    after: BalanceOutput
+    moves: list[MoveRow]
+    moves_from_scratch: int
+    cold_bytes: int
+    solver: str
+    moves_at_least: int
+    proven_least: bool
+    forecasts: list[ForecastRow]
+    requests_per_second: float = Field(description="on the mean; forecasts say how many could be served")
+    frontier: list[PointRow]
+    notes: list[str]
+
+
+class FrontierOutput(Output):
+    base: str
+    tolerance_ratio: float
+    trigger_ratio: float
+    items: list[PointRow] = Field(description="each with more moves and less imbalance than the one before")
+    plan: str = Field(description="the plan that waits, if there is one")
+    plan_moves: int | None
+    plan_worst_ratio: float | None
+
+
+class DiffRow(Part):
+    site: str
+    one: list[str]
+    other: list[str]
+
+
+class DiffOutput(Output):
+    one: str
+    other: str
+    sites: int
+    items: list[DiffRow]
+    one_worst_ratio: float
+    other_worst_ratio: float

@@ -1,0 +1,374 @@
+"""What `-o json` prints and the API answers: one model a verb, published as JSON Schema under docs/schemas.
+
+A field is added freely; changing or removing one raises SCHEMA_VERSION. Units are in the names.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput
+from flex_api.schemas.logs import (
+    ArrivalRow,
+    BadLineRow,
+    DataOutput,
+    FindingRow,
+    ImportOutput,
+    IngestOutput,
+    InvalidRow,
+    LogRow,
+    MissingRow,
+    ParcelsRow,
+    QualityRow,
+    RateRow,
+    UnreadRow,
+)
+from flex_api.schemas.night import ApprovalRow, FreezeOutput, HoldersOutput, LeftRow, NodeRow, NodesOutput, PinOutput
+from flex_api.schemas.output import ErrorOutput, Output, Part, StopRow
+from flex_api.schemas.plans import (
+    BalanceOutput,
+    ForecastRow,
+    LoadRow,
+    MeasuredNode,
+    MeasuredRow,
+    MoveRow,
+    OutlookRow,
+)
+from flex_api.schemas.routing import RouteConfigOutput, RouteDeliverOutput, RouteOutput
+from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+from flex_api.schemas.sites import SiteRow, SitesOutput
+from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
+
+__all__ = [
+    "ApprovalRow",
+    "ArrivalRow",
+    "BadLineRow",
+    "BalanceOutput",
+    "DataOutput",
+    "ErrorOutput",
+    "FindingRow",
+    "ForecastRow",
+    "FreezeOutput",
+    "HoldersOutput",
+    "ImportOutput",
+    "IngestOutput",
+    "InvalidRow",
+    "LeftRow",
+    "LoadRow",
+    "LogRow",
+    "MeasuredNode",
+    "MeasuredRow",
+    "MissingRow",
+    "MoveRow",
+    "NodeRow",
+    "NodesOutput",
+    "OutlookRow",
+    "Output",
+    "ParcelsRow",
+    "Part",
+    "PinOutput",
+    "QualityRow",
+    "RateRow",
+    "SiteRow",
+    "SitesOutput",
+    "StopRow",
+    "UnreadRow",
+]
+
+
+class VersionOutput(Output):
+    version: str
+    engine: Literal["native", "python"]
+    engine_note: str
+    python: str
+    solver: str
+    database_revision: str
+    named: str
+
+
+class OtherRow(Part):
+    source: str
+    target: str
+    node: str = Field(description="the one of the two that would be farther from its fair share")
+    dimension: str
+    off_ratio: float
+    outside: bool = Field(description="whether that is outside the tolerance")
+    cold_bytes: int
+
+
+class ExplainOutput(Output):
+    site: str
+    plan: str = Field(description="the plan that waits, or the one in force")
+    nodes: list[str]
+    replicas: int
+    asks_units: dict[str, float] = Field(description="what each replica asks; 100 is a mean node's fair share")
+    reasons: list[str]
+    others: list[OtherRow] = Field(description="where else it could be, the nearest to balance first")
+
+
+class UnknownName(Part):
+    name: str
+    requests_at_least: int
+
+
+class UnknownOutput(Output):
+    since: datetime
+    requests: int
+    bytes: int
+    items: list[UnknownName]
+
+
+class FileRow(Part):
+    site: str
+    target: str
+    requests: int
+    sent_bytes: int
+    size_bytes: int
+    last_access: datetime | None
+
+
+class LocalityRow(Part):
+    of: Literal["requests", "bytes"]
+    percent: int
+    files: int
+    size_bytes: int
+    all_files: int
+    working_set_bytes: int
+
+
+class FilesOutput(Output):
+    site: str
+    period_start: datetime
+    period_end: datetime
+    items: list[FileRow]
+    locality: list[LocalityRow]
+
+
+class ZoneRow(Part):
+    zone: str
+    changes: list[str]
+    foreign: list[str]
+
+
+class BreachRow(Part):
+    rule: str
+    limit: float
+    actual: float
+
+
+class VerdictRow(Part):
+    server: str
+    agrees: bool
+    checked: int
+    serial: int | None
+    wrong: list[str]
+    error: str
+    lag_seconds: float = 0.0
+
+
+class PlanRow(Part):
+    id: str
+    state: Literal["proposed", "applying", "applied", "discarded", "failed"]
+    created: datetime
+    settled: datetime | None
+    sites: int
+    moves: int
+    scratch_moves: int
+    worst_ratio: float
+
+
+class PlansOutput(Output):
+    items: list[PlanRow]
+
+
+class RelaxationRow(Part):
+    rule: str
+    enough: float
+    least: bool = Field(description="nothing less of it would do")
+
+
+class ShortfallRow(Part):
+    kind: str
+    subject: str
+    limit: float
+    actual: float
+    because: list[str]
+    instead: list[RelaxationRow]
+
+
+class PlanOutput(Output):
+    id: str
+    state: Literal["proposed", "applying", "applied", "discarded", "failed"]
+    message: str
+    created: datetime
+    settled: datetime | None
+    base: str
+    digest: str
+    period_start: datetime
+    period_end: datetime
+    solver: str
+    moves_at_least: int
+    proven_least: bool
+    sites: int
+    moves: list[MoveRow]
+    moves_from_scratch: int
+    cold_bytes: int
+    before: BalanceOutput | None
+    after: BalanceOutput
+    forecasts: list[ForecastRow]
+    zones: list[ZoneRow]
+    breaches: list[BreachRow]
+    shortfalls: list[ShortfallRow] = Field([], description="what a best effort falls short of, and what would do")
+    notes: list[str]
+    verdicts: list[VerdictRow]
+    old_answers_until: datetime | None = None
+    author: str = ""
+    approvals: list[ApprovalRow] = Field([])
+    stops: list[StopRow] = Field([], description="rules that kept sites from moving")
+    moves_later: int = Field(0, description="moves that limits leave to the next nights")
+    outlook: OutlookRow | None = Field(None, description="by which method the next day was expected, and its backtest")
+    prediction: MeasuredRow | None = Field(None, description="what became of the prediction before this one")
+
+
+class VerifyOutput(Output):
+    partition: str
+    servers: list[VerdictRow]
+    drift: int
+    not_checked: dict[str, int] = Field({}, description="sites on nodes that are known no more, by node")
+
+
+class StageRow(Part):
+    name: str
+    started: datetime
+    ended: datetime | None
+    outcome: str
+
+
+class RunRow(Part):
+    id: str
+    started: datetime
+    ended: datetime | None
+    exit_code: int | None
+    plan: str
+    message: str
+    stages: list[StageRow]
+    moves: int | None = Field(None, description="of its plan")
+    worst_before_ratio: float | None = None
+    worst_after_ratio: float | None = None
+    prediction_error_ratio: float | None = Field(None, description="of the plan before, once it was measured")
+
+
+class RunOutput(Output):
+    run: RunRow
+    plan: PlanOutput | None
+    report: str
+
+
+class RunsOutput(Output):
+    items: list[RunRow]
+
+
+class CheckRow(Part):
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    detail: str
+    advice: str
+
+
+class DoctorOutput(Output):
+    checks: list[CheckRow]
+
+
+class ConfigCheckOutput(Output):
+    file: str
+    problems: list[str]
+
+
+class ConfigShowOutput(Output):
+    file: str
+    settings: dict[str, object]
+    defaults: list[str]
+
+
+class DatabaseOutput(Output):
+    revision: str
+    head: str
+
+
+class InitOutput(Output):
+    written: list[str]
+    kept: list[str]
+
+
+class ReportOutput(Output):
+    path: str
+
+
+class NightRow(Part):
+    plan: PlanOutput
+    lines: dict[str, int]
+    seconds: float
+
+
+class DemoOutput(Output):
+    directory: str
+    report: str
+    nights: list[NightRow]
+    seconds: float
+
+
+# `flex VERB` to what it prints with -o json.
+OUTPUTS: dict[str, type[Output]] = {
+    "version": VersionOutput,
+    "sites list": SitesOutput,
+    "explain": ExplainOutput,
+    "sites unknown": UnknownOutput,
+    "sites pin": PinOutput,
+    "sites unpin": PinOutput,
+    "files": FilesOutput,
+    "sites exclude": PinOutput,
+    "dns holders": HoldersOutput,
+    "dns takeover": HoldersOutput,
+    "nodes list": NodesOutput,
+    "nodes add": NodesOutput,
+    "nodes set": NodesOutput,
+    "freeze": FreezeOutput,
+    "thaw": FreezeOutput,
+    "approve": PlanOutput,
+    "reject": PlanOutput,
+    "ingest": IngestOutput,
+    "import": ImportOutput,
+    "data": DataOutput,
+    "plan": PlanOutput,
+    "plan list": PlansOutput,
+    "plan frontier": FrontierOutput,
+    "plan diff": DiffOutput,
+    "whatif": WhatIfOutput,
+    "apply": PlanOutput,
+    "rollback": PlanOutput,
+    "verify": VerifyOutput,
+    "run": RunOutput,
+    "history": RunsOutput,
+    "doctor": DoctorOutput,
+    "config check": ConfigCheckOutput,
+    "config show": ConfigShowOutput,
+    "db status": DatabaseOutput,
+    "init": InitOutput,
+    "report": ReportOutput,
+    "demo": DemoOutput,
+    "route show": RouteOutput,
+    "route config": RouteConfigOutput,
+    "route deliver": RouteDeliverOutput,
+    "simulate": SimulateOutput,
+    "simulate paper": SimulatePaperOutput,
+    "simulate fit": SimulateFitOutput,
+    "token create": TokenOutput,
+    "token list": TokensOutput,
+    "token revoke": TokenOutput,
+    "audit": AuditOutput,
+    "audit verify": AuditVerifyOutput,
+    "error": ErrorOutput,
+}

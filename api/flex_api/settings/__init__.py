@@ -1,0 +1,1 @@
+"""What can be set: one file, typed, section by section."""

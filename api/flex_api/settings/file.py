@@ -1,0 +1,155 @@
+"""The settings file, typed. Unknown keys are errors; only this module reads the environment.
+
+In goes a TOML file; out comes a frozen Settings (sections.py), or BadSetting naming the key, the value and what would
+do. Relative paths are relative to the file's own folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from flex.errors import BadSetting
+from flex_api.settings.misset import explained
+from flex_api.settings.night import Metrics, Notify, Webhook
+from flex_api.settings.sections import Database, Primary, Report, Settings, SourceSection
+
+__all__ = ["Settings", "config_path", "flat", "given", "load", "masked", "parse", "problems"]
+
+DEFAULT_PATH = Path("/etc/flex/flex.toml")
+
+
+def config_path(given: Path | None) -> Path:
+    """What was asked for, else $FLEX_CONFIG, else the usual place."""
+    return given or Path(os.environ.get("FLEX_CONFIG", DEFAULT_PATH))
+
+
+def load(path: Path) -> Settings:
+    return parse(_read(path), path)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise _bad(
+            path, "there is no such file", "make one with `flex init DIR`, or name yours with --config"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise _bad(path, str(error), "make the file readable, as UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(path, f"this is not TOML: {error}", "correct the line named") from error
+
+
+def parse(values: Mapping[str, Any], path: Path) -> Settings:
+    """Any: what TOML holds before it is checked."""
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        problems = [explained(problem, Settings) for problem in error.errors()]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise _bad(path, problems[0] + more, "correct it; `flex config schema` lists every key") from error
+    return _anchored(settings, path.parent)
+
+
+def problems(path: Path) -> tuple[str, ...]:
+    """Everything that is wrong with the file, a line each."""
+    try:
+        Settings.model_validate(_read(path))
+    except ValidationError as error:
+        return tuple(explained(problem, Settings) for problem in error.errors())
+    return ()
+
+
+def given(path: Path) -> frozenset[str]:
+    """The dotted names of everything the file itself sets."""
+    return frozenset(flat(_read(path)))
+
+
+def masked(settings: Settings) -> dict[str, object]:
+    """The settings as plain values, a password in the database's URL and the paths of webhooks made unreadable."""
+    plain: dict[str, Any] = settings.model_dump(mode="json", by_alias=True)
+    plain["database"]["url"] = re.sub(r"(://[^/@:]+):[^@]*@", r"\1:***@", plain["database"]["url"])
+    for hook in plain["notify"]["webhook"]:
+        hook["url"] = re.sub(r"(://[^/]+)/.+", r"\1/***", hook["url"])
+    return plain
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+    """Nested sections as dotted names; the n-th of several like sections is numbered."""
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{name}.")
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
+            for number, entry in enumerate(value):
+                found |= flat(entry, f"{prefix}{name}[{number}].")
+        else:
+            found[prefix + name] = value
+    return found
+
+
+def _anchored(settings: Settings, folder: Path) -> Settings:
+    """Relative paths made absolute, ${CREDENTIALS_DIRECTORY} filled in."""
+    ingest = settings.ingest.model_copy(
+        update={
+            "directory": folder / settings.ingest.directory,
+            "sites_file": None if settings.ingest.sites_file is None else folder / settings.ingest.sites_file,
+            "source": tuple(_anchored_source(source, folder) for source in settings.ingest.source),
+        }
+    )
+    return settings.model_copy(
+        update={
+            "ingest": ingest,
+            "database": Database(url=_anchored_url(settings.database.url, folder)),
+            "report": Report(dir=folder / settings.report.dir),
+            "notify": _anchored_notify(settings.notify, folder),
+            "metrics": Metrics(textfile=_anchored_secret(settings.metrics.textfile, folder)),
+            "dns": _anchored_primary(settings.dns, folder).model_copy(
+                update={"primary": tuple(_anchored_primary(one, folder) for one in settings.dns.primary)}
+            ),
+        }
+    )
+
+
+def _anchored_source(source: SourceSection, folder: Path) -> SourceSection:
+    globs = tuple(str(folder / glob) for glob in source.globs)
+    root = str(folder / source.document_root) if source.document_root else ""
+    return source.model_copy(update={"glob": globs, "document_root": root})
+
+
+def _anchored_url(url: str, folder: Path) -> str:
+    prefix = "sqlite:///"
+    if not url.startswith(prefix) or url == "sqlite:///:memory:":
+        return url
+    return prefix + str(folder.resolve() / url.removeprefix(prefix))
+
+
+def _anchored_primary(primary: Primary, folder: Path) -> Primary:
+    keys = {name: _anchored_secret(getattr(primary, name), folder) for name in ("key_file", "transfer_key_file")}
+    return primary.model_copy(update=keys)
+
+
+def _anchored_secret(key_file: Path | None, folder: Path) -> Path | None:
+    if key_file is None:
+        return None
+    credentials = os.environ.get("CREDENTIALS_DIRECTORY", "")
+    return folder / str(key_file).replace("${CREDENTIALS_DIRECTORY}", credentials)
+
+
+def _anchored_notify(notify: Notify, folder: Path) -> Notify:
+    def anchored(hook: Webhook) -> Webhook:
+        files = {name: _anchored_secret(getattr(hook, name), folder) for name in ("url_file", "secret_file")}
+        return hook.model_copy(update=files)
+
+    return notify.model_copy(update={"webhook": tuple(anchored(hook) for hook in notify.webhook)})
+
+
+def _bad(path: Path, answer: str, advice: str) -> BadSetting:
+    return BadSetting(f"reading the settings in {path}", answer, kept="nothing was read or changed", advice=advice)

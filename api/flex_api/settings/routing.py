@@ -1,0 +1,105 @@
+"""What can be set of the routing of replicated sites: whether, by which policy and limits, and where HAProxy is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import Field, field_validator, model_validator
+
+from flex.errors import BadInput
+from flex.steer.haproxy import Layout
+from flex.steer.pool import Limits
+from flex.steer.rules import RULES
+from flex_api.settings.misset import of_register
+from flex_api.settings.quantities import Section, Span, Whole
+
+
+class RoutedSite(Section):
+    """What is otherwise for one site; None is as for all."""
+
+    name: str = Field(min_length=1)
+    policy: str | None = None
+    low: Whole | None = None
+    high: Whole | None = None
+    hold: Span | None = None
+    by_query: bool = Field(False, description="answers differ by the query, so targets do")
+    dynamic: tuple[str, ...] = Field(
+        (),
+        description="its nodes that compute: requests that change something or end in one of routing.endings go there",
+    )
+
+    @field_validator("policy")
+    @classmethod
+    def _known_policy(cls, value: str | None) -> str | None:
+        return value and of_register(value, value, list(RULES))
+
+
+class Routing(Section):
+    on: bool = Field(False, description="replicated sites are routed by content, by HAProxy on their nodes")
+    policy: str = Field("lardr", description=f"who gets a request: {', '.join(RULES)}")
+    low: Whole = Field(25, description="a member with fewer requests under way has room")
+    high: Whole = Field(65, description="one with more has too many")
+    delay: Span = Field(
+        timedelta(), description="what a request may wait longer at a busy member than at one with room; sets high"
+    )
+    service_ms: Whole = Field(10, ge=1, description="what a mean request takes a member, where delay is given")
+    endings: tuple[str, ...] = Field(
+        (".php",), description="of paths that are computed, for sites with `dynamic` nodes"
+    )
+    hold: Span = Field(
+        timedelta(seconds=20), description="targets that were not shared out anew for so long lose a member"
+    )
+    admission: bool = Field(True, description="let in as many requests at a time as the members can take")
+    directory: str = Field("/etc/haproxy/flex", description="where each node has the files of its configuration")
+    listen: tuple[str, ...] = Field((":80",), description="as HAProxy's bind has them")
+    listen_tls: tuple[str, ...] = Field((), description="likewise, with certificates")
+    certificates: str = Field("", description="folder of certificates, chosen by the name that is asked for")
+    origin: str = Field("127.0.0.1", description="where a node's HAProxy reaches its own web server")
+    origin_port: Whole = Field(8080, description="of every node's web server")
+    proxy_protocol: bool = Field(
+        False, description="tell web servers of visitors by the PROXY protocol, not in a header"
+    )
+    check_path: str = Field("", description="asked for to see whether a web server is well; empty: whether it listens")
+    peers_port: Whole = Field(10_000, description="where distributors tell each other what they decided")
+    socket: str = Field("/run/haproxy/flex.sock", description="by which a node's HAProxy is told of changes")
+    master: str = Field("/run/haproxy-master.sock", description="by which it is told to read its configuration anew")
+    deliver: str = Field("", description="folder for the files of each node, which {node} stands for; empty: none")
+    deliver_command: tuple[str, ...] = Field(
+        (), description="run for each node whose files changed; {node} and {directory} are filled in, no shell"
+    )
+    metrics: str = Field("127.0.0.1:8405", description="where HAProxy answers Prometheus; empty: nowhere")
+    threads: Whole = Field(0, description="0: one for each core")
+    connections: Whole = Field(20_000, ge=1, description="at most so many at a time")
+    site: tuple[RoutedSite, ...] = Field((), description="what is otherwise for single sites")
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Routing:
+        of_register(self.policy, self.policy, list(RULES))
+        try:
+            self.layout()
+            for one in (RoutedSite(name="every site"), *self.site):
+                self.limits(one)
+        except (BadInput, ValueError) as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @field_validator("deliver")
+    @classmethod
+    def _a_folder_each(cls, value: str) -> str:
+        if value and ("{node}" not in value or not value.startswith("/")):
+            raise ValueError("a whole path with {node} in it, so that each node has its own folder")
+        return value
+
+    def layout(self) -> Layout:
+        names = Layout.__dataclass_fields__
+        return Layout(**{name: getattr(self, name) for name in names})
+
+    def of(self, site: str) -> RoutedSite:
+        return next((one for one in self.site if one.name == site), RoutedSite(name=site))
+
+    def limits(self, site: RoutedSite) -> Limits:
+        hold = self.hold if site.hold is None else site.hold
+        low, high = (getattr(self if getattr(site, name) is None else site, name) for name in ("low", "high"))
+        if self.delay and site.high is None:
+            high = low + max(1, round(self.delay / timedelta(milliseconds=self.service_ms)))
+        return Limits(low, high, round(hold.total_seconds()), self.admission)

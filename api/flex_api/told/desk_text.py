@@ -1,0 +1,66 @@
+"""Tokens, wishes and the audit log for people."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+
+from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput
+from flex_api.schemas.night import PinOutput
+from flex_api.told import wished, words
+from flex_api.told.grids import grid
+
+# So much of a value fits on a line; the whole of it is in the JSON.
+SHORT = 60
+
+
+def tokens(console: Console, output: TokensOutput) -> None:
+    table = grid("id", "name", "role", "by", "until", "last used", "state")
+    for row in output.items:
+        until = words.when(row.expires) if row.expires else ""
+        used = words.when(row.last_used) if row.last_used else "never"
+        table.add_row(row.id, row.name, row.role, row.author, until, used, "revoked" if row.revoked else "")
+    console.print(table if output.items else "No token yet: `flex token create NAME` makes one.")
+
+
+def audit(console: Console, output: AuditOutput) -> None:
+    table = grid("#>", "time", "who", "what", "of", "why", "before", "after")
+    for row in output.items:
+        before, after = (_short(value) for value in (row.before, row.after))
+        table.add_row(
+            str(row.number), words.when(row.time), row.actor, row.action, row.subject, row.reason, before, after
+        )
+    console.print(table if output.items else "Nothing was changed yet.")
+
+
+def holds(console: Console, output: AuditVerifyOutput) -> None:
+    console.print(f"{output.entries} entries hold. Last: {output.last}", markup=False)
+
+
+def revoked(console: Console, output: TokenOutput) -> None:
+    console.print(f"{output.token.name} ({output.token.id}) opens nothing any more.", markup=False)
+
+
+def _short(value: object) -> str:
+    said = json.dumps(value, ensure_ascii=False)
+    return said if len(said) <= SHORT else f"{said[:SHORT]}…"
+
+
+def pin(console: Console, output: PinOutput) -> None:
+    console.print(_pin_line(output), markup=False)
+
+
+def _pin_line(output: PinOutput) -> str:
+    would = "would be " if output.dry_run else "is "
+    if not output.pinned:
+        of = f"the campaign {output.campaign} of " if output.campaign else ""
+        return f"{of}{output.site} {would}{'over' if of else 'free again from the next plan on'}."
+    since = f"from {output.since:%Y-%m-%d %H:%M} UTC on" if output.since else "from the next plan on"
+    until = f" until {output.until:%Y-%m-%d %H:%M} UTC" if output.until else ""
+    if output.excluded:
+        return f"{output.site} {would}left alone{until} {since}: its records stay, and it is in no partition."
+    to = f" to {', '.join(output.nodes)}" if output.nodes else ""
+    least = "".join(f", {each}" for each in wished.places(output))
+    campaign = f" by the campaign {output.campaign}" if output.campaign else ""
+    return f"{output.site} {would}pinned{campaign}{to}{least}{until} {since}."

@@ -1,0 +1,86 @@
+"""Predictions, and what became of them, as a person reads them in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from flex_api.schemas.plans import ForecastRow, MeasuredRow, MeasuredSite, ServedNode
+from flex_api.schemas.verbs import PlanOutput
+from flex_api.told import words
+from flex_api.told.grids import grid
+
+AFTER = "after"
+# So many nodes and sites are shown; `-o json` has them all.
+NODES, SITES = 16, 5
+
+
+def show(console: Console, output: PlanOutput) -> None:
+    """What is predicted, of the cluster and of each node of the new placement; and how good the last one was."""
+    console.print(forecasts(output.forecasts))
+    for row in output.forecasts:
+        if row.policy == AFTER and 0 < len(row.nodes) <= NODES:
+            console.print()
+            console.print(of_nodes(row))
+    if output.prediction:
+        console.print(f"\n{hindsight(output.prediction)}", markup=False)
+        for table in (served(output.prediction.served), sites(output.prediction.sites)):
+            if table.row_count:
+                console.print(table)
+
+
+def forecasts(rows: Sequence[ForecastRow]) -> Table:
+    table = grid("predicted", "misses>", "from disk>", "can serve>", "busiest node>", "in its busiest hour>")
+    for row in rows:
+        table.add_row(
+            row.policy, words.share(row.miss_ratio), words.size(row.disk_bytes), _rate(row.operations_per_second),
+            words.share(row.utilisation_ratio), words.share(row.busiest_utilisation_ratio),
+        )  # fmt: skip
+    return table
+
+
+def of_nodes(row: ForecastRow) -> Table:
+    table = grid(f"node, {row.policy}", "misses>", "from disk>", "can serve>", "at work>", "in its busiest hour>")
+    for node in row.nodes:
+        table.add_row(
+            node.node, words.share(node.miss_ratio), words.size(node.disk_bytes), _rate(node.operations_per_second),
+            words.share(node.utilisation_ratio), words.share(node.busiest_utilisation_ratio),
+        )  # fmt: skip
+    return table
+
+
+def hindsight(row: MeasuredRow) -> str:
+    """How far off the prediction of the partition in force was, and why."""
+    told = f"The prediction of plan {row.plan} was off by {words.share(row.error_ratio)} of a node's fair share"
+    if row.traffic_ratio is not None:
+        told += f"; requests by {words.share(row.traffic_ratio)} because the traffic was another"
+    if row.model_ratio is not None:
+        told += f", by {words.share(row.model_ratio)} because other nodes answered"
+    if row.site_error_ratio is not None:
+        told += f"; sites by {words.share(row.site_error_ratio)} of all bytes"
+    return f"{told}."
+
+
+def served(rows: Sequence[ServedNode]) -> Table:
+    """Requests against a fair share: predicted, as the model has what came, and by the nodes' own logs."""
+    table = grid("node, last time", "predicted>", "what came>", "logged>", "misses predicted>", "of what came>")
+    for row in rows[:NODES]:
+        logged = "-" if row.logged_ratio is None else words.share(row.logged_ratio)
+        table.add_row(
+            row.node, words.share(row.predicted_ratio), words.share(row.came_ratio), logged,
+            words.share(row.predicted_miss_ratio), words.share(row.miss_ratio),
+        )  # fmt: skip
+    return table
+
+
+def sites(rows: Sequence[MeasuredSite]) -> Table:
+    table = grid("site, farthest off", "expected>", "was>")
+    for row in rows[:SITES]:
+        table.add_row(row.site, words.size(row.expected_bytes), words.size(row.measured_bytes))
+    return table
+
+
+def _rate(operations: float) -> str:
+    return f"{operations:,.0f}/s"

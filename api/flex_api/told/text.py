@@ -1,0 +1,357 @@
+"""Results as a person reads them in a terminal. In go output models; out go lines on a console."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flex_api.schemas.verbs import (
+    BalanceOutput,
+    CheckRow,
+    DataOutput,
+    HoldersOutput,
+    ImportOutput,
+    IngestOutput,
+    LoadRow,
+    MoveRow,
+    NodesOutput,
+    PlanOutput,
+    PlansOutput,
+    RateRow,
+    RunsOutput,
+    SiteRow,
+    SitesOutput,
+    UnknownOutput,
+    VerdictRow,
+    VerifyOutput,
+)
+from flex_api.told import foretold_text, words
+from flex_api.told.grids import grid
+
+BAR = 24
+MOST_MOVES = 20
+SAMPLES = 3
+NOTHING = ("nothing new", "copy", "empty")
+
+
+def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
+    """The verdict first, then what moves and why, then what it does to the nodes."""
+    console.print(headline(output), markup=False)
+    if output.message:
+        console.print(f"  {output.message}", markup=False)
+    for note in output.notes:
+        console.print(f"  note: {note}", markup=False)
+    for breach in output.breaches:
+        console.print(
+            f"  over a limit: {breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g}", markup=False
+        )
+    if output.moves:
+        console.print()
+        console.print(moves(output.moves))
+    console.print()
+    console.print(loads(output.before, output.after))
+    console.print()
+    foretold_text.show(console, output)
+    if diff:
+        dns(console, output)
+
+
+def countdown(until: datetime, now: datetime) -> str:
+    """What still has to be served from where it was, and for how long."""
+    if until <= now:
+        return f"Since {words.when(until)} no resolver has an old answer any more, but those that keep them too long."
+    left = words.span(until - now)
+    return f"Resolvers may hold old answers for {left}, until {until:%H:%M:%S} UTC: old nodes must serve until then."
+
+
+def headline(output: PlanOutput) -> str:
+    """One sentence: how many sites move, whether fewer would have done, and what a fresh partition would have moved."""
+    worst = f"worst node {words.share(output.after.worst_ratio)} off its fair share"
+    if output.before:
+        worst += f" (was {words.share(output.before.worst_ratio)})"
+    if not output.moves:
+        changes = sum(line.startswith("+") for zone in output.zones for line in zone.changes)
+        rewritten = f" though {words.count(changes, 'record set')} would change" if changes else ""
+        return f"Plan {output.id}: nothing moves{rewritten}; {worst}."
+    return f"Plan {output.id}: {moved(output)}; {worst}."
+
+
+def moved(output: PlanOutput) -> str:
+    """7 of 100 sites move (at least 6 must; a partition from scratch would move 71)."""
+    if not output.before:
+        return f"{words.count(output.sites, 'site')} placed for the first time"
+    placed = [move for move in output.moves if move.target]
+    sites, rows, taken = len({move.site for move in placed}), len(placed), len(output.moves) - len(placed)
+    scratch = f"a partition from scratch would move {output.moves_from_scratch:,}"
+    which = f"{sites:,} of {words.count(output.sites, 'site')}"
+    # What is counted beside it are rows: a site on several nodes may move more than once.
+    what = which if rows == sites else f"{rows:,} replicas of {which}"
+    taken_away = f"; {words.count(taken, 'replica')} taken away" if taken else ""
+    return f"{what} move ({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
+
+
+def least(output: PlanOutput) -> str:
+    """Nothing where no balanced placement was found: then no number of moves is known to be needed."""
+    if output.proven_least:
+        return "proven least"
+    return f"at least {output.moves_at_least:,} must" if output.moves_at_least else ""
+
+
+def moves(rows: Sequence[MoveRow]) -> Table:
+    table = grid("site", "from", "to", "cold>", "why")
+    for move in rows[:MOST_MOVES]:
+        table.add_row(move.site, move.source or "-", move.target or "-", words.size(move.cold_bytes), move.reason)
+    if len(rows) > MOST_MOVES:
+        table.add_row(f"and {len(rows) - MOST_MOVES} more", "", "", "", "")
+    return table
+
+
+def _pin(row: SiteRow) -> str:
+    """In few words: n1, n2 x2 not n3 with b.example apart c.example."""
+    named = {"not": row.not_on, "with": row.together, "apart": row.apart}
+    least = f"x{row.min_replicas}" if row.min_replicas > 1 else ""
+    most = f"at most {row.max_replicas}" if row.max_replicas else ""
+    others = [f"{word} {', '.join(names)}" for word, names in named.items() if names]
+    return " ".join(filter(None, [", ".join(row.pinned_to), least, most, *others]))
+
+
+def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
+    """Per node, how far each resource is from the node's fair share, before and after."""
+    others = [name for row in after.nodes[:1] for name in row.others_units]
+    more = [column for name in others for column in (f"{name} was>", "is>")]
+    table = grid("node", "sites>", "access rate", "was>", "is>", "working set", "was>", "is>", *more)
+    earlier = {row.node: row for row in before.nodes} if before else {}
+    for row in after.nodes:
+        old = earlier.get(row.node)
+        table.add_row(
+            row.node,
+            str(row.sites),
+            _bar(row.access_units),
+            _off(old.access_units, old.fair_units) if old else "",
+            _off(row.access_units, row.fair_units),
+            _bar(row.working_set_units),
+            _off(old.working_set_units, old.fair_units) if old else "",
+            _off(row.working_set_units, row.fair_units),
+            *(cell for name in others for cell in _of_other(name, old, row)),
+        )
+    return table
+
+
+def _of_other(name: str, before: LoadRow | None, after: LoadRow) -> tuple[str, str]:
+    """Of a dimension that is balanced besides; plans of earlier settings may not know it."""
+    known = before is not None and name in before.others_units
+    was = _off(before.others_units[name], before.fair_units) if before and known else ""
+    return was, _off(after.others_units[name], after.fair_units)
+
+
+def _off(units: float, fair: float) -> str:
+    """+15 %; nothing to compare with on a node that takes no sites."""
+    return words.signed(units / fair - 1) if fair else "-"
+
+
+def _bar(units: float) -> Text:
+    """100 units, a mean node's fair share, fill two thirds of the bar."""
+    full = min(BAR, round(units * BAR * 2 / 300))
+    return Text("█" * full + "·" * (BAR - full))
+
+
+def dns(console: Console, output: PlanOutput) -> None:
+    for zone in output.zones:
+        console.print(f"\n; zone {zone.zone}", markup=False)
+        for line in zone.changes:
+            console.print(line, markup=False, style="red" if line.startswith("-") else "green")
+
+
+def plans(console: Console, output: PlansOutput) -> None:
+    table = grid("plan", "state", "moves>", "from scratch>", "worst node>")
+    for row in output.items:
+        table.add_row(row.id, row.state, str(row.moves), str(row.scratch_moves), words.share(row.worst_ratio))
+    console.print(table if output.items else "No plan yet: `flex plan` makes one.")
+
+
+def sites(console: Console, output: SitesOutput) -> None:
+    table = grid("site", "nodes", "bytes sent>", "working set>", "requests>", "once only>", "pin")
+    for row in output.items:
+        once = words.share(row.one_timers / row.targets) if row.targets else "-"
+        pin = _pin(row)
+        sizes = words.size(row.access_bytes), words.size(row.working_set_bytes)
+        table.add_row(row.site, ", ".join(row.nodes) or "-", *sizes, f"{row.requests:,}", once, pin)
+    console.print(table if output.items else "No site yet: `flex ingest` reads the logs.")
+
+
+def unknown(console: Console, output: UnknownOutput) -> None:
+    asked = f"{words.count(output.requests, 'request')} ({words.size(output.bytes)})"
+    console.print(f"{asked} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown).", markup=False)
+    if not output.items:
+        return
+    table = grid("asked for", "requests at least>")
+    for row in output.items:
+        # Visitors choose these names: brackets in them are no markup.
+        table.add_row(Text(row.name), f"{row.requests_at_least:,}")
+    console.print(table)
+    advice = "What is yours of these belongs into ingest.sites_file, or as a site's other name into [ingest.aliases]."
+    console.print(advice, markup=False)
+
+
+def nodes(console: Console, output: NodesOutput) -> None:
+    table = grid("node", "state", "addresses", "RAM>", "capacity>", "sites>", "access rate>", "working set>")
+    for row in output.items:
+        units = ["-" if value is None else f"{value:.0f}" for value in (row.access_units, row.working_set_units)]
+        ram, capacity = words.size(row.ram_bytes), f"{row.capacity_ratio:g}"
+        table.add_row(row.node, row.state, ", ".join(row.addresses), ram, capacity, str(row.sites), *units)
+    console.print(table)
+    for note in output.notes:
+        console.print(f"  note: {note}", markup=False)
+    for name in output.left:
+        console.print(f"  leads to the dead node still: {name.name} ({name.reason})", markup=False)
+
+
+def holders(console: Console, output: HoldersOutput) -> None:
+    table = grid("zone", "controller", "")
+    for row in output.items:
+        table.add_row(row.zone, row.controller or "nobody yet", "this one" if row.ours else "")
+    console.print(table)
+
+
+def ingest(console: Console, output: IngestOutput) -> None:
+    """Only files there is something to say about; those with nothing new are a number."""
+    table = grid("file", "format", "new>", "lines>", "bad>", "outcome")
+    told = [row for row in output.files if row.outcome not in NOTHING]
+    for row in told:
+        bad = row.lines.get("malformed", 0)
+        total = sum(row.lines.values())
+        table.add_row(row.path, row.format, words.size(row.new_bytes), f"{total:,}", str(bad or ""), row.outcome)
+    if told:
+        console.print(table)
+    if quiet := len(output.files) - len(told):
+        console.print(f"{words.count(quiet, 'file')} with nothing new.", markup=False)
+    for rate in output.sources:
+        if rate.lines:
+            console.print(_rate(rate), markup=False)
+    console.print(lines(output.lines), markup=False)
+    bad_lines(console, output)
+
+
+def _rate(row: RateRow) -> str:
+    speed = f"{words.size(row.bytes_per_second)}/s, {row.lines_per_second:,.0f} lines/s"
+    return f"{row.source}: {words.size(row.new_bytes)} in {words.span(timedelta(seconds=row.seconds))}, {speed}."
+
+
+def bad_lines(console: Console, output: IngestOutput) -> None:
+    """How many of each reason, and the first of each that can be looked up in its log."""
+    for reason, number in output.bad_lines.items():
+        console.print(f"{words.count(number, 'malformed line')}: {reason}", markup=False)
+        found = [(row.path, bad) for row in output.files for bad in row.bad_samples if bad.reason == reason]
+        for path, bad in found[:SAMPLES]:
+            console.print(f"  {path}, byte {bad.offset}: {bad.text}", markup=False)
+    if output.invalid:
+        left = f", {output.invalid.left_out:,} more did not fit" if output.invalid.left_out else ""
+        console.print(f"{words.count(output.invalid.written, 'line')} in {output.invalid.path}{left}.", markup=False)
+    if output.parcels:
+        parcels = words.count(output.parcels.parcels, "parcel")
+        console.print(
+            f"{parcels} to ship in {output.parcels.directory}, {words.size(output.parcels.bytes)}.", markup=False
+        )
+
+
+def arrivals(console: Console, output: ImportOutput) -> None:
+    """Only parcels there is something to say about; those that were taken before are a number."""
+    table = grid("parcel", "of", "size>", "log>", "lines>", "outcome")
+    told = [row for row in output.parcels if row.outcome != "known"]
+    for row in told:
+        sizes = words.size(row.parcel_bytes), words.size(row.log_bytes)
+        outcome = f"{row.outcome}: {row.note}" if row.note else row.outcome
+        table.add_row(row.path, f"{row.source} {row.log}", *sizes, f"{row.lines:,}", outcome)
+    if told:
+        console.print(table)
+    if known := len(output.parcels) - len(told):
+        console.print(f"{words.count(known, 'parcel')} taken before.", markup=False)
+    console.print(f"{words.count(output.taken, 'parcel')} taken, {words.count(output.lines, 'line')}.", markup=False)
+    for missing in output.missing:
+        byte = missing.before_byte
+        which = (
+            f"a parcel of {missing.log} before byte {byte:,}" if byte else f"a parcel made before that of {missing.log}"
+        )
+        where = f"{missing.source}: {which}"
+        console.print(f"{where} has not arrived; send it again from DIR/out where it was made", markup=False)
+
+
+def data(console: Console, output: DataOutput) -> None:
+    """A row for each source; what is wrong is said of the node, where it decides."""
+    console.print(f"Logs of {output.period_start:%Y-%m-%d} to {output.period_end:%Y-%m-%d}.", markup=False)
+    table = grid("source", "node", "last line", "hours>", "lines>", "malformed>", "state")
+    for row in output.sources:
+        last = words.when(row.last_line) if row.last_line else "-"
+        hours = f"{row.hours_heard} of {row.hours_expected}"
+        bad = ", ".join(f"{number:,} {reason}" for reason, number in row.bad_lines.items())
+        table.add_row(row.name, row.node, last, hours, f"{sum(row.lines.values()):,}", bad, _state(row.state))
+    console.print(table)
+    told = output.nodes + [row for row in output.sources if row.name != row.node]
+    for row in told:
+        for finding in row.findings:
+            limit = f"{finding.actual}, the limit is {finding.limit} ({finding.rule})"
+            console.print(f"{finding.state}: {row.name}: {finding.said}: {limit}", markup=False)
+        for bad_line in row.bad_samples:
+            console.print(f"  {bad_line.reason}, byte {bad_line.offset}: {bad_line.text}", markup=False)
+    for file in output.unread:
+        said = "; ".join(filter(None, (file.outcome, file.note, file.next_step)))
+        console.print(f"not read: {file.source}: {file.path}: {said}", markup=False)
+
+
+def _state(state: str) -> Text:
+    return Text(state, style={"ok": "green", "warn": "yellow", "bad": "red"}[state])
+
+
+def lines(by_class: dict[str, int]) -> str:
+    total = sum(by_class.values())
+    parts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in by_class.items() if number)
+    return f"{words.count(total, 'new line')}{': ' + parts if parts else ''}."
+
+
+def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
+    for row in rows:
+        after = f" after {words.span(timedelta(seconds=row.lag_seconds))}" if row.lag_seconds else ""
+        agreed = f"agrees{after}" if row.checked else "nothing to check"
+        state = agreed if row.agrees else row.error or f"{len(row.wrong)} lines differ"
+        serial = f", serial {row.serial}" if row.serial is not None else ""
+        console.print(f"{row.server}: {state} ({words.count(row.checked, 'record set')} checked{serial})", markup=False)
+        for line in row.wrong:
+            console.print(f"  {line}", markup=False)
+
+
+def verified(console: Console, output: VerifyOutput) -> None:
+    verdicts(console, output.servers)
+    for node, sites in output.not_checked.items():
+        said = (
+            f"{words.count(sites, 'site')} on {node}, which is known no more: not checked; the next plan moves them off"
+        )
+        console.print(said, markup=False)
+
+
+def checks(console: Console, rows: Sequence[CheckRow]) -> None:
+    styles = {"ok": "green", "warn": "yellow", "fail": "red"}
+    table = grid("", "check", "found", "what to do")
+    for row in rows:
+        table.add_row(Text(row.state, style=styles[row.state]), row.name, row.detail, row.advice)
+    console.print(table)
+
+
+def runs(console: Console, output: RunsOutput) -> None:
+    table = grid("started", "took>", "exit>", "moves>", "worst was>", "is>", "predicted off by>", "plan", "said")
+    for row in output.items:
+        took = words.span(row.ended - row.started) if row.ended else "running"
+        figures = (row.worst_before_ratio, row.worst_after_ratio, row.prediction_error_ratio)
+        table.add_row(
+            words.when(row.started),
+            took,
+            "" if row.exit_code is None else str(row.exit_code),
+            "" if row.moves is None else f"{row.moves:,}",
+            *("" if figure is None else words.share(figure) for figure in figures),
+            row.plan,
+            row.message,
+        )
+    console.print(table if output.items else "No run yet: `flex run` is the nightly one.")

@@ -1,0 +1,1 @@
+"""The simulator from outside the core: traces of real logs, policies side by side, the papers run again."""

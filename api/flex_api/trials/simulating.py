@@ -1,0 +1,93 @@
+"""What the simulator is given from outside the core: traces of real logs, and placements by the real solver."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import flex_solver
+from flex import profile
+from flex.domain import Node, Period
+from flex.errors import Unknown
+from flex.problem import Budget, build
+from flex.sim.cluster import Cluster
+from flex.sim.fitted import twin
+from flex.sim.published import PUBLISHED
+from flex.sim.traces import Trace, of_sample
+from flex.store import MemoryStore
+from flex.tables import FILES, HOURS, PLACEMENT
+from flex_api.trials import clients
+from flex_logs_ingest.merge import sample_of
+from flex_logs_ingest.read import ingest
+from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.sources import Source
+
+# As a new installation has them.
+TOLERANCE, REPLICATE_ABOVE = 0.05, 0.6
+_STEPS = 50_000
+_MOST = 20_000_000
+_EVER = Period(datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC))
+
+
+def of_twin(name: str) -> Trace:
+    if name not in PUBLISHED:
+        raise Unknown(
+            f"the twin {name}",
+            "there is none of that name",
+            kept="nothing was simulated",
+            advice=f"take one of {', '.join(PUBLISHED)}",
+        )
+    return twin(PUBLISHED[name])
+
+
+def of_logs(paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True) -> Trace:
+    """All accesses of the logs; sites are the first directories of the paths, or the virtual hosts."""
+    rule = SiteRule(directory=by_directory)
+    files = tuple(str(path) for path in paths)
+    with tempfile.TemporaryDirectory(prefix="flex-simulate-") as folder:
+        store = MemoryStore()
+        ingest([Source("simulated", (), "node", rule, format_, files=files)], store, Path(folder), sample_limit=_MOST)
+        sample = sample_of(store, Path(folder), _EVER, _MOST)
+    name = paths[0].name if len(paths) == 1 else f"{len(paths)} logs"
+    who = clients.of_logs(paths, format_, sample.time) if len(sample.target) else None
+    return of_sample(name, sample, who)
+
+
+def placed(asked: Trace, before: Trace, cluster: Cluster) -> list[list[int]]:
+    """The nodes of each site of the trace asked, when the solver balances what the trace before asked for.
+
+    A site that the trace before says nothing about goes to one node, whichever is next.
+    """
+    nodes = [Node(f"n{n:04}", (), ram, capacity=speed / 100) for n, (ram, speed) in _machines(cluster)]
+    files, hours = _tables(before)
+    profiles = profile.profiles(files, hours)
+    spreads = profile.spreads(files, set(profiles["site"]), len(nodes))
+    problem = build(
+        profiles, spreads, nodes, (), PLACEMENT.empty(), tolerance=TOLERANCE, replicate_above=REPLICATE_ABOVE
+    )
+    solution = flex_solver.SOLVERS["auto"](problem, Budget(_STEPS))
+    found: dict[str, list[int]] = {}
+    for site, node in solution.rows.tolist():
+        found.setdefault(problem.sites[site], []).append(node)
+    return [found.get(name, [place % len(nodes)]) for place, name in enumerate(asked.sites)]
+
+
+def _machines(cluster: Cluster) -> list[tuple[int, tuple[int, int]]]:
+    return list(enumerate(zip(cluster.ram, cluster.speeds, strict=True)))
+
+
+def _tables(trace: Trace) -> tuple[pd.DataFrame, pd.DataFrame]:
+    asked = np.flatnonzero(trace.frequency())
+    requests, size = trace.frequency()[asked], trace.size[asked]
+    site = np.array(trace.sites, dtype=object)[trace.site[asked]]
+    files = {
+        "site": site, "target": asked.astype(str), "requests": requests, "bytes": requests * size, "size": size,
+        "last": np.zeros_like(asked),
+    }  # fmt: skip
+    hours = pd.DataFrame(files).groupby("site", as_index=False)[["requests", "bytes"]].sum().assign(hour=0)
+    return FILES.from_columns(files), HOURS.from_columns({name: hours[name].to_numpy() for name in HOURS.columns})

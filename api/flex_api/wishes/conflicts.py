@@ -1,0 +1,86 @@
+"""Whether a wish can be kept beside all others, at every moment at which it holds; and if not, beside which of them.
+
+In go the facts of the cluster, a wish and those of others; nothing comes out but a refusal. Campaigns count as they lie
+on top of what stands (flex/campaigns.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from flex import campaigns, wishes
+from flex import cycle as cycles
+from flex.domain import Pin
+from flex.errors import Infeasible
+from flex.given import Facts
+from flex_api.told import wished
+from flex_api.wiring import World
+
+FAR = datetime.max.replace(tzinfo=UTC)
+
+
+def refuse(world: World, facts: Facts, wanted: Pin) -> None:
+    """Raises Infeasible, naming the wishes that it conflicts with, or Unknown."""
+    key = (wanted.site, wanted.campaign)
+    others = [one for one in world.store.pins() if (one.site, one.campaign) != key]
+    near = _near(wanted, others)
+    tried = set[Pin]()
+    for moment in _moments(wanted, near, world.clock()):
+        every = campaigns.in_force((*others, wanted), moment)
+        mine = next(pin for pin in every if pin.site == wanted.site)
+        rest = tuple(pin for pin in every if pin.site != wanted.site)
+        if mine not in tried:
+            planned = tuple(one for one in rest if not one.excluded)
+            cycles.refuse_impossible(replace(facts, pins=planned), world.rules, mine)
+            tried.add(mine)
+        sites = {pin.site for pin in near}
+        _refuse_beside(world, facts, mine, [pin for pin in rest if pin.site in sites])
+
+
+def _near(wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
+    """The wishes that have to do with it: of its own site, and of all tied to that, over however many others."""
+    reached, left = {wanted.site, *wanted.together, *wanted.apart}, list(others)
+    found: list[Pin] = []
+    while tied := [one for one in left if reached & {one.site, *one.together, *one.apart}]:
+        found += tied
+        left = [one for one in left if one not in tied]
+        reached.update(site for one in tied for site in (one.site, *one.together, *one.apart))
+    return found
+
+
+def _moments(wanted: Pin, near: Iterable[Pin], now: datetime) -> list[datetime]:
+    """When it begins, and when anything near it begins or ends while it holds."""
+    begins, ends = max(wanted.since or now, now), wanted.until or FAR
+    turns = {moment for one in near for moment in (one.since, one.until) if moment and begins < moment < ends}
+    return [begins, *sorted(turns)]
+
+
+def _refuse_beside(world: World, facts: Facts, wanted: Pin, others: list[Pin]) -> None:
+    stopped = _stopped(facts, wanted, others)
+    if not stopped:
+        return
+    conflict = list(others)
+    for pin in others:
+        without = [one for one in conflict if one is not pin]
+        if _stopped(facts, wanted, without):
+            conflict = without
+    named = "; ".join(wished.named(world.store, pin) for pin in conflict)
+    raise Infeasible(
+        f"the pin on {wanted.site}",
+        f"it cannot be kept beside the wish for {named}: {'; '.join(stopped)}",
+        kept="nothing was changed",
+        advice=f"ask for less, or take one of them back: flex sites unpin {conflict[0].site if conflict else 'SITE'}",
+    )
+
+
+def _stopped(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[str]:
+    """What would be suspended by it, its own included."""
+    before, after = (set(_suspended(facts, pins)) for pins in (others, (*others, wanted)))
+    return sorted(after - before)
+
+
+def _suspended(facts: Facts, pins: Sequence[Pin]) -> tuple[str, ...]:
+    """A wish counts as that of its site, however it would be put."""
+    return wishes.possible(pins, set(facts.sites), facts.nodes).suspended

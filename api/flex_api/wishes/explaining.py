@@ -1,0 +1,66 @@
+"""Why a site is where it is, or will be, and where else it could be: as the last plan that waits has it, or as it is.
+
+In go the facts of the next plan and what is planned already; nothing is solved again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flex import cycle as cycles
+from flex import explain, wishes
+from flex.instead import Chosen, Other
+from flex.pins import unknown_site
+from flex.problem import Ints, Problem, rows_of
+from flex_api.night import nightly
+from flex_api.schemas.verbs import ExplainOutput, OtherRow
+from flex_api.wiring import World
+
+# How many other places of a site are named.
+MOST = 5
+
+
+def explained(world: World, site: str) -> ExplainOutput:
+    """Raises Unknown for a site nobody knows."""
+    facts = nightly.facts(world, replayed=False)
+    kept = wishes.possible(facts.pins, set(facts.sites), facts.nodes)
+    problem = cycles.build(replace(facts, pins=kept.pins), world.rules)
+    if site not in problem.sites:
+        raise unknown_site(site, problem.sites)
+    waiting = [one for one in world.store.cycles(1) if one.state == "proposed" and one.base == facts.base]
+    plan = waiting[0].id if waiting else facts.base
+    rows = rows_of(problem, world.store.placement_of(waiting[0].id)) if waiting else problem.old
+    position = problem.sites.index(site)
+    return ExplainOutput(
+        site=site,
+        plan=plan,
+        nodes=[problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()],
+        replicas=int(problem.replicas[position]),
+        asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
+        reasons=_reasons(problem, rows, position),
+        others=[_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
+    )
+
+
+def _reasons(problem: Problem, rows: Ints, site: int) -> list[str]:
+    moved = [
+        f"{problem.nodes[why.source] if why.source is not None else 'new'} -> "
+        f"{problem.nodes[why.target] if why.target is not None else 'given up'}: {why.text}"
+        for why in explain.reasons(problem, rows)
+        if why.site == site
+    ]
+    before = set(problem.old[problem.old[:, 0] == site, 1].tolist())
+    kept = [node for node in rows[rows[:, 0] == site, 1].tolist() if node in before]
+    return [*moved, *(f"stays on {problem.nodes[n]}: {explain.stays(problem, rows, site, n)}" for n in kept)]
+
+
+def _row(other: Other) -> OtherRow:
+    return OtherRow(
+        source=other.source,
+        target=other.target,
+        node=other.node,
+        dimension=other.dimension,
+        off_ratio=other.off,
+        outside=other.outside,
+        cold_bytes=other.cold_bytes,
+    )

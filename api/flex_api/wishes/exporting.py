@@ -1,0 +1,54 @@
+"""A plan for other tools, zone by zone: what they are to write, and what has to be so when they do.
+
+In go a plan and the zones that are wanted of it; out comes what flex_dns makes texts of. Nothing is changed; for a
+script the name servers are asked whether another controller holds a zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from flex import checking
+from flex.domain import Cycle
+from flex.errors import Unknown
+from flex_api import wiring
+from flex_api.settings.sections import Primary
+from flex_api.wiring import World
+from flex_dns import fence
+from flex_dns.claim import Claim
+from flex_dns.exports import Wanted, wanted
+from flex_dns.session import Session
+
+
+def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
+    """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
+    dns = world.settings.dns
+    claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
+    said = checking.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, dns.ttl)
+    found = {one.zone: wanted(one, said[one.zone], claim, dns.ttl) for one in cycle.plans}
+    asked = [f"{name.lower().rstrip('.')}." for name in only]
+    for name in asked:
+        if name not in found:
+            raise Unknown(
+                f"the zone {name} of plan {cycle.id}",
+                f"its zones are {', '.join(found) or 'none'}",
+                kept="nothing was printed",
+                advice="name one of these",
+            )
+    return [found[name] for name in asked or found]
+
+
+def fenced(world: World, given: Sequence[Wanted]) -> list[Wanted]:
+    """The same; those of their zones that no controller holds yet are marked. Raises Refused where another one does."""
+    free = {zone for primary in world.settings.dns.primaries for zone in _free(world, primary, given)}
+    return [replace(one, is_free=one.plan.zone in free) for one in given]
+
+
+def _free(world: World, primary: Primary, given: Sequence[Wanted]) -> list[str]:
+    its = [one.plan.zone for one in given if one.plan.zone in primary.zones]
+    if not its:
+        return []
+    server = wiring.server(world.settings, primary)
+    with Session(server) as session:
+        return fence.free(session, server, its, wiring.controller(world.settings, world.store))
