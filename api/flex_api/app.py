@@ -18,6 +18,7 @@ from flex.errors import FlexError
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
 from flex_api.pages import PAGES
+from flex_api.pages.frame import refused
 from flex_api.routes import (
     audit,
     badge,
@@ -90,6 +91,8 @@ def create_app(
         Workers(lambda error, job: problems.described(error, f"/api/v1/jobs/{job.id}")),
         timing,
     )
+    # Routes do not know of pages; the application knows both.
+    app.state.refused = refused
     for resource in ROUTES:
         app.include_router(resource.router)
     _answer_problems(app)

@@ -166,6 +166,40 @@ def test_the_answer_to_what_if_follows_the_slider(browser: Browser, open_house: 
         assert who.complaints == []
 
 
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_policies_are_compared_on_our_own_logs(browser: Browser, lived_in: tuple[str, str, str], look: Look) -> None:
+    address, token, _ = lived_in
+    with visitor(browser, address, token, look) as who:
+        page = who.go("/simulate")
+        page.get_by_role("button", name="Run it").click()
+        answer = page.locator("#answer")
+        expect(answer.get_by_role("rowheader")).to_have_count(4, timeout=60_000)
+        for policy in ("flex", "round_robin", "lard", "optimal"):
+            expect(answer.get_by_role("rowheader", name=policy, exact=True)).to_be_visible()
+        who.picture("simulated")
+        assert who.complaints == []
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_what_is_refused_is_said_where_the_answer_would_stand(
+    browser: Browser, lived_in: tuple[str, str, str], look: Look
+) -> None:
+    address, token, _ = lived_in
+    with visitor(browser, address, token, look) as who:
+        page = who.go("/what-if")
+        page.get_by_label("this site had more visitors").fill("no.such.site.example")
+        page.get_by_role("button", name="Work it out").click()
+        said = page.get_by_role("alert")
+        expect(said).to_contain_text("no.such.site.example", timeout=60_000)
+        expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+        who.picture("refused")
+        if look.scripts:
+            page.get_by_label("this site had more visitors").fill("")
+            page.get_by_role("button", name="Work it out").click()
+            expect(page.locator("#answer .verdict")).to_contain_text("leave the worst node", timeout=60_000)
+            expect(said).to_have_count(0)
+
+
 ADDRESSES = [path for path, _, _ in PAGES] + ["/login", "/sites?name=nowhere", "/api/docs", "/problems/busy"]
 
 

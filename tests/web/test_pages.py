@@ -13,7 +13,11 @@ from flex_api.pages.frame import PAGES
 from flex_api.web.gate import csrf_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.rest.conftest import Door
+
+    Doors = Callable[..., Door]
 
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 SITE = "/site?name=s000.example.org"
@@ -217,3 +221,69 @@ def test_what_is_vendored_is_what_it_was() -> None:
         digest, name = line.split()
         assert hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest() == digest
         assert folder.joinpath(f"{name.partition('.')[0]}.LICENSE").is_file()
+
+
+def test_several_policies_are_asked_for_with_a_box_each(admin: Browser) -> None:
+    page = admin.get("/simulate?policies=flex&policies=optimal&nodes=3")
+    ticked = re.findall(r'name="policies" value="(\w+)" checked', page)
+    assert sorted(ticked) == ["flex", "optimal"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/what-if?ask=now&site=", "/what-if?ask=now&without_nodes=", "/site?name=", "/node?name=", "/search?q=",
+     f"{SITE}&part=preview&nodes=", "/sites?name=", "/history?one=", "/data?source=", "/plans/", "/audit?actor="],
+)  # fmt: skip
+def test_no_character_in_an_address_is_a_fault_of_flex(admin: Browser, address: str) -> None:
+    for mark in ("%00", "a+b", "a,b", "a/b", "%E2%80%AE"):
+        assert admin.client.get(address + mark).status_code != 500, mark
+
+
+def test_a_name_that_no_site_can_have_is_refused_in_the_words_of_the_form(admin: Browser) -> None:
+    answer = admin.client.get("/what-if?ask=now&site=a+b")
+    assert answer.status_code == 422
+    assert "the field site" in answer.text
+
+
+def test_the_age_of_old_logs_and_every_silent_node_are_said_on_every_page(doors: Doors) -> None:
+    sources = [{"glob": f"/nowhere/{node}.log", "node": node, "format": "combined"} for node in ("n1", "n2", "n3")]
+    page = Browser(doors(ingest={"source": sources}), "viewer").get("/sites")
+    assert re.search(r"logs to 1970-01-01 00:00 UTC, [0-9,]+ d ago", page)
+    assert re.search(r"The newest line of (<bdi>)?n1 is [0-9,]+ d old; ", page)
+    assert "No line of n2, n3 was ever read." in page
+    assert "no logs yet" not in page
+
+
+def test_nobody_is_led_where_he_may_not_go(door: Door) -> None:
+    viewer = Browser(door, "viewer")
+    page = viewer.get("/")
+    for path, _, _ in PAGES:
+        answer = viewer.client.get(path)
+        assert (f'<a href="{path}" title=' in page) == (answer.status_code == 200), path
+
+
+@pytest.mark.parametrize("address", ["/node?name=nowhere", "/nowhere", "/sites?sort=nothing", "/plans/nothing"])
+def test_a_refusal_has_the_frame_of_every_page(admin: Browser, address: str) -> None:
+    answer = admin.client.get(address)
+    assert answer.status_code in (404, 422)
+    assert 'aria-label="Pages"' in answer.text
+    assert len(re.findall("<h1", answer.text)) == 1
+    assert '<section id="problem"' in answer.text
+
+
+def test_a_script_of_a_page_is_told_in_words_what_was_refused(admin: Browser) -> None:
+    answer = admin.client.get("/simulate?nodes=0", headers={"Accept": "*/*", "HX-Request": "true"})
+    assert answer.status_code == 422
+    assert '<section id="problem"' in answer.text
+
+
+def test_the_part_of_the_latest_plan_that_was_asked_for_is_shown(admin: Browser) -> None:
+    answer = admin.client.get("/plans?tab=dns", follow_redirects=False)
+    assert answer.headers["location"].endswith("?tab=dns")
+
+
+def test_a_plan_in_force_says_what_it_did_not_what_it_would_do(admin: Browser, door: Door) -> None:
+    applied = next(head.id for head in door.store.headlines() if head.state == "applied")
+    page = admin.get(f"/plans/{applied}?tab=dns")
+    assert "What it changed in DNS" in page
+    assert "would say" not in page

@@ -37,7 +37,6 @@ def page(desk: Viewer, request: Request) -> Response:
         found=found,
         query=query,
         most=MOST,
-        clock=desk.house.clock(),
         following=following(request, found.next),
     )
 

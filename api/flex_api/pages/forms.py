@@ -72,24 +72,27 @@ def given(model: type[Model], form: Form, **more: object) -> Model:
         value = form.words(name) if several else form.text(name)
         if value:
             found[name] = value
-    return _valid(model, {**found, **more})
+    return valid(model, {**found, **more})
 
 
 def asked(model: type[Model], request: Request, *besides: str) -> Model:
     """The query of a page; `besides` are parameters of the page's own. The address is all that a page remembers."""
     found = {name: value for name, value in request.query_params.items() if value and name not in besides}
     found.pop("done", None)
-    return _valid(model, found)
+    return valid(model, found)
 
 
-def _valid(model: type[Model], found: Mapping[str, object]) -> Model:
+def valid(model: type[Model], found: Mapping[str, object], named: Mapping[str, str] | None = None) -> Model:
+    """`named` are the fields that the page calls otherwise. Raises BadInput, in the words of the page."""
     try:
         return model.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
-        where = " ".join(str(part) for part in first["loc"])
+        field = str(next(iter(first["loc"]), ""))
+        where = (named or {}).get(field, " ".join(map(str, first["loc"])))
+        said = "it holds what does not belong there" if first["type"] == "string_pattern_mismatch" else first["msg"]
         raise BadInput(
-            f"the field {where}", first["msg"], kept="nothing was changed", advice="correct it and send it again"
+            f"the field {where}", said, kept="nothing was changed", advice="correct it and send it again"
         ) from error
 
 

@@ -6,6 +6,7 @@ In go a desk and a template with its values, out comes the page. Content is neve
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -15,6 +16,8 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 import flex
+from flex.access import Role
+from flex_api.kinds import Problem
 from flex_api.night import freezing
 from flex_api.pages.forms import DONE
 from flex_api.pages.trouble import Trouble, heard, troubles
@@ -22,7 +25,7 @@ from flex_api.pictures.lines import Spark, spark
 from flex_api.report import page as report
 from flex_api.routes.static import address
 from flex_api.told import words
-from flex_api.web.desk import Desk
+from flex_api.web.desk import Desk, House
 from flex_api.web.gate import cookie, csrf_of
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -52,6 +55,10 @@ PAGES = (
 )
 
 
+# Of them those that are for more than looking.
+TAKES: dict[str, Role] = {"/what-if": "operator", "/simulate": "operator"}
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Everything around the content of a page."""
@@ -65,7 +72,7 @@ class Frame:
     csrf: str
     who: str
     role: str
-    data_age: str
+    newest: datetime | None
     worst: str
     inside: bool
     spark: Spark | None
@@ -83,14 +90,22 @@ def show(desk: Desk, template: str, here: str, status: int = 200, /, **values: o
     html = report.page(
         f"pages/{template}",
         frame=_frame(desk, here),
-        pages=PAGES,
+        pages=[page for page in PAGES if desk.caller.may(TAKES.get(page[0], "viewer"))],
         asset=address,
         now=desk.now,
+        clock=desk.house.clock(),
         may=desk.caller.may,
         version=flex.__version__,
         **values,
     )
     return HTMLResponse(html, status, {"Content-Security-Policy": POLICY})
+
+
+def refused(request: Request, told: Problem, back: str) -> HTMLResponse:
+    """What was asked and not done, with the way on to everywhere else."""
+    house: House = request.app.state.house
+    desk = Desk(request, request.state.caller, house, house.store)
+    return show(desk, "refused.html", "", told.status, told=told, back=back)
 
 
 def _frame(desk: Desk, here: str) -> Frame:
@@ -99,18 +114,19 @@ def _frame(desk: Desk, here: str) -> Frame:
     known = heard(desk)
     applied = [one.worst for one in desk.views.headlines() if one.state == "applied" and one.settled][:NIGHTS]
     tolerance = desk.settings.solver.tolerance
-    url = urlsplit(str(desk.request.url))
+    url, method = urlsplit(str(desk.request.url)), desk.request.method
     return Frame(
         cluster=desk.settings.cluster.name,
         mode="frozen" if frozen else desk.settings.cluster.mode,
         urgent=frozen is not None,
-        path=url.path + (f"?{url.query}" if url.query else ""),
+        # What a form was sent to is no page to come back to.
+        path=url.path + (f"?{url.query}" if url.query else "") if method == "GET" else "/",
         here=here,
         theme=theme(desk.request),
         csrf=csrf_of(cookie(desk.request.headers.get("cookie", ""))),
         who=desk.caller.name.removeprefix("token:"),
         role=desk.caller.role,
-        data_age=f"logs to {words.when(known.last)}" if known.last else "no logs yet",
+        newest=known.last,
         worst=words.share(cycle.after.worst) if cycle else "",
         inside=cycle is not None and cycle.after.worst <= tolerance + 1e-9,
         spark=spark("Worst node of the last nights", applied[::-1], tolerance) if len(applied) > 1 else None,

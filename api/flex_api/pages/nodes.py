@@ -8,13 +8,13 @@ import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex.domain import Period
 from flex.suppose import Supposition
 from flex_api.known.catalogue import Wanted
 from flex_api.night import nodes as noding
 from flex_api.pages.forms import TheForm, asked, done, given, moment
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import past
+from flex_api.pages.trouble import latest_weeks
 from flex_api.pictures.charts import Load
 from flex_api.pictures.lines import DAYS, Heat, Pairs, heat, pairs
 from flex_api.routes import nodes
@@ -47,6 +47,7 @@ def every(desk: Viewer, request: Request) -> Response:
         fair=fair,
         tolerance=desk.settings.solver.tolerance,
         hours=desk.views.of("hours of nodes", ("run.end", "ingest"), lambda: _hours_of_day(desk)),
+        weeks=latest_weeks(desk, WEEKS),
         pairs=measured[0],
         measured=measured[1],
     )
@@ -63,7 +64,7 @@ def predicted(desk: Desk) -> tuple[Pairs | None, tuple[tuple[str, float, float],
 
 def hours_of(desk: Desk) -> dict[str, np.ndarray]:
     """Answers of each node in each hour of the week, on the mean of the last weeks."""
-    period = Period.days_before(desk.house.clock(), 7 * WEEKS)
+    period = latest_weeks(desk, WEEKS)
     found: dict[str, np.ndarray] = {}
     weeks: set[int] = set()
     for segment in desk.store.segments(period.first_day, period.last_day):
@@ -108,6 +109,7 @@ def one(
         tolerance=desk.settings.solver.tolerance,
         measured=measured[0] if measured else None,
         hours=None if week is None else _of_week(row.node, week),
+        weeks=latest_weeks(desk, WEEKS),
         preview=supposing.what_if(desk.world(), Supposition(lost=(row.node,))) if preview else None,
         notes=notes,
     )

@@ -29,11 +29,12 @@ CHANGES = 300
 
 
 @router.get("/plans", response_class=HTMLResponse)
-def latest(desk: Viewer) -> Response:
-    """The one that waits, or the one in force: nobody comes here for a list."""
+def latest(desk: Viewer, request: Request) -> Response:
+    """The one that waits, or the one in force: nobody comes here for a list. What was chosen to see of it is kept."""
     heads = desk.views.headlines()
     if heads:
-        return RedirectResponse(f"/plans/{chosen(desk, heads).id}", 303)
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"/plans/{chosen(desk, heads).id}{query}", 303)
     return show(desk, "plan_none.html", "/plans")
 
 
@@ -79,21 +80,25 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
 def _frontier(desk: Desk, cycle: Cycle) -> dict[str, object]:
     """Of a plan that could be applied, or from the partition in force on; nothing of another base."""
     base = desk.views.base()[0]
-    if cycle.id == base:
+    onward = cycle.id == base
+    if onward:
         found = supposing.frontier_of(desk.world())
     elif cycle.base == base:
         found = told(FrontierOutput, supposed.frontier(desk, cycle.id))
     else:
         return {"frontier": None, "curve": None}
-    return {"frontier": found, "curve": curve(found)}
+    named = {0: "as it is"}
+    if not onward:
+        named |= {cycle.scratch_moves: "from scratch", len(cycle.moves): "this plan"}
+    return {"frontier": found, "curve": curve(found, None if onward else cycle), "named": named, "onward": onward}
 
 
-def curve(found: FrontierOutput) -> Lines:
-    """What each further move buys, with the plan on it."""
+def curve(found: FrontierOutput, plan: Cycle | None) -> Lines:
+    """What each further move buys, with the plan on it where it starts from there."""
     marked: list[tuple[str, str, list[Value]]] = []
-    if found.plan_moves is not None and found.plan_worst_ratio is not None:
-        said = f"{found.plan_moves:,} moves, {found.plan_worst_ratio:.1%}"
-        marked = [("this plan", "two", [Value(found.plan_moves, found.plan_worst_ratio, said, strong=True)])]
+    if plan is not None:
+        said = f"{len(plan.moves):,} moves, {plan.after.worst:.1%}"
+        marked = [("this plan", "two", [Value(len(plan.moves), plan.after.worst, said, strong=True)])]
     return points_of(found.items, found.tolerance_ratio, marked, ((found.trigger_ratio, "trigger"),))
 
 

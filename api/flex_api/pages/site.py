@@ -12,12 +12,13 @@ import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from flex.domain import Period, Pin
+from flex.domain import Pin
 from flex.errors import NoData
 from flex_api import files, hosted
 from flex_api.pages.forms import Form, TheForm, address, done, given, moment
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import of_site, past
+from flex_api.pages.trouble import latest_weeks
 from flex_api.pictures.lines import DAYS, Heat, Lines, Value, heat, lines
 from flex_api.routes import pins, sites
 from flex_api.routes.sites import ProfileQuery, known
@@ -60,6 +61,7 @@ def site(
         wish=_wish(request, pins.shown(desk, pin) if pin else None),
         nodes=[node.name for node in desk.world().nodes],
         part=part,
+        weeks=latest_weeks(desk, WEEKS),
         **parts,
     )
 
@@ -95,7 +97,7 @@ def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:
 
 def _hours(desk: Desk, name: str, _: Request) -> Heat:
     """Requests of each hour of the week, on the mean of the last weeks."""
-    period = Period.days_before(desk.house.clock(), 7 * WEEKS)
+    period = latest_weeks(desk, WEEKS)
     found = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
     hour, requests = found["hour"].to_numpy(dtype=np.int64), found["requests"].to_numpy(dtype=np.int64)
     # 1 January 1970 was a Thursday.

@@ -6,9 +6,9 @@ read: what a night or the page of DNS found out last is what is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from flex.domain import Period, Run
 from flex.headline import Headline
@@ -23,6 +23,9 @@ from flex_api.web.views import RUNS
 
 # After these the logs are looked at anew.
 JUDGED = (*RUNS, "ingest", "node.order", "node.put", "node.drop", "plan.settle")
+
+# Of a node that has been silent for weeks, the last line is in one of its latest readings; a sentence names few nodes.
+LATEST, NAMED = 50, 5
 
 # Exit codes of runs that ended as they should, or wait for a person who is told of that otherwise.
 WELL = (0, 22, 23, None)
@@ -40,13 +43,12 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """When the last line of all logs was written, which log of a node in service has been silent for longest, and what
-    else is bad about logs.
+    """When the last line of all logs was written, by node in service when its own last line was, and what else is bad
+    about logs.
     """
 
     last: datetime | None
-    oldest: datetime | None
-    source: str
+    nodes: tuple[tuple[str, datetime | None], ...]
     bad: tuple[str, ...]
 
 
@@ -103,12 +105,11 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
 def heard(desk: Desk) -> Heard:
     _, found = quality(desk)
     serving = {node.name for node in desk.world().nodes if node.state == "active"}
-    lines = [(one.last_line, one.name) for one in found.sources if one.node in serving]
-    oldest, source = min(lines, default=(0, ""))
+    ever = last_lines(desk)
+    lines = [(node.name, ever.get(node.name, 0)) for node in found.nodes if node.name in serving]
     return Heard(
-        last=present.moment(max((line for line, _ in lines), default=0)),
-        oldest=present.moment(oldest),
-        source=source,
+        last=present.moment(max((line for _, line in lines), default=0)),
+        nodes=tuple((name, present.moment(line)) for name, line in lines),
         bad=tuple(
             f"The logs of {node.name}: {finding}"
             for node in found.nodes
@@ -118,21 +119,48 @@ def heard(desk: Desk) -> Heard:
     )
 
 
+def last_lines(desk: Desk) -> dict[str, int]:
+    """By node when its last line was written, however long ago that is; 0 where none was ever read."""
+    _, found = quality(desk)
+    silent = [node.name for node in found.nodes if not node.last_line]
+    read = desk.views.of("last lines", JUDGED, lambda: {name: _last_line(desk, name) for name in silent})
+    return {node.name: node.last_line or read.get(node.name, 0) for node in found.nodes}
+
+
+def _last_line(desk: Desk, node: str) -> int:
+    return max((one.last_time for one in desk.house.store.readings(LATEST, node=node)), default=0)
+
+
+def latest_weeks(desk: Desk, weeks: int) -> Period:
+    """The weeks before today; before the day after the last line, where the logs stopped coming."""
+    now, last = desk.house.clock(), heard(desk).last
+    return Period.days_before(min(now, last + timedelta(days=1)) if last else now, 7 * weeks)
+
+
 def _of_logs(desk: Desk) -> Iterator[Trouble]:
-    known, limit = heard(desk), desk.settings.profile.max_age
     if not desk.settings.ingest.source:
         return
-    if known.oldest is None:
-        said = f"No line of {known.source} has been read in this period." if known.source else "No log is read."
-        yield Trouble(said, "See what was read", "/data")
-    elif (age := desk.house.clock() - known.oldest) > limit:
+    known, limit = heard(desk), desk.settings.profile.max_age
+    if not known.nodes:
+        yield Trouble("No log is read.", "See what was read", "/data")
+    if never := [node for node, last in known.nodes if last is None]:
+        yield Trouble(f"No line of {_listed(never)} was ever read.", "See that the logs arrive", "/data")
+    now = desk.house.clock()
+    late = sorted((last, node) for node, last in known.nodes if last and now - last > limit)
+    if late:
         yield Trouble(
-            f"The last line of {known.source} was written {words.span(age)} ago; {words.span(limit)} is the limit.",
+            f"The newest line of {_listed([node for _, node in late])} is {words.span(now - late[0][0])} old; "
+            f"{words.span(limit)} is the limit.",
             "See which logs stopped coming",
             "/data",
         )
     for said in known.bad[:1]:
         yield Trouble(said, "See what is wrong with them", "/data")
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+    return ", ".join(nodes[:NAMED]) + more
 
 
 def _of_dns(desk: Desk) -> Iterator[Trouble]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from flex_api.pages.forms import Form, given
+from flex_api.pages.forms import Form, given, valid
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import points_of
 from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
@@ -57,15 +57,20 @@ def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_leng
 
 
 def _supposed(wanted: Asked) -> Supposed:
-    return Supposed(
-        more_nodes=wanted.more_nodes,
-        without_nodes=wanted.without_nodes,
-        ram_factor=wanted.ram_percent / 100,
-        growth_ratio=wanted.growth_percent / 100,
-        site_factors={wanted.site: wanted.site_factor} if wanted.site else {},
-        tolerance_ratio=wanted.tolerance_percent / 100 if wanted.tolerance_percent else None,
-        max_moves=wanted.max_moves,
-        frontier=wanted.frontier,
+    tolerance = wanted.tolerance_percent
+    return valid(
+        Supposed,
+        {
+            "more_nodes": wanted.more_nodes,
+            "without_nodes": wanted.without_nodes,
+            "ram_factor": wanted.ram_percent / 100,
+            "growth_ratio": wanted.growth_percent / 100,
+            "site_factors": {wanted.site: wanted.site_factor} if wanted.site else {},
+            "tolerance_ratio": tolerance / 100 if tolerance else None,
+            "max_moves": wanted.max_moves,
+            "frontier": wanted.frontier,
+        },
+        {"site_factors": "site"},
     )
 
 

@@ -92,6 +92,7 @@ def _environment() -> jinja2.Environment:
         "span": words.span,
         "when": words.when,
         "ago": shown.ago,
+        "age": words.ago,
         "number": "{:,}".format,
         "path": partial(quote, safe=""),
     }

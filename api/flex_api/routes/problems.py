@@ -20,6 +20,8 @@ OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
 DESCRIBED = "see /api/openapi.json for what can be asked"
 REPORT = "look for the request id in the log of `flex serve` and report it"
 MOST_FAULTS = 20
+# What comes without the frame of a page: for that the store is asked, which is broken or not to be asked so often.
+UNFRAMED = ("internal", "store", "rate-limited", "unauthenticated")
 # What a browser has no page for.
 FOR_PROGRAMS = ("/api/", "/metrics")
 
@@ -138,13 +140,18 @@ def _plain(request: Request, slug: str, detail: str, unchanged: str, next_step: 
 def _answer(request: Request, told: Problem) -> Response:
     """A page for a browser that wanted one, JSON for everybody else; members that say nothing are left out."""
     if _is_for_people(request):
-        back = getattr(request.state, "back", "/")
+        back, caller = getattr(request.state, "back", "/"), getattr(request.state, "caller", None)
+        if caller is not None and told.code not in UNFRAMED:
+            framed: Response = request.app.state.refused(request, told, back)
+            return framed
         return HTMLResponse(page("pages/problem.html", told=told, back=back), told.status)
     return ProblemAnswer(told.model_dump(exclude_defaults=True), told.status)
 
 
 def _is_for_people(request: Request) -> bool:
-    return not request.url.path.startswith(FOR_PROGRAMS) and "text/html" in request.headers.get("accept", "")
+    # A script of our pages takes anything, and puts it into the page.
+    wanted = "text/html" in request.headers.get("accept", "") or "hx-request" in request.headers
+    return wanted and not request.url.path.startswith(FOR_PROGRAMS)
 
 
 def _sign_in(request: Request) -> str:

@@ -37,4 +37,20 @@ document.addEventListener("input", (event) => {
 });
 document.querySelectorAll("[data-chooses]").forEach((slider) => { slider.closest("[hidden]")?.removeAttribute("hidden"); choose(slider); });
 
+// Where part of a page was asked for: a session that ended leads to the sign-in page, silence is said where the answer
+// would stand. What FLEX itself says against it htmx puts there.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const asked = new URL(event.detail.xhr.responseURL || location.href);
+  if (asked.pathname === "/login") { event.detail.shouldSwap = false; location.assign(asked); }
+});
+for (const silent of ["htmx:sendError", "htmx:timeout"]) {
+  document.addEventListener(silent, (event) => {
+    const said = document.createElement("p");
+    said.className = "box alarm";
+    said.setAttribute("role", "alert");
+    said.textContent = "FLEX did not answer. Nothing was changed. See that it runs, then ask again.";
+    event.detail.target.replaceChildren(said);
+  });
+}
+
 document.documentElement.classList.add("scripted");

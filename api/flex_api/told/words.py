@@ -36,7 +36,7 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def span(length: timedelta) -> str:
-    """4 m 12 s, 2 h 5 m, 3 d."""
+    """4 m 12 s, 2 h 5 m, 3 d 4 h, 263 d."""
     seconds = round(length.total_seconds())
     if seconds < 60:
         return f"{length.total_seconds():.1f} s" if seconds < 10 else f"{seconds} s"
@@ -44,7 +44,9 @@ def span(length: timedelta) -> str:
         return f"{seconds // 60} m {seconds % 60} s"
     if seconds < 86400:
         return f"{seconds // 3600} h {seconds % 3600 // 60} m"
-    return f"{seconds // 86400} d {seconds % 86400 // 3600} h"
+    if seconds < 10 * 86400:
+        return f"{seconds // 86400} d {seconds % 86400 // 3600} h"
+    return f"{seconds // 86400:,} d"
 
 
 def ago(then: datetime, now: datetime) -> str:

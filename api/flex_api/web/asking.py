@@ -40,6 +40,9 @@ KEPT = "private, no-cache"
 # What has to be answered whoever asks.
 OPEN = re.compile(r"/livez|/readyz|/problems/.*|/static/.*|/api/docs|/api/openapi\.json|/login|/logout")
 
+# What a form has a box each for, so that a browser says it as often as boxes are ticked.
+TICKED = {"/simulate": "policies"}
+
 Problem = Callable[[Request, FlexError], Response]
 
 
@@ -122,7 +125,8 @@ def _route(scope: Scope) -> str:
 
 def _refuse_twice(request: Request) -> None:
     """The framework would take the last of several values and say nothing of the others."""
-    names = [name for name, _ in request.query_params.multi_items()]
+    ticked = TICKED.get(request.url.path)
+    names = [name for name, _ in request.query_params.multi_items() if name != ticked]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadInput(
             f"the parameter {twice[0][:100]!r}",
