@@ -32,10 +32,10 @@ from flex_dns.session import Session
 pytestmark = pytest.mark.real
 
 ZONE = "hosting.example."
-NAMES = [f"s{number}.{ZONE}" for number in range(3000)]
+NAMES = [f"s{number}.{ZONE}" for number in range(9000)]
 THEIRS = 6
-# Mostly, kills wait until the first message may have left.
-SENDING = 0.999
+# Mostly, kills wait until the first message may have left, and then so many seconds at most: plans take longer.
+SENDING, LONGEST = 0.999, 0.3
 ROUNDS = int(os.environ.get("ROUNDS", "100"))
 
 
@@ -124,10 +124,11 @@ def one_round(yard: Yard, number: int) -> str:
     assert client.stdout is not None
     assert client.stdout.readline() == "go\n"
     writing = threading.Thread(target=stranger.write)
-    writing.start()
+    # Whoever is there before the first message has the plan refused whole; mostly, it is on its way by then.
     while yard.rng.random() < SENDING and not states(yard, cycle)["sent"] and client.poll() is None:
         time.sleep(0.001)
-    time.sleep(yard.rng.uniform(0, 0.06))
+    writing.start()
+    time.sleep(yard.rng.uniform(0, LONGEST))
     victim = yard.rng.choice(["client", "named", "both"])
     if victim != "named":
         client.kill()
@@ -190,4 +191,4 @@ def test_a_few_rounds_of_kills_end_in_a_state_that_is_right(yard: Yard) -> None:
 def test_a_hundred_rounds_of_kills_end_in_a_state_that_is_right(yard: Yard) -> None:
     victims = Counter(one_round(yard, number) for number in range(ROUNDS))
     middle = sum(count for name, count in victims.items() if name.endswith("middle"))
-    assert middle >= ROUNDS // 20, victims
+    assert middle >= ROUNDS // 5, victims
