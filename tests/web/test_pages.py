@@ -287,3 +287,33 @@ def test_a_plan_in_force_says_what_it_did_not_what_it_would_do(admin: Browser, d
     page = admin.get(f"/plans/{applied}?tab=dns")
     assert "What it changed in DNS" in page
     assert "would say" not in page
+
+
+def test_a_first_placement_is_no_move(admin: Browser) -> None:
+    assert "first placement" in admin.get("/")
+
+
+def test_settings_say_which_of_them_the_file_says(doors: Doors) -> None:
+    page = Browser(doors(cluster={"name": "shared-eu1", "mode": "review"}), "viewer").get("/settings")
+    said = dict(
+        re.findall(r"<code>(?:<bdi>)?([^<]*)(?:</bdi>)?</code></th><td>.*?</td><td>(default|the file)</td>", page)
+    )
+    from_file = {"schema", "cluster.mode", "node[0].ram", "node[2].addresses", "dns.zones", "api.requests_per_second"}
+    assert {name for name in from_file if said[name] != "the file"} == set()
+    assert said["node[0].capacity"] == said["ingest.directory"] == said["solver.tolerance"] == "default"
+    assert "1 GiB" in page
+
+
+def test_a_silent_source_is_not_called_good_and_its_last_line_is_said(doors: Doors) -> None:
+    sources = [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]
+    page = Browser(doors(ingest={"source": sources}), "viewer").get("/data")
+    assert '<time datetime="1970-01-01T00:00:09+00:00"' in page
+    assert ": missing" not in page
+
+
+def test_a_stale_form_is_refused_in_words_of_a_page(admin: Browser) -> None:
+    assert "If-Match" not in admin.send("/settings/freeze", status=428)
+
+
+def test_the_verdict_over_nodes_names_the_worst(admin: Browser) -> None:
+    assert "is 2.0 % off its fair share, within the aim" in admin.get("/nodes")

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api.known import trust
+from flex.domain import BadLine
+from flex_api.known import present, trust
 from flex_api.pages.forms import TheForm, asked, given
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import followed, following
-from flex_api.pages.trouble import quality
+from flex_api.pages.trouble import JUDGED, LATEST, last_line, last_lines, quality
 from flex_api.routes import data
 from flex_api.routes.data import IngestsQuery
+from flex_api.schemas.logs import DataOutput
 from flex_api.schemas.rest import IngestGiven, IngestsPage, JobShown
-from flex_api.web.desk import Operator, Viewer
+from flex_api.web.desk import Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 
-MOST = 300
+MOST, SAMPLES = 300, 12
 
 
 @router.get("/data", response_class=HTMLResponse)
@@ -37,8 +41,24 @@ def page(desk: Viewer, request: Request) -> Response:
         found=found,
         query=query,
         most=MOST,
+        last_of_nodes={name: present.moment(line) for name, line in last_lines(desk).items()},
+        last_of_sources=_last_of_sources(desk, output),
+        samples=_samples(desk),
         following=following(request, found.next),
     )
+
+
+def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None]:
+    """Of those that are shown, however long ago that is."""
+    silent = [row.name for row in found.sources[:MOST] if not row.last_line]
+    said = desk.views.of("last lines of sources", JUDGED, lambda: {one: last_line(desk, source=one) for one in silent})
+    return {row.name: row.last_line or present.moment(said.get(row.name, 0)) for row in found.sources[:MOST]}
+
+
+def _samples(desk: Desk) -> list[tuple[str, BadLine]]:
+    """The newest first."""
+    read = desk.views.of("samples", JUDGED, lambda: desk.house.store.readings(LATEST))
+    return [(one.path, bad) for one in read for bad in one.samples][:SAMPLES]
 
 
 @router.post("/data/read")

@@ -59,6 +59,13 @@ PAGES = (
 TAKES: dict[str, Role] = {"/what-if": "operator", "/simulate": "operator"}
 
 
+# What somebody with a page does about it, where a program would send other headers.
+IN_PAGES = {
+    "precondition-required": "open the page again, and send the form that stands there",
+    "precondition-failed": "open the page again, see what has changed, then decide again",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Everything around the content of a page."""
@@ -105,6 +112,7 @@ def refused(request: Request, told: Problem, back: str) -> HTMLResponse:
     """What was asked and not done, with the way on to everywhere else."""
     house: House = request.app.state.house
     desk = Desk(request, request.state.caller, house, house.store)
+    told = told.model_copy(update={"next_step": IN_PAGES.get(told.code, told.next_step)})
     return show(desk, "refused.html", "", told.status, told=told, back=back)
 
 

@@ -50,7 +50,7 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
 
 
 def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None:
-    """The worst node before each night, as it was measured, beside what the night before had predicted for it."""
+    """The worst node before each night, as it was measured, above what the night before had predicted for it."""
     if len(nights) < 2:
         return None
     measured = [
@@ -59,14 +59,14 @@ def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None
         if night.before is not None
     ]
     predicted = [
-        Value(at, night.after, f"{night.settled:%d %b}: {words.share(night.after)} predicted after it")
+        Value(at + 1, night.after, f"{words.share(night.after)} predicted on {night.settled:%d %b} for the next night")
         for at, night in enumerate(nights)
     ]
     return lines(
         "The worst node, night by night",
         f"{len(nights)} nights; last {words.share(nights[-1].after)} predicted, the aim is {words.share(aim)}.",
-        [("measured before the night", "one", measured), ("predicted after it", "two", predicted)],
-        _days(nights),
+        [("measured before the night", "one", measured), ("predicted by the night before", "two", predicted)],
+        [*_days(nights), (float(len(nights)), "next")],
         aim=aim,
         levels=((trigger, "trigger"),),
         unit="off its fair share",

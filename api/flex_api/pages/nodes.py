@@ -45,6 +45,7 @@ def every(desk: Viewer, request: Request) -> Response:
         found=found,
         query=query,
         fair=fair,
+        worst=cycle.after if cycle and cycle.after.worst_node else None,
         tolerance=desk.settings.solver.tolerance,
         hours=desk.views.of("hours of nodes", ("run.end", "ingest"), lambda: _hours_of_day(desk)),
         weeks=latest_weeks(desk, WEEKS),
@@ -112,6 +113,7 @@ def one(
         weeks=latest_weeks(desk, WEEKS),
         preview=supposing.what_if(desk.world(), Supposition(lost=(row.node,))) if preview else None,
         notes=notes,
+        limits=desk.settings.safety,
     )
 
 

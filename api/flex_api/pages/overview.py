@@ -39,6 +39,7 @@ def overview(desk: Viewer) -> Response:
         "/",
         page=page,
         plan=data.plan,
+        first=data.first,
         tolerance=data.tolerance,
         waiting=shown.state == "proposed",
         ending=tuple(_ending(desk)),
@@ -61,6 +62,7 @@ def _content(desk: Desk, cycle: Cycle, heads: tuple[Headline, ...]) -> tuple[Rep
         tolerance=desk.settings.solver.tolerance,
         plan=desk.views.told(cycle.id),
         earlier=tuple(earlier[: NIGHTS - 1]),
+        first=frozenset(one.id for one in heads if not one.base),
         sites=None,
         lines={},
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import groupby
+
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
@@ -12,10 +15,14 @@ from flex_api.routes import freeze, tokens
 from flex_api.routes.tokens import TokensQuery
 from flex_api.schemas.rest import FreezeGiven, FreezeShown, TokenGiven, TokenMade, TokensPage
 from flex_api.settings import file as config
+from flex_api.told import words
 from flex_api.web.answers import Condition, etag
 from flex_api.web.desk import Admin, Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
+
+# A section with more settings than these is folded.
+FEW = 20
 
 
 @router.get("/settings", response_class=HTMLResponse)
@@ -26,8 +33,6 @@ def page(desk: Viewer) -> Response:
 def _page(desk: Desk, made: TokenMade | None = None) -> Response:
     """With the secret of a token that was just made: it is shown in this one answer."""
     frozen = told(FreezeShown, freeze.freeze(desk))
-    usual = config.flat(config.masked(config.Settings()))
-    found = config.flat(config.masked(desk.settings))
     known = told(TokensPage, tokens.tokens(desk, TokensQuery(limit=1000))).items if desk.caller.may("admin") else None
     answer = show(
         desk,
@@ -35,13 +40,25 @@ def _page(desk: Desk, made: TokenMade | None = None) -> Response:
         "/settings",
         frozen=frozen,
         etag=etag(frozen),
-        every=[(name, value, usual.get(name, value) == value) for name, value in found.items()],
+        sections=_sections(desk.settings),
+        few=FEW,
         tokens=known,
         roles=ROLES,
         made=made,
     )
     answer.headers["Cache-Control"] = "no-store"
     return answer
+
+
+def _sections(settings: config.Settings) -> list[tuple[str, list[tuple[str, object, bool]]]]:
+    """By the table of the file that they are in: names, values, and whether the file says them."""
+    stated = config.stated(settings)
+    rows = [(name, _value(name, value), name in stated) for name, value in config.flat(config.masked(settings)).items()]
+    return [(name, list(each)) for name, each in groupby(rows, lambda row: re.split(r"[.\[]", row[0])[0])]
+
+
+def _value(name: str, value: object) -> object:
+    return words.memory(value) if name.endswith(".ram") and isinstance(value, int) else value
 
 
 @router.post("/settings/freeze")

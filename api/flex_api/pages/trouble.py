@@ -123,12 +123,12 @@ def last_lines(desk: Desk) -> dict[str, int]:
     """By node when its last line was written, however long ago that is; 0 where none was ever read."""
     _, found = quality(desk)
     silent = [node.name for node in found.nodes if not node.last_line]
-    read = desk.views.of("last lines", JUDGED, lambda: {name: _last_line(desk, name) for name in silent})
+    read = desk.views.of("last lines", JUDGED, lambda: {name: last_line(desk, node=name) for name in silent})
     return {node.name: node.last_line or read.get(node.name, 0) for node in found.nodes}
 
 
-def _last_line(desk: Desk, node: str) -> int:
-    return max((one.last_time for one in desk.house.store.readings(LATEST, node=node)), default=0)
+def last_line(desk: Desk, source: str = "", node: str = "") -> int:
+    return max((one.last_time for one in desk.house.store.readings(LATEST, source=source, node=node)), default=0)
 
 
 def latest_weeks(desk: Desk, weeks: int) -> Period:

@@ -320,8 +320,10 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Night:
+    """`moves` is None where every site was placed for the first time."""
+
     day: str
-    moves: int
+    moves: int | None
     worst: float
     applied: bool
 
@@ -332,15 +334,15 @@ SLOTS = 10
 def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 56) -> Strip:
     """The last nights, oldest first. A few of them keep to the left, so that a column is as wide each night."""
     slots = max(len(nights), SLOTS)
-    most = max([1, *(night.moves for night in nights)])
+    most = max([1, *(night.moves or 0 for night in nights)])
     farthest = max([tolerance * 1.5, *(night.worst for night in nights)])
     # What would run into each other on a telephone is left out.
     said_days = {0, len(nights) // 2, len(nights) - 1} if len(nights) > 6 else {len(nights) - 1}
     marks = tuple(
         NightMark(
             at=(number + 0.5) / slots * 100,
-            moves=night.moves / most * height,
-            moves_text=f"{night.moves:,}",
+            moves=(night.moves or 0) / most * height,
+            moves_text="first" if night.moves is None else f"{night.moves:,}",
             worst=(1 - night.worst / farthest) * height,
             worst_text=words.share(night.worst).removesuffix(" %"),
             day=night.day if number in said_days else "",
@@ -349,7 +351,7 @@ def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 5
         )
         for number, night in enumerate(nights)
     )
-    said = [f"{night.day}: {words.count(night.moves, 'move')}, {words.share(night.worst)} off" for night in nights]
+    said = [f"{night.day}: {_moved(night)}, {words.share(night.worst)} off" for night in nights]
     return Strip(
         title,
         f"Oldest on the left. {'; '.join(said)}.",
@@ -358,6 +360,10 @@ def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 5
         half=min(30 / slots, 1.8),
         height=height,
     )
+
+
+def _moved(night: Night) -> str:
+    return "first placement" if night.moves is None else words.count(night.moves, "move")
 
 
 def steps(most: float, wanted: int) -> tuple[float, ...]:

@@ -46,7 +46,7 @@ LINE_CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """`earlier` plans are the newest first; `lines` are log lines by class."""
+    """`earlier` plans are the newest first, `first` those with no partition before; `lines` are log lines by class."""
 
     cluster: str
     made: datetime
@@ -55,6 +55,7 @@ class ReportData:
     earlier: tuple[PlanRow, ...]
     sites: SitesOutput | None
     lines: Mapping[str, int]
+    first: frozenset[str] = frozenset()
     stages: tuple[StageRow, ...] = ()
     story: tuple[str, ...] = ()
     logs: tuple[QualityRow, ...] = ()
@@ -289,7 +290,7 @@ def _figures(data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[Fo
         rates=charts.quantities("Requests a second the cluster can serve", rates, strong="after"),
         nights=charts.strip(
             "Moves and the worst node of the last nights",
-            [Night(f"{row.created:%d %b}", row.moves, row.worst_ratio, row.state == "applied") for row in nights],
+            [_night(row, data.first) for row in nights],
             data.tolerance,
         ),
         sites=_scatter(data),
@@ -340,6 +341,11 @@ def _nights(data: ReportData) -> tuple[PlanRow, ...]:
         worst_ratio=plan.after.worst_ratio,
     )
     return (*reversed(data.earlier[:NIGHTS]), this)
+
+
+def _night(row: PlanRow, first: frozenset[str]) -> Night:
+    moves = None if row.id in first else row.moves
+    return Night(f"{row.created:%d %b}", moves, row.worst_ratio, row.state == "applied")
 
 
 def _scatter(data: ReportData) -> Scatter | None:

@@ -22,6 +22,7 @@ def gather(settings: Settings, store: Store, cycle: Cycle, made: datetime) -> Re
         tolerance=settings.solver.tolerance,
         plan=present.plan_output(cycle),
         earlier=tuple(present.plans_output(earlier[:NIGHTS]).items),
+        first=frozenset(one.id for one in (*earlier, cycle) if one.before is None),
         sites=_sites(store, cycle, made),
         lines=_lines(store, cycle),
         stages=_stages(store, cycle),

@@ -86,6 +86,7 @@ def _environment() -> jinja2.Environment:
         "short": shown.short,
         "whole": shown.whole,
         "size": words.size,
+        "memory": words.memory,
         "share": words.share,
         "signed": words.signed,
         "count": words.count,

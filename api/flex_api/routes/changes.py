@@ -108,7 +108,7 @@ def _refuse_unmet(plan: str, digest: str, given: str | None) -> None:
     if f'"{digest}"' not in [one.strip() for one in given.split(",")]:
         raise Overtaken(
             f"applying {plan}",
-            f"its digest is {digest[:12]}, not what `If-Match` says",
+            f"its digest is {digest[:12]}, not that of the plan that was looked at",
             kept="nothing was changed",
             advice="look at the plan again, then decide again",
         )

@@ -20,7 +20,7 @@ from flex_api.settings.misset import explained
 from flex_api.settings.night import Metrics, Notify, Webhook
 from flex_api.settings.sections import Database, Primary, Report, Settings, SourceSection
 
-__all__ = ["Settings", "config_path", "flat", "given", "load", "masked", "parse", "problems"]
+__all__ = ["Settings", "config_path", "flat", "given", "load", "masked", "parse", "problems", "stated"]
 
 DEFAULT_PATH = Path("/etc/flex/flex.toml")
 
@@ -55,7 +55,14 @@ def parse(values: Mapping[str, Any], path: Path) -> Settings:
         problems = [explained(problem, Settings) for problem in error.errors()]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise _bad(path, problems[0] + more, "correct it; `flex config schema` lists every key") from error
-    return _anchored(settings, path.parent)
+    anchored = _anchored(settings, path.parent)
+    anchored._given = frozenset(flat(values))
+    return anchored
+
+
+def stated(settings: Settings) -> frozenset[str]:
+    """The dotted names of everything that the file they were read from set."""
+    return settings._given
 
 
 def problems(path: Path) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 import flex_solver
 from flex.demand import RESOURCES
@@ -362,6 +362,7 @@ class Settings(Section):
     api: Api = Api()
     auth: Auth = Auth()
     watch: Watch = Watch()
+    _given: frozenset[str] = PrivateAttr(frozenset())
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

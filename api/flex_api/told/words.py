@@ -16,6 +16,14 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
+def memory(count: int) -> str:
+    """48 MiB, 1.5 GiB: as it is set and sold."""
+    for step, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
+        if count >= step:
+            return f"{count / step:.4g} {unit}"
+    return f"{count:,} B"
+
+
 def _short(value: float) -> str:
     return f"{value:.1f}" if abs(value) < 9.95 else f"{value:.0f}"
 
