@@ -73,7 +73,7 @@ def differing(name: str) -> str:
 
 
 def counted(scan: type[ReferenceScan], name: str, data: bytes) -> dict[str, object]:
-    loop = scan(seeds.LAYOUTS[name], SiteRule(directory=data[1] > 0x7F), data[1] & 0x7F)
+    loop = scan(seeds.LAYOUTS[name], SiteRule(directory=data[1] > 0x7F), data[1] & 0x3F)
     loop.feed(data[2:])
     found = loop.finish()
     columns: dict[str, object] = {**found, **found["tables"].columns()}
