@@ -160,6 +160,9 @@ def keys(primary: Primary) -> tuple[Key, ...]:
 
 
 def target(settings: Settings, store: Store) -> DnsTarget:
+    """Without any zone there is no name server to ask, nor a key to ask it with: plans are on paper."""
+    if not settings.dns.every_zone:
+        return SeveralTargets({})
     us = controller(settings, store)
     targets = [(one, _target(settings, one, us)) for one in settings.dns.primaries]
     if len(targets) == 1:

@@ -109,6 +109,17 @@ def test_a_node_that_is_to_be_empty_before_the_next_night_loses_its_sites_and_no
     assert all(move["target"] != "n2" for move in plan["moves"])
 
 
+def test_without_zones_a_plan_is_made_and_carried_out_on_paper(installation: Installation) -> None:
+    text, serial = installation.settings.read_text(encoding="utf-8"), installation.serial()
+    installation.settings.write_text(re.sub(r"\[dns\]\n(.+\n)+?(?=\[)", "", text), encoding="utf-8")
+    said = installation.night()
+    assert (said.code, said.err) == (0, "")
+    assert said.json["plan"]["state"] == "applied"
+    assert all(row["nodes"] for row in installation.flex("-o", "json", "sites", "list").json["items"])
+    assert installation.serial() == serial
+    assert "no record set of it is ours" in installation.flex("verify").err
+
+
 def test_verify_names_what_somebody_else_changed(installation: Installation) -> None:
     installation.night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
