@@ -317,3 +317,18 @@ def test_a_stale_form_is_refused_in_words_of_a_page(admin: Browser) -> None:
 
 def test_the_verdict_over_nodes_names_the_worst(admin: Browser) -> None:
     assert "is 2.0 % off its fair share, within the aim" in admin.get("/nodes")
+
+
+def test_every_policy_is_told_in_words(admin: Browser) -> None:
+    page = admin.get("/simulate")
+    assert page.count('name="policies"') == len(
+        re.findall(r'name="policies"[^>]*>[^<]*</label><p class="quiet">\w', page)
+    )
+
+
+def test_why_sites_stay_is_said_once_for_all_of_them(admin: Browser, door: Door) -> None:
+    page = admin.get(f"/plans/{door.store.headlines()[0].id}?tab=kept")
+    reasons = re.findall(r"<h3><bdi[^>]*>([^<]*)</bdi></h3>", page)
+    assert reasons
+    assert len(reasons) == len(set(reasons))
+    assert any(reason.startswith("pinned to") for reason in reasons)
