@@ -200,7 +200,9 @@ def test_what_is_refused_is_said_where_the_answer_would_stand(
             expect(said).to_have_count(0)
 
 
-ADDRESSES = [path for path, _, _ in PAGES] + ["/login", "/sites?name=nowhere", "/api/docs", "/problems/busy"]
+ADDRESSES = [path for path, _, _ in PAGES] + [
+    "/login", "/sites?name=nowhere", "/api/docs", "/problems/busy", "/dns?ask=now", "/plans?tab=kept",
+]  # fmt: skip
 
 
 @pytest.fixture
