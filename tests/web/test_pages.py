@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.testclient import TestClient
 
+from flex.domain import Segment, Stream
 from flex_api.pages.frame import PAGES
 from flex_api.web.gate import csrf_of
 
@@ -332,3 +333,29 @@ def test_why_sites_stay_is_said_once_for_all_of_them(admin: Browser, door: Door)
     assert reasons
     assert len(reasons) == len(set(reasons))
     assert any(reason.startswith("pinned to") for reason in reasons)
+
+
+def test_nodes_show_when_they_were_busy_in_the_last_weeks_that_there_are_logs_of(doors: Doors) -> None:
+    door = doors(ingest={"source": [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]})
+    day = 15_000
+    last, hours = day * 86_400 + 7_200, ((day * 24 + 2, 9),)
+    read = Segment(
+        "old",
+        "n1",
+        "n1",
+        "n1.log",
+        "combined",
+        10,
+        20,
+        day,
+        day,
+        last,
+        last,
+        (),
+        hours=((day * 24 + 2, 9),),
+        read_at=last,
+    )
+    door.store.record(read, Stream("n1", "old", 1, 20, "t", "n1.log"), None)
+    for page in ("/nodes", "/node?name=n1"):
+        assert '<table class="heat">' in Browser(door, "viewer").get(page)
+        assert "to 2011-01-26" in Browser(door, "viewer").get(page)
