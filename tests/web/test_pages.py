@@ -352,7 +352,7 @@ def test_nodes_show_when_they_were_busy_in_the_last_weeks_that_there_are_logs_of
         last,
         last,
         (),
-        hours=((day * 24 + 2, 9),),
+        hours=hours,
         read_at=last,
     )
     door.store.record(read, Stream("n1", "old", 1, 20, "t", "n1.log"), None)
