@@ -56,7 +56,7 @@ def _warm(each: Rig, case: Case, known: np.ndarray) -> None:
     size = case.trace.size
     hottest = np.argsort(-np.bincount(known, minlength=len(size)), kind="stable")
     chosen = hottest[np.cumsum(size[hottest]) <= case.memory][::-1]
-    paths = [f"/o/{target}/{size[target]}" for target in chosen.tolist()]
-    budget = Budget(ANSWER * len(paths), 10**9)
+    targets = [(HOST, f"/o/{target}/{size[target]}") for target in chosen.tolist()]
+    budget = Budget(ANSWER * len(targets), 10**9)
     at = next(iter(each.addresses.values())), each.ports["web"]
-    warm(HOST, paths, at, budget, clock=time.monotonic, wait=time.sleep)
+    warm(targets, at, budget, clock=time.monotonic, wait=time.sleep)

@@ -1,17 +1,23 @@
-"""A node's memory filled before visitors come: the hottest targets of a site, asked of its web server one by one.
+"""A node's memory filled before visitors come: the hottest targets of its new sites, asked of its web server.
 
-In go paths, hottest first, and a Budget; out comes what was fetched. Nobody waits for an answer here, so it goes
-slowly, one request at a time, and what fails is left out. Which targets are hot is not decided here.
+In go FILES of these sites and a Budget; out come the targets, and what was fetched of them. Nobody waits for an answer
+here, so it goes slowly, one request at a time, and what fails is left out. Which site comes to which node is not known.
 """
 
 from __future__ import annotations
 
 import http.client
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+import pandas as pd
+
 from flex.errors import BadInput
+from flex.tables import FILES, texts
+
+# A host name and a path.
+Target = tuple[str, str]
 
 _PATH = re.compile(r"/[!-~]{0,8000}")
 _PART = 2**16
@@ -22,10 +28,11 @@ _GIVE_UP = 20
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """At most so many bytes in all, and in a second on average."""
+    """At most so many bytes in all, and in a second on average; and for so many seconds."""
 
     bytes: int
     per_second: int
+    seconds: float = float("inf")
 
     def __post_init__(self) -> None:
         if self.bytes < 0 or self.per_second <= 0:
@@ -44,20 +51,34 @@ class Warmed:
     failed: int
 
 
+def hottest(files: Iterable[pd.DataFrame], most: int, computed: Collection[str] = ()) -> list[Target]:
+    """What was asked for most often of all that fits into so many bytes, hottest first. `files` are pieces of FILES.
+
+    What never came whole has no size and is left out, and so are paths with one of the `computed` endings: to ask for
+    these is to have something done.
+    """
+    best = FILES.empty()
+    for piece in files:
+        left_out = (piece["size"] == 0) | piece["target"].str.lower().str.endswith(tuple(computed) or ("\0",))
+        both = pd.concat([best, piece[~left_out]], ignore_index=True)
+        ranked = both.sort_values(["requests", "site", "target"], ascending=[False, True, True], ignore_index=True)
+        best = ranked[ranked["size"].cumsum() <= most]
+    return list(zip(texts(best["site"]), texts(best["target"]), strict=True))
+
+
 def warm(
-    host: str,
-    paths: Iterable[str],
+    targets: Iterable[Target],
     at: tuple[str, int],
     budget: Budget,
     *,
     clock: Callable[[], float],
     wait: Callable[[float], None],
 ) -> Warmed:
-    """Until the budget is used up or the paths are. A web server that is not there ends it."""
+    """Until the budget is used up or the targets are. A web server that is not there ends it."""
     begun, fetched, size, failed, in_a_row = clock(), 0, 0, 0, 0
     connection = http.client.HTTPConnection(*at, timeout=_PATIENCE)
-    for path in paths:
-        if size >= budget.bytes or in_a_row >= _GIVE_UP:
+    for host, path in targets:
+        if size >= budget.bytes or in_a_row >= _GIVE_UP or clock() - begun >= budget.seconds:
             break
         got = _fetched(connection, host, path, budget.bytes - size)
         if got is None:

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pandas as pd
 import pytest
 
 from flex.errors import BadInput
-from flex.steer.warming import Budget, Warmed, warm
+from flex.steer.warming import Budget, Warmed, hottest, warm
+from flex.tables import FILES
 
 SIZE = 1_000
 
@@ -58,7 +60,8 @@ class Time:
 
 def warmed(port: int, paths: list[str], budget: Budget, time: Time | None = None) -> Warmed:
     time = time or Time()
-    return warm("shop.example", paths, ("127.0.0.1", port), budget, clock=time.clock, wait=time.wait)
+    targets = [("shop.example", path) for path in paths]
+    return warm(targets, ("127.0.0.1", port), budget, clock=time.clock, wait=time.wait)
 
 
 PATHS = [f"/{number}" for number in range(10)]
@@ -74,6 +77,33 @@ def test_it_takes_the_time_that_the_rate_gives(web: Web) -> None:
     time = Time()
     warmed(web.server_port, PATHS, Budget(10**9, 2 * SIZE), time)
     assert time.now == pytest.approx(len(PATHS) / 2)
+
+
+def test_it_ends_when_its_time_is_over(web: Web) -> None:
+    assert warmed(web.server_port, PATHS, Budget(10**9, 2 * SIZE, seconds=2.5)) == Warmed(5, 5 * SIZE, 0)
+
+
+def files(*rows: tuple[str, int, int]) -> pd.DataFrame:
+    """Target, requests, size."""
+    target, requests, size = zip(*rows, strict=True)
+    nothing = [0] * len(rows)
+    return FILES.from_columns(
+        {
+            "site": ["shop.example"] * len(rows),
+            "target": target,
+            "requests": requests,
+            "bytes": nothing,
+            "size": size,
+            "last": nothing,
+        }
+    )
+
+
+def test_what_is_asked_for_most_is_chosen_while_it_fits_whatever_piece_of_the_table_it_is_in() -> None:
+    pieces = [files(("/a", 3, 40), ("/b", 9, 40)), files(("/c", 5, 40), ("/unseen", 99, 0), ("/buy.PHP", 99, 1))]
+    assert hottest(pieces, 100, [".php"]) == [("shop.example", "/b"), ("shop.example", "/c")]
+    assert hottest(pieces, 39) == [("shop.example", "/buy.PHP")]
+    assert hottest([], 100) == []
 
 
 def test_what_is_gone_is_left_out(web: Web) -> None:

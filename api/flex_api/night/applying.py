@@ -19,7 +19,7 @@ from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable
 from flex.ports import DnsTarget
 from flex.records import ZoneState, by_name
 from flex_api.known import outdated
-from flex_api.night import approving, freezing, steering
+from flex_api.night import approving, freezing, steering, warming
 from flex_api.night.pausing import pause
 from flex_api.told import words
 from flex_api.wiring import World
@@ -129,7 +129,10 @@ def _abandon(world: World, cycle: Cycle) -> None:
 
 def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
     """Carry out a plan as it was approved. Raises Held when a rule forbids it and was not forced by name."""
-    return carry_out(world, allowed(world, cycle_id, force=force, checksum=checksum))
+    cycle = allowed(world, cycle_id, force=force, checksum=checksum)
+    if world.settings.warming.bytes:
+        world.say(f"Warming up: {warming.ahead(world, cycle)}.")
+    return carry_out(world, cycle)
 
 
 def accept(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:

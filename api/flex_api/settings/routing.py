@@ -1,4 +1,6 @@
-"""What can be set of the routing of replicated sites: whether, by which policy and limits, and where HAProxy is."""
+"""What can be set of the routing of replicated sites: whether, by which policy and limits, where HAProxy is; and of how
+nodes warm up for what comes to them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ from flex.steer.haproxy import Layout
 from flex.steer.pool import Limits
 from flex.steer.rules import RULES
 from flex_api.settings.misset import of_register
-from flex_api.settings.quantities import Section, Span, Whole
+from flex_api.settings.quantities import Section, Size, Span, Whole
+
+
+class Warming(Section):
+    bytes: Size = Field(
+        0, description="of the hottest targets of what comes to a node, fetched there before DNS says so; 0: none"
+    )
+    per_second: Size = Field(10_000_000, ge=1, description="of each node at most, on average")
+    time: Span = Field(timedelta(minutes=10), description="for all nodes side by side; then DNS goes on")
+    port: Whole = Field(0, le=65_535, description="of web servers; 0: routing.origin_port with routing on, else 80")
 
 
 class RoutedSite(Section):

@@ -24,7 +24,7 @@ from flex_api.settings.api import Api, Auth
 from flex_api.settings.misset import of_register
 from flex_api.settings.night import Metrics, Notify, Safety
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
-from flex_api.settings.routing import Routing
+from flex_api.settings.routing import Routing, Warming
 from flex_api.settings.watch import Watch
 from flex_logs_ingest.filetable import SIZES_FROM
 from flex_logs_ingest.formats import FORMATS, layout_of
@@ -356,6 +356,7 @@ class Settings(Section):
     safety: Safety = Safety()
     dns: Dns = Dns()
     routing: Routing = Routing()
+    warming: Warming = Warming()
     report: Report = Report()
     notify: Notify = Notify()
     metrics: Metrics = Metrics()

@@ -1,0 +1,84 @@
+"""What comes to a node is in its memory before DNS sends visitors there: its hottest targets are fetched from it.
+
+In go a world and a plan, or which sites come to which nodes; the web servers are asked, and out comes what they gave.
+Nothing that fails here keeps a site from moving: then its first visitors pay for it, as they did before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from flex.domain import Cycle
+from flex.errors import FlexError
+from flex.ports import Store
+from flex.steer.warming import Budget, Target, Warmed, hottest, warm
+from flex_api.night import steering
+from flex_api.settings.file import Settings
+from flex_api.told import words
+from flex_api.wiring import World
+from flex_logs_ingest.filetable import FileTable, file_table
+
+# Nodes that are asked side by side.
+_SIDE_BY_SIDE = 32
+_WEB = 80
+
+
+def ahead(world: World, cycle: Cycle) -> str:
+    """Warm up for all that the plan moves or adds; what came of it, in words."""
+    return warmed(world, coming(world.store, cycle.id))
+
+
+def coming(store: Store, plan: str) -> dict[str, list[str]]:
+    """By node the sites that the plan brings there, of those that are served now: a new one has nothing hot."""
+    _, now = store.placement()
+    wanted = store.placement_of(plan)
+    rows = wanted[wanted["site"].isin(now["site"])].merge(now, how="left", indicator=True)
+    new = rows[rows["_merge"] == "left_only"]
+    return {str(node): sorted(map(str, group["site"])) for node, group in new.groupby("node")}
+
+
+def warmed(world: World, coming: Mapping[str, Collection[str]]) -> str:
+    """Warm up the nodes side by side for these sites; what came of it, in words."""
+    at = steering.addresses(world.nodes)
+    wanted = {node: [site for site in sites if not site.startswith("/")] for node, sites in coming.items()}
+    busy = {node: sites for node, sites in wanted.items() if sites and node in at}
+    if not busy or not world.settings.warming.bytes:
+        return "nothing to fetch"
+    try:
+        found = _fetched(world, busy, at)
+    except FlexError as error:
+        return f"nothing was fetched: {error.asked}: {error.answer}"
+    return _told(found)
+
+
+def _fetched(world: World, busy: Mapping[str, Collection[str]], at: Mapping[str, str]) -> dict[str, Warmed]:
+    known = world.store.profiles(until=world.clock())
+    if known is None:
+        return {}
+    files = file_table(world.store, world.settings.ingest.directory, known[0])
+    chosen = {node: _hottest(world.settings, files, sites) for node, sites in busy.items()}
+    with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(chosen))) as pool:
+        done = pool.map(partial(_warm, world.settings), chosen.values(), (at[node] for node in chosen))
+        return dict(zip(chosen, done, strict=True))
+
+
+def _hottest(settings: Settings, files: FileTable, sites: Collection[str]) -> list[Target]:
+    pieces = (piece[piece["site"].isin(sites)] for piece in files.pieces(sites=sites))
+    return hottest(pieces, settings.warming.bytes, settings.routing.endings)
+
+
+def _warm(settings: Settings, targets: list[Target], address: str) -> Warmed:
+    own, routing = settings.warming, settings.routing
+    port = own.port or (routing.origin_port if routing.on else _WEB)
+    budget = Budget(own.bytes, own.per_second, own.time.total_seconds())
+    return warm(targets, (address, port), budget, clock=time.monotonic, wait=time.sleep)
+
+
+def _told(found: Mapping[str, Warmed]) -> str:
+    fetched, size = (sum(getattr(one, name) for one in found.values()) for name in ("fetched", "bytes"))
+    said = f"{words.count(fetched, 'target')} of {words.size(size)} fetched on {words.count(len(found), 'node')}"
+    silent = sorted(node for node, one in found.items() if one.failed and not one.fetched)
+    return f"{said}; {', '.join(silent)} did not answer" if silent else said

@@ -1,0 +1,92 @@
+"""What comes to a node is fetched from it before DNS sends visitors there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation, Said
+
+pytestmark = pytest.mark.real
+
+
+class Web(ThreadingHTTPServer):
+    """The web servers of all nodes, which are one; it knows what the name server said when it was asked."""
+
+    asked: list[tuple[str, str, str]]
+    installation: Installation
+
+
+class _Answer(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        web, site = self.server, self.headers["Host"]
+        assert isinstance(web, Web)
+        node = str(self.connection.getsockname()[0])
+        web.asked.append((node, site, self.path))
+        assert node not in web.installation.addresses(site)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"." * 100)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called
+        pass
+
+
+@pytest.fixture
+def web(installation: Installation) -> Iterator[Web]:
+    with Web(("0.0.0.0", 0), _Answer) as server:
+        server.asked, server.installation = [], installation
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def replicated(installation: Installation) -> str:
+    """A site that is on one node, and is to be on two."""
+    here = installation.settings
+    here.write_text(here.read_text().replace('"192.0.2.', '"127.0.2.'))
+    assert installation.night().code == 0
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    site = str(max(rows, key=lambda row: row["requests"])["site"])
+    assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
+    return site
+
+
+def settings(installation: Installation, more: str) -> None:
+    here = installation.settings
+    here.write_text(f"{here.read_text()}[warming]\n{more}\n")
+
+
+def stage(night: Said, name: str) -> str:
+    return next((str(each["outcome"]) for each in night.json["run"]["stages"] if each["name"] == name), "")
+
+
+def test_a_night_fetches_a_sites_hottest_targets_from_its_new_node_before_dns_names_it(
+    installation: Installation, replicated: str, web: Web
+) -> None:
+    settings(installation, f'bytes = "10 MB"\nport = {web.server_port}')
+    before = installation.addresses(replicated)
+    night = installation.night()
+    assert night.code == 0, night.err
+    (new,) = set(installation.addresses(replicated)) - set(before)
+    assert {site for node, site, _ in web.asked if node == new} >= {replicated}
+    assert f"{len(web.asked)} targets" in stage(night, "warm")
+
+
+def test_a_web_server_that_is_not_there_keeps_no_site_from_its_new_node(
+    installation: Installation, replicated: str, free_port: int
+) -> None:
+    settings(installation, f'bytes = "10 MB"\nport = {free_port}')
+    installation.flex("plan", "--as-of", installation.as_of())
+    applied = installation.flex("apply", "--as-of", installation.as_of())
+    assert applied.code == 0, applied.err
+    assert "did not answer" in applied.out
+    assert len(installation.addresses(replicated)) == 2
