@@ -48,7 +48,7 @@ def propose(
     asked = build(facts, rules)
     done = decide(asked, solver, rules.budget, trigger=rules.trigger, margin=rules.margin, guard=facts.guard)
     fresh = scratch(asked, rules.budget).rows
-    made = draft(asked, done.rows, done.quality, fresh, facts, rules, found, now)
+    made = draft(asked, done.rows, done.quality, fresh, facts, rules, found, now, _drifted(facts, rules, found))
     return replace(made, cycle=replace(made.cycle, stops=done.stops, later=done.later))
 
 
@@ -85,7 +85,8 @@ def go_back(
     broken = [str(one.subject) for one in score.violations(asked, rows) if one.kind in ("pin", "barred", "replicas")]
     against = f"; against wishes that are newer: {remarks.some(broken)}" if broken else ""
     quality = Proven("rollback", bound=0, proven=False, note=f"an earlier placement, as it was{against}")
-    return draft(asked, rows, quality, scratch(asked, rules.budget).rows, facts, rules, found, now)
+    fresh = scratch(asked, rules.budget).rows
+    return draft(asked, rows, quality, fresh, facts, rules, found, now, _drifted(facts, rules, found))
 
 
 def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime) -> Proposal:
@@ -95,14 +96,14 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
     """
     found = seen(facts, rules, target)
     facts = within(found, facts)
-    gone = {address for node in facts.nodes if node.name == dead for address in node.addresses}
+    gone, drifted = records.addresses_of(facts.nodes, dead), _drifted(facts, rules, found)
     left = _left(found, gone)
-    found = _without_others(facts, rules, found, dead, gone)
+    found = _without_others(found, drifted, dead, gone)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
     rows = failover.rehomed(asked, failover.survivors(asked, node), node)
-    quality = Proven("failover", bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
-    made = draft(asked, rows, quality, rows, facts, rules, found, now)
+    quality = Proven(failover.SOLVER, bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
+    made = draft(asked, rows, quality, rows, facts, rules, found, now, drifted)
     return replace(made, cycle=replace(made.cycle, plans=tuple(map(plan.losses_first, made.cycle.plans))), left=left)
 
 
@@ -114,9 +115,9 @@ def _left(found: Reach, gone: Set[str]) -> dict[str, str]:
     }
 
 
-def _without_others(facts: Facts, rules: Rules, found: Reach, dead: str, gone: Set[str]) -> Reach:
+def _without_others(found: Reach, drifted: Mapping[str, Sequence[str]], dead: str, gone: Set[str]) -> Reach:
     foreign = {zone: dict(names) for zone, names in found.foreign.items()}
-    for zone, changed in _drifted(facts, rules, found).items():
+    for zone, changed in drifted.items():
         others = set(changed) - plan.names_with(found.states[zone].records, gone)
         foreign[zone] |= dict.fromkeys(others, f"somebody changed it, and it is not at {dead}")
     return replace(found, foreign=foreign)
@@ -131,12 +132,13 @@ def draft(
     rules: Rules,
     found: Reach,
     now: datetime,
+    drifted: Mapping[str, Sequence[str]],
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     placement = problem.placement_of(asked, rows)
     plans, changed = _plans(placement, facts, rules, found), moves(asked, rows)
     forecasts = _forecasts(asked, placement, fresh, facts)
-    drifted = [name for names in _drifted(facts, rules, found).values() for name in names]
+    names = [name for of_zone in drifted.values() for name in of_zone]
     digest = plan.digest(plans, placement)
     cycle = Cycle(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -157,13 +159,13 @@ def draft(
             len(asked.sites),
             rules.limits,
             new=_new(changed, facts),
-            drifted=len(drifted),
+            drifted=len(names),
             rewritten=plan.rewritten(plans, {records.name_of(move.site) for move in changed}),
         ),
         notes=(
             *filter(None, [quality.note]),
             *facts.remarks,
-            *remarks.of_drift(drifted),
+            *remarks.of_drift(names),
             *remarks.of_sample(facts.sample),
             *remarks.of_forecasts(forecasts, [asked.nodes[node] for node in sorted(asked.gone)]),
         ),

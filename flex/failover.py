@@ -10,6 +10,9 @@ import numpy as np
 
 from flex.problem import Floats, Ints, Problem, in_order
 
+# What a plan says in place of the solver that made it.
+SOLVER = "failover"
+
 
 def survivors(asked: Problem, dead: int) -> Ints:
     """The rows in force without the dead node's, where a site has another node that is open."""

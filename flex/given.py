@@ -46,6 +46,16 @@ class Facts:
     def sites(self) -> list[str]:
         return sorted({*texts(self.profiles["site"]), *texts(self.placement["site"])})
 
+    def without_excluded(self) -> Facts:
+        """The same, as if the sites that people keep FLEX away from were not there."""
+        pins = tuple(pin for pin in self.pins if not pin.excluded)
+        if len(pins) == len(self.pins):
+            return self
+        left_out = [pin.site for pin in self.pins if pin.excluded]
+        kept = {name: getattr(self, name) for name in ("profiles", "spreads", "placement")}
+        kept = {name: rows[~rows["site"].isin(left_out)].reset_index(drop=True) for name, rows in kept.items()}
+        return replace(self, pins=pins, **kept)
+
     @property
     def placed(self) -> frozenset[str]:
         """The sites that have a node and may be given another: none before the first partition."""

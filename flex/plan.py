@@ -18,6 +18,8 @@ from flex.marker import marker_name, marker_text
 from flex.records import Sets, ZoneState, by_name
 
 ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
+# The rule about names that somebody else changed.
+DRIFT = "safety.max_drifted_names"
 
 
 def foreign(state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozenset()) -> dict[str, str]:
@@ -261,7 +263,7 @@ def breaches(
         ("safety.max_moved_working_set", limits.cold_bytes, sum(move.cold_bytes for move in away)),
         ("safety.max_inflow_per_node", limits.inflow, max(inflow.values(), default=0)),
         ("safety.max_new_sites", limits.new_sites, new),
-        ("safety.max_drifted_names", limits.drifted_names, drifted),
+        (DRIFT, limits.drifted_names, drifted),
         ("safety.max_rewritten_names", limits.rewritten_names, rewritten),
     )
     return tuple(Breach(rule, float(limit), float(actual)) for rule, limit, actual in rules if actual > limit)

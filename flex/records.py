@@ -108,6 +108,11 @@ def placement_from(found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[No
     return PLACEMENT.make(pairs)
 
 
+def addresses_of(nodes: Sequence[Node], name: str) -> frozenset[str]:
+    """All of one node's; none where it is not among them."""
+    return frozenset(address for node in nodes if node.name == name for address in node.addresses)
+
+
 def _addresses(nodes: Sequence[Node]) -> pd.DataFrame:
     rows = [(node.name, record_type(address), address) for node in nodes for address in node.addresses]
     return pd.DataFrame(rows, columns=["node", "type", "value"]).astype("str")

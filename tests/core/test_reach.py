@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -15,28 +14,17 @@ from flex import cycle as cycles
 from flex.consent import Limits
 from flex.domain import Cycle, Node, Period, Pin
 from flex.errors import BadInput, Infeasible
-from flex.given import Facts, Rules
+from flex.given import Facts
 from flex.problem import Budget
 from flex.replay import Sample
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, SPREADS
 from flex_dns.memory import MemoryTarget
 from flex_solver import SOLVERS
+from tests.core.cluster import NOW, ZONE
+from tests.core.cluster import RULES as ORDINARY
 
-NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
-ZONE = "hosting.example."
-RULES = Rules(
-    tolerance=0.2,
-    trigger=0.3,
-    margin=0.01,
-    replicate_above=1.0,
-    limits=Limits(),
-    zones=(ZONE,),
-    owner="me",
-    ttl=60,
-    adopt=False,
-    budget=Budget(steps=4_000),
-)
+RULES = replace(ORDINARY, budget=Budget(steps=4_000))
 
 Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
 Placement = Callable[[Mapping[str, str]], pd.DataFrame]

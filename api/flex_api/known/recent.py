@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
+from flex import failover
 from flex.consent import Limits
 from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard
 from flex.domain import Cycle, Period
@@ -98,7 +99,7 @@ def _resting(world: World, known: Sequence[Cycle], force: Collection[str]) -> di
 
 def _moved(cycle: Cycle) -> list[tuple[str, datetime]]:
     """Sites that left a node for another one; off a dead node is no move that anybody chose."""
-    if cycle.settled is None or cycle.state != "applied" or cycle.quality.solver == "failover":
+    if cycle.settled is None or cycle.state != "applied" or cycle.quality.solver == failover.SOLVER:
         return []
     return [(site, cycle.settled) for site in sorted({m.site for m in cycle.moves if m.source and m.target})]
 

@@ -11,8 +11,8 @@ from functools import partial
 from zoneinfo import ZoneInfo
 
 from flex import cycle as cycles
+from flex import failover, windows
 from flex import plan as plans
-from flex import windows
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
 from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable
@@ -27,8 +27,6 @@ from flex_dns.gentle import GentleTarget
 
 # How many names a sentence lists.
 NAMED = 10
-# How a plan says that it is off a dead node.
-FAILOVER = "failover"
 
 
 def finish(world: World) -> None:
@@ -216,7 +214,7 @@ def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles
 
 
 def _is_gentle(world: World, cycle: Cycle) -> bool:
-    return world.settings.dns.make_before_break and cycle.quality.solver != FAILOVER
+    return world.settings.dns.make_before_break and cycle.quality.solver != failover.SOLVER
 
 
 def _target(world: World, cycle: Cycle) -> DnsTarget:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from flex.domain import Balance, Cycle
 from flex.errors import FlexError
+from flex.plan import DRIFT
 from flex_api.schemas.output import SCHEMA_VERSION
 from flex_api.told import words
 
@@ -18,7 +19,6 @@ Event = Literal["applied", "approval", "failure", "drift"]
 
 MOST = 12
 BAR = 10
-DRIFT = "safety.max_drifted_names"
 
 
 @dataclass(frozen=True, slots=True)

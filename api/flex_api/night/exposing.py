@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from flex.domain import Period
+from flex.domain import Cycle, Period
+from flex.headline import Headline
 from flex.ports import Store
 from flex_api.known import trust
 from flex_api.night import metrics
@@ -22,18 +23,19 @@ def exposed(settings: Settings, store: Store, now: datetime) -> str:
     freeze = store.freeze()
     counts = placement["site"].value_counts()
     headlines = store.headlines()
+    in_force = store.cycle(base) if base else None
     last_lines, coverage = of_logs(settings, store, now)
     known = Known(
         now=now,
         runs=store.runs(RUNS),
         headlines=headlines,
-        in_force=store.cycle(base) if base else None,
+        in_force=in_force,
         nodes=nodes(settings, store),
         pins=store.pins(),
         sites=len(counts),
         replicated=int((counts > 1).sum()),
         frozen=freeze is not None and freeze.holds(now),
-        latest=store.cycle(headlines[0].id) if headlines else None,
+        latest=_latest(store, headlines, in_force),
         last_lines=last_lines,
         coverage=coverage,
         jobs=store.jobs(JOBS),
@@ -41,6 +43,13 @@ def exposed(settings: Settings, store: Store, now: datetime) -> str:
         review=settings.cluster.mode == "review",
     )
     return metrics.text(known)
+
+
+def _latest(store: Store, headlines: Sequence[Headline], in_force: Cycle | None) -> Cycle | None:
+    if not headlines:
+        return None
+    newest = headlines[0].id
+    return in_force if in_force is not None and in_force.id == newest else store.cycle(newest)
 
 
 def of_logs(settings: Settings, store: Store, now: datetime) -> tuple[Mapping[str, float], Mapping[str, float]]:

@@ -8,7 +8,7 @@ not ours to change are left where they are, and named.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from flex import cycle as cycles
 from flex import plan, records
@@ -65,29 +65,15 @@ def facts(world: World) -> Facts:
             advice="`flex plan`, then `flex apply`",
         )
     period, profiles, spreads = found
-    pins = tuple(pin for pin in world.pins if not pin.excluded)
-    every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, pins, base, placement)
-    return _without(every, _excluded_sites(world))
-
-
-def _without(every: Facts, sites: list[str]) -> Facts:
-    """What people keep FLEX away from is theirs, whatever dies."""
-    if not sites:
-        return every
-    kept = {name: getattr(every, name) for name in ("profiles", "spreads", "placement")}
-    return replace(
-        every, **{name: rows[~rows["site"].isin(sites)].reset_index(drop=True) for name, rows in kept.items()}
-    )
-
-
-def _excluded_sites(world: World) -> list[str]:
-    return [pin.site for pin in world.pins if pin.excluded]
+    every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, world.pins, base, placement)
+    # What people keep FLEX away from is theirs, whatever dies.
+    return every.without_excluded()
 
 
 def _excluded(world: World, node: str) -> dict[str, str]:
     """Those of the excluded sites that DNS has on the node."""
-    gone = {address for one in world.nodes if one.name == node for address in one.addresses}
-    of_zone, _ = records.split(_excluded_sites(world), world.settings.dns.every_zone)
+    gone = records.addresses_of(world.nodes, node)
+    of_zone, _ = records.split([pin.site for pin in world.pins if pin.excluded], world.settings.dns.every_zone)
     found = {
         name
         for zone, sites in of_zone.items()

@@ -14,12 +14,12 @@ import flex
 from flex.domain import Cycle, Node, Pin, Run
 from flex.headline import Headline
 from flex.jobs import Job
+from flex.plan import DRIFT
 from flex.store import migrate
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Labels = Mapping[str, str]
-DRIFT = "safety.max_drifted_names"
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,20 +270,19 @@ def facts(world: World, *, replayed: bool = True) -> Facts:
     period, profiles, spreads = found
     base, placement = world.store.placement()
     settings = world.settings.ingest
-    left_out = [pin.site for pin in world.pins if pin.excluded]
-    pins = tuple(pin for pin in world.pins if not pin.excluded)
-    return Facts(
+    every = Facts(
         period=period,
-        profiles=profiles[~profiles["site"].isin(left_out)].reset_index(drop=True),
+        profiles=profiles,
         spreads=spreads,
         sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit)
         if replayed
         else NO_SAMPLE,
         nodes=world.nodes,
-        pins=pins,
+        pins=world.pins,
         base=base,
-        placement=placement[~placement["site"].isin(left_out)].reset_index(drop=True),
+        placement=placement,
     )
+    return every.without_excluded()
 
 
 def _waits(world: World, cycle: Cycle) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from flex.ports import Store
 from flex.steer import delivery, haproxy
 from flex.steer.pool import MOST_MEMBERS, Member, Pool, backend, members
 from flex.steer.program import Program, program
+from flex.tables import PLACEMENT
 from flex_api.settings.file import Settings
 from flex_api.told import words
 from flex_api.wiring import nodes
@@ -41,33 +42,45 @@ class Served:
 def served(settings: Settings, store: Store, now: datetime, coming: str = "") -> Served:
     """By the placement in force, or by the plan that comes: steering changes before DNS does.
 
-    Nodes that lost a site stay beside its members until the old TTL has passed, and get no request then.
+    Nodes that lost a site stay beside its members until the old TTL has passed, and get no request then. Sites that
+    never were on several nodes at once are left out.
     """
     base, placement = store.placement()
-    wanted, before = _by_site(placement), {}
+    wanted, before = placement, PLACEMENT.empty()
     if coming and coming != base:
-        wanted, before = _by_site(store.placement_of(coming)), wanted
+        wanted, before = store.placement_of(coming), placement
     elif base:
         cycle = store.cycle(base)
         lasting = cycle.settled is None or now < cycle.settled + timedelta(seconds=settings.dns.ttl)
-        before = _by_site(store.placement_of(cycle.base)) if cycle.base and lasting else {}
-    return Served(wanted, before)
+        before = store.placement_of(cycle.base) if cycle.base and lasting else before
+    several = _on_several(wanted) | _on_several(before)
+    return Served(_by_site(wanted, several), _by_site(before, several))
 
 
-def _by_site(placement: pd.DataFrame) -> dict[str, list[str]]:
-    return {str(site): list(rows["node"]) for site, rows in placement.groupby("site")}
+def _on_several(placement: pd.DataFrame) -> set[str]:
+    return set(placement["site"][placement["site"].duplicated()])
+
+
+def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
+    """The replicated sites are few: only their rows are looked at one by one."""
+    rows = placement[placement["site"].isin(list(sites))]
+    return {str(site): list(of_site["node"]) for site, of_site in rows.groupby("site")}
 
 
 def pools(
     settings: Settings, store: Store, slots: Slots | None = None, *, now: datetime | None = None, coming: str = ""
 ) -> tuple[Pool, ...]:
     """A pool for each site on several nodes that has a host name. `slots` are those of the configuration before."""
-    known = nodes(settings, store)
+    return _pools(settings, nodes(settings, store), served(settings, store, now or datetime.now(UTC), coming), slots)
+
+
+def _pools(
+    settings: Settings, known: Sequence[Node], everybody: Served, slots: Slots | None = None
+) -> tuple[Pool, ...]:
     at = addresses(known)
     names = defaultdict(list)
     for alias, of in settings.ingest.aliases.items():
         names[of].append(alias)
-    everybody = served(settings, store, now or datetime.now(UTC), coming)
     found = []
     for site, wanted in everybody.nodes.items():
         here = [node for node in wanted if node in at]
@@ -106,16 +119,20 @@ def addresses(known: Sequence[Node]) -> dict[str, str]:
 
 def files(settings: Settings, store: Store, node: str, before: str = "", coming: str = "") -> dict[str, str]:
     """Of one node; `before` is the configuration it has, so that members keep their slots."""
-    at = addresses(nodes(settings, store))
-    if node not in at:
+    known = nodes(settings, store)
+    if node not in (at := addresses(known)):
         raise Unknown(
             f"the routing of {node!r:.100}",
             f"the nodes that serve are {', '.join(at) or 'none'}",
             kept="nothing was written",
             advice="name one of them",
         )
-    found = pools(settings, store, haproxy.slots(before), coming=coming)
-    return haproxy.files(node, at, found, settings.routing.layout())
+    return _files(settings, known, served(settings, store, datetime.now(UTC), coming), node, before)
+
+
+def _files(settings: Settings, known: Sequence[Node], everybody: Served, node: str, before: str) -> dict[str, str]:
+    found = _pools(settings, known, everybody, haproxy.slots(before))
+    return haproxy.files(node, addresses(known), found, settings.routing.layout())
 
 
 def before(folder: Path | None) -> str:
@@ -144,8 +161,13 @@ def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Deliver
 
     A node that cannot be given its files keeps those it has, and the others get theirs.
     """
-    found = checker()
-    return tuple(_delivered(settings, store, node, found, coming) for node in addresses(nodes(settings, store)))
+    found, known = checker(), nodes(settings, store)
+    everybody = served(settings, store, datetime.now(UTC), coming)
+
+    def made(node: str, before: str) -> dict[str, str]:
+        return _files(settings, known, everybody, node, before)
+
+    return tuple(_delivered(settings, node, made, found) for node in addresses(known))
 
 
 def ahead(settings: Settings, store: Store, coming: str, say: Callable[[str], None]) -> None:
@@ -161,16 +183,18 @@ def ahead(settings: Settings, store: Store, coming: str, say: Callable[[str], No
     say(f"Routing was changed ahead of DNS on {words.count(sum(each.changed for each in done), 'node')}.")
 
 
-def _delivered(settings: Settings, store: Store, node: str, found: Program | None, coming: str) -> Delivered:
+def _delivered(
+    settings: Settings, node: str, made: Callable[[str, str], dict[str, str]], found: Program | None
+) -> Delivered:
     routing = settings.routing
     folder = Path(routing.deliver.replace("{node}", node))
     try:
-        changed = delivery.put(files(settings, store, node, before(folder), coming), folder, found)
+        changed = delivery.put(made(node, before(folder)), folder, found)
         if changed and routing.deliver_command:
-            words = (
+            command = (
                 word.replace("{node}", node).replace("{directory}", str(folder)) for word in routing.deliver_command
             )
-            _carried(tuple(words))
+            _carried(tuple(command))
     except FlexError as error:
         return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
     return Delivered(node, str(folder), changed)

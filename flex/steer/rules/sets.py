@@ -1,8 +1,7 @@
 """What LARD and LARD/R have in common: which members have a target, and which of them has least to do.
 
 A table remembers for each target a set of members, a bit for each (gpt 0), when that changed (gpt 1), and how often all
-of them were overloaded (gpc 0). Variables of
-a request, all of them numbers:
+of them were overloaded (gpc 0). Variables of a request, all of them numbers:
 
     set       the members that have the target; 0 where nobody asked for it yet
     least     of the set, load and bit of the one with the least to do; NOBODY where none is up
