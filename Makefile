@@ -20,7 +20,7 @@ demo: ## one night from logs to DNS on a private name server; ARGS="..." go to `
 
 test: ## every test, with real servers; says what was skipped and why (ARGS="-k name")
 	$(SETUP) dev native servers
-	@$(BIN)/pytest -m "not torture" $(ARGS)
+	@$(BIN)/pytest -m "not torture" -n auto --dist loadfile $(ARGS)
 
 torture: ## the slow tests: kills, faults, large inputs
 	$(SETUP) dev native servers spark
