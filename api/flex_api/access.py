@@ -18,6 +18,9 @@ from flex.ports import Store
 SESSION = timedelta(hours=12)
 USUAL = timedelta(days=365)
 
+# What the names of tokens of nodes begin with.
+NODE = "node@"
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -27,12 +30,25 @@ class Caller:
     role: Role
     token: str = ""
 
+    @property
+    def node(self) -> str:
+        """Whose token it is, where it is a node's: that fetches its own files and does nothing else."""
+        _, found, node = self.name.partition(f"token:{NODE}")
+        return node if found else ""
+
     def may(self, needed: Role) -> bool:
-        return reaches(self.role, needed)
+        return not self.node and reaches(self.role, needed)
 
 
 def refuse_below(caller: Caller, needed: Role, doing: str) -> None:
     """Raises Denied where the caller's role does not reach so far."""
+    if caller.node:
+        raise Denied(
+            doing,
+            f"{caller.name} is for the files of {caller.node} alone",
+            kept="nothing was changed",
+            advice=f"show a token whose name does not begin with {NODE}",
+        )
     if not caller.may(needed):
         raise Denied(
             doing,

@@ -2,6 +2,9 @@
 
 In go a node, the pools of all sites that are routed and the Layout of its machine, out come the files: the
 configuration, and the map from host names to backends. The same input gives the same bytes. Nothing is written here.
+
+The map also says which version of the files it is, so a running HAProxy can be asked by which it goes: its key is no
+name that a request can have.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from flex.steer.pool import Pool, unwritten
 from flex.steer.rules import RULES
@@ -17,6 +21,7 @@ from flex.steer.rules.dynamic import sent, split
 
 CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
+VERSION = ":version"
 
 _WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
 _BACKEND = re.compile(r"backend (\S+)")
@@ -75,7 +80,15 @@ def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout
     for pool in ours:
         distributors = sum(member.node in addresses for member in pool.members)
         sections += _backends(replace(pool, limits=pool.limits.among(max(1, distributors))), node, layout)
-    return {CONFIGURATION: "\n".join(map(_section, sections)), HOSTS: _hosts(ours)}
+    text, hosts = "\n".join(map(_section, sections)), _hosts(ours)
+    digest = sha256(f"{text}{hosts}".encode("ascii")).hexdigest()[:12]
+    return {CONFIGURATION: text, HOSTS: f"{VERSION} {digest}\n{hosts}"}
+
+
+def version(files: Mapping[str, str]) -> str:
+    """Of files that were made here; "" of none."""
+    key, _, value = files.get(HOSTS, "").partition("\n")[0].partition(" ")
+    return value if key == VERSION else ""
 
 
 def slots(configuration: str) -> dict[str, dict[str, int]]:
@@ -103,6 +116,7 @@ def _globals(node: str, layout: Layout) -> list[str]:
         f"stats socket {layout.socket} mode 600 level admin expose-fd listeners",
         "hard-stop-after 5m",
         f"localpeer {node}",
+        f"node {node}",
     ]
 
 

@@ -16,6 +16,7 @@ from flex.errors import Away, BadInput
 
 _WORD = re.compile(r"[A-Za-z0-9_.:/\[\]@-]{1,300}")
 _ENTRY = re.compile(r"0x[0-9a-f]+: key=(\S+) (.*)")
+_FOUND = re.compile(r'found=yes, .*value="([^"]*)"')
 _MASTER = re.compile(r"^(\d+)\s+master\s+(\d+)\s+\[failed: (\d+)\]", re.MULTILINE)
 # A table of every target of a large site; more than this is no answer to anything asked here.
 _LONGEST = 256 * 2**20
@@ -116,6 +117,18 @@ def targets(answer: str) -> Iterator[Target]:
         if entry := _ENTRY.fullmatch(line):
             said = dict(part.partition("=")[::2] for part in entry[2].split())
             yield Target(entry[1], *(_number(said.get(name, "")) for name in ("gpt0", "gpt1", "gpc0")))
+
+
+def named(answer: str) -> str:
+    """Of `show info`: the node that the configuration is for; "" where it says none."""
+    found = re.search(r"^node: (\S+)", answer, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def mapped(answer: str) -> str:
+    """Of `get map`: the value; "" where there is none."""
+    found = _FOUND.search(answer)
+    return found[1] if found else ""
 
 
 def master(answer: str) -> Master | None:

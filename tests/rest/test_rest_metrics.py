@@ -13,6 +13,7 @@ import pytest
 
 from flex.consent import Breach, Stop
 from flex.orders import Freeze
+from flex_api.night import routed
 from flex_api.web.timing import Timing
 
 if TYPE_CHECKING:
@@ -20,9 +21,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 RULES = resources.files("flex_api") / "starter" / "flex-alerts.yml"
-# Those that are there only while something is so; these settings have no logs.
+# Those that are there only while something is so; these settings have no logs and route nothing.
 OF_LOGS = {"flex_data_age_seconds", "flex_data_coverage_ratio", "flex_data_last_line_timestamp_seconds"}
-NOW_AND_THEN = {"flex_gate_stopped", "flex_job_oldest_age_seconds", "flex_pin_expiry_timestamp_seconds", *OF_LOGS}
+OF_ROUTING = {series.name for series in routed.series([])}
+NOW_AND_THEN = {
+    "flex_gate_stopped",
+    "flex_job_oldest_age_seconds",
+    "flex_pin_expiry_timestamp_seconds",
+    *OF_LOGS,
+    *OF_ROUTING,
+}
 
 
 def told(door: Door) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from starlette.testclient import TestClient
+
     from tests.rest.conftest import Door
 
 FILES = "/api/v1/routing/nodes/n1"
@@ -32,6 +35,39 @@ def test_a_node_that_is_not_there_has_none(door: Door) -> None:
 
 def test_who_shows_no_token_gets_nothing(door: Door) -> None:
     assert door.open(None).get(FILES).status_code == 401
+
+
+def of_node(door: Door, node: str) -> TestClient:
+    """A client with a token made for one node, as an admin makes it."""
+    made = door.open("admin").post("/api/v1/tokens", json={"name": f"node@{node}", "role": "viewer"})
+    assert made.status_code == 201, made.text
+    client = door.open(None)
+    client.headers["Authorization"] = f"Bearer {made.json()['secret']}"
+    return client
+
+
+def test_a_nodes_own_token_opens_its_files_and_nothing_else(door: Door) -> None:
+    node = of_node(door, "n1")
+    assert node.get(FILES).status_code == 200
+    for other in ("/api/v1/routing/nodes/n2", "/api/v1/routing", "/api/v1/sites", "/metrics", "/", "/api/v1/tokens"):
+        answer = node.get(other)
+        assert answer.status_code == 403, other
+        assert "n1 alone" in answer.text
+    assert node.post("/api/v1/tokens", json={"name": "more", "role": "viewer"}).status_code == 403
+
+
+def test_a_token_for_a_node_that_is_not_there_opens_nothing(door: Door) -> None:
+    assert of_node(door, "n9").get("/api/v1/routing/nodes/n9").status_code == 404
+
+
+def test_each_nodes_version_is_told_and_why_its_haproxy_was_not_heard(doors: Callable[..., Door]) -> None:
+    door = doors(routing={"on": True, "socket": "/nowhere/s", "sockets": "/nowhere/{node}.sock"})
+    rows = door.open("viewer").get("/api/v1/routing?live=true").json()["nodes"]
+    assert [row["node"] for row in rows] == ["n1", "n2", "n3"]
+    assert len({row["wanted"] for row in rows}) == 3
+    assert all("/nowhere/" in row["error"] for row in rows)
+    metrics = door.open("viewer").get("/metrics").text
+    assert 'flex_route_distributor_up{distributor="n1"} 0' in metrics
 
 
 def test_the_sites_that_are_routed_are_listed(door: Door) -> None:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from flex.errors import Away, BadInput, NotWritten
 from flex.steer import delivery, runtime
-from flex.steer.change import Change, change
+from flex.steer.change import Change, Words, change
 from flex.steer.force import Sockets, enforce
-from flex.steer.haproxy import CONFIGURATION, HOSTS, Layout, files
+from flex.steer.haproxy import CONFIGURATION, HOSTS, VERSION, Layout, files, version
+from flex.steer.live import distributor
 from flex.steer.pool import Member, Pool, members
 from flex.steer.program import Program, mastered
 from flex.steer.runtime import Socket
@@ -32,6 +33,13 @@ def between(before: Pool, after: Pool) -> Change:
     return change(made(before), made(after), "/d")
 
 
+def told(before: Pool, after: Pool) -> tuple[Words, ...]:
+    """The commands before the last, which says the version that is in force then."""
+    *others, last = between(before, after).commands
+    assert last == ("set", "map", "/d/hosts.map", VERSION, version(made(after)))
+    return tuple(others)
+
+
 def with_second(**changes: object) -> Pool:
     first, second, *others = SHOP.members
     return replace(SHOP, members=(first, replace(second, **changes), *others))  # type: ignore[arg-type]  # fields
@@ -43,22 +51,20 @@ def test_what_did_not_change_is_not_told() -> None:
 
 def test_a_member_that_leaves_gets_no_more_requests_and_comes_back_by_commands() -> None:
     name = f"{SHOP.name}/s2"
-    assert between(SHOP, with_second(leaving=True)).commands == (("set", "server", name, "state", "maint"),)
-    assert between(with_second(leaving=True), SHOP).commands == (("set", "server", name, "state", "ready"),)
+    assert told(SHOP, with_second(leaving=True)) == (("set", "server", name, "state", "maint"),)
+    assert told(with_second(leaving=True), SHOP) == (("set", "server", name, "state", "ready"),)
 
 
 def test_weights_and_addresses_are_told_by_commands() -> None:
-    told = between(SHOP, with_second(weight=50, address="192.0.2.99"))
     name = f"{SHOP.name}/s2"
-    assert told.commands == (
+    assert told(SHOP, with_second(weight=50, address="192.0.2.99")) == (
         ("set", "server", name, "addr", "192.0.2.99", "port", "8080"),
         ("set", "server", name, "weight", "50"),
     )
 
 
 def test_host_names_are_told_by_commands() -> None:
-    told = between(SHOP, replace(SHOP, hosts=("m.shop.example",)))
-    assert told.commands == (
+    assert told(SHOP, replace(SHOP, hosts=("m.shop.example",))) == (
         ("del", "map", "/d/hosts.map", "www.shop.example"),
         ("add", "map", "/d/hosts.map", "m.shop.example", SHOP.name),
     )
@@ -218,6 +224,20 @@ def test_what_a_running_haproxy_knows_is_read(node: Node, members: Members) -> N
     assert {each.set for each in sets} == {1, 2, 4}
     rows = [row for row in runtime.served(node.sockets.stats.ask("show", "stat")) if row.backend == name]
     assert sum(row.served for row in rows if row.server in ("s1", "s2", "s4")) == 30
+
+
+@pytest.mark.real
+def test_a_distributor_says_by_which_version_it_goes_and_who_has_which_path(node: Node, members: Members) -> None:
+    for pool in (shop(members), leaving(members, "n1"), shop(members, policy="lard")):
+        node.enforce(pool)
+        node.asked(10)
+        expected = {"shop.example": [f"/{number}" for number in range(10)]}
+        said = distributor([pool], node.sockets.stats, str(node.folder), expected)
+        assert (said.node, said.version) == ("n0", version(node.files(pool)))
+        (site,) = said.sites
+        assert {each.target for each in site.busiest} == set(expected["shop.example"])
+        assert all(each.nodes and set(each.nodes) <= set(members.addresses) for each in site.busiest)
+        assert site.targets == 10 <= sum(member.targets for member in site.members)
 
 
 def test_a_socket_that_nobody_listens_on_is_one_line(tmp_path: Path) -> None:

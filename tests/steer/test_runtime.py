@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput
-from flex.steer.runtime import Master, Served, Target, master, served, spoken, targets
+from flex.steer.runtime import Master, Served, Target, mapped, master, named, served, spoken, targets
 
 TABLE = """# table: b, type: integer, size:204800, used:1
 0x55558badfb80: key=1747067496 use=0 exp=1798838 gpt0=3 gpt1=17 gpc0=2"""
 STAT = """# pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,status,weight,
 b,s1,2,0,5,0,,99,0,UP,100,
 b,BACKEND,0,0,5,1,998,1,83,UP,100,"""
+INFO = "Name: HAProxy\nnode: n1\nPid: 7"
+MAP = 'type=str, case=sensitive, found=yes, idx=tree, key=":version", value="ab12", type="str"'
 PROC = """#<PID>          <type>          <reloads>       <uptime>        <version>
 22849           master          2 [failed: 1]   0d00h00m09s     2.6.12-1+deb12u4
 # workers
@@ -24,6 +26,8 @@ def test_what_haproxy_says_is_read() -> None:
     assert list(targets(TABLE)) == [Target("1747067496", 3, 17, 2)]
     assert served(STAT)[0] == Served("b", "s1", "UP", 5, 2, 99, 100)
     assert master(PROC) == Master(2, 1)
+    assert named(INFO) == "n1"
+    assert mapped(MAP) == "ab12"
 
 
 @given(st.text())
@@ -32,6 +36,8 @@ def test_no_answer_is_too_strange(answer: str) -> None:
         list(targets(text))
         served(text)
         master(text)
+        named(INFO.replace("n1", answer))
+        mapped(MAP + answer)
 
 
 @given(st.data())

@@ -8,24 +8,21 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from flex.errors import BadInput, NotWritten
+from flex.errors import Away, BadInput, NotWritten
 from flex.steer import delivery, force
-from flex.steer import live as living
-from flex.steer.live import Live
 from flex.steer.runtime import Socket
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
-from flex_api.night import steering
+from flex_api.night import routed, steering
 from flex_api.schemas.routing import (
     DeliveredRow,
-    LiveMember,
-    LiveRow,
     RouteConfigOutput,
     RouteDeliverOutput,
     RouteOutput,
-    routed,
+    pool_row,
 )
 from flex_api.told.grids import grid
+from flex_api.wiring import World
 
 route_app = typer.Typer(
     help="How requests for replicated sites find the replica that has them in memory.",
@@ -41,17 +38,15 @@ def add_to(app: typer.Typer) -> None:
 @route_app.command("show")
 def route_show(
     ctx: typer.Context,
-    live: Annotated[bool, typer.Option(help="ask the HAProxy of this machine what it does now")] = False,
+    live: Annotated[
+        bool, typer.Option(help="ask the nodes' HAProxies what they do now: routing.sockets, or this machine's own")
+    ] = False,
     plan: Annotated[str, typer.Option(metavar="PLAN", help="as this plan will have it")] = "",
 ) -> None:
-    """The sites on several nodes, their members, and by what their requests are spread."""
+    """The sites on several nodes, their members, by what requests are spread; the version of each node's files."""
     found = context(ctx)
     with opened(found) as here:
-        pools = steering.pools(here.settings, here.store, coming=plan)
-        now = living.live(pools, Socket(here.settings.routing.socket)) if live else ()
-        output = RouteOutput(
-            on=here.settings.routing.on, items=[routed(pool) for pool in pools], live=[_live(each) for each in now]
-        )
+        output = _shown(here, plan, live=live)
     found.show(output, lambda console: _print(console, output))
 
 
@@ -130,25 +125,24 @@ def _refuse_undelivered(folder: str) -> None:
         )
 
 
-def _live(each: Live) -> LiveRow:
-    members = [
-        LiveMember(
-            node=one.node,
-            status=one.status,
-            under_way=one.under_way,
-            waiting=one.waiting,
-            served=one.served,
-            targets=one.targets,
+def _shown(here: World, plan: str, *, live: bool) -> RouteOutput:
+    """Raises Away where nobody of those that were asked answers."""
+    settings, store = here.settings, here.store
+    pools = steering.pools(settings, store, coming=plan)
+    wanted = steering.versions(settings, store, pools)
+    found = routed.heard(settings, pools, list(wanted), routed.known_paths(settings, store, pools)) if live else []
+    if found and not any(each.said for each in found):
+        raise Away(
+            "asking HAProxy what it does",
+            "; ".join(sorted({each.error for each in found}))[:500],
+            kept="it goes on as it does",
+            advice="see that it runs, and that [routing] says where its socket is",
         )
-        for one in each.members
-    ]
-    return LiveRow(
-        site=each.site,
-        targets=each.targets,
-        shared=each.shared,
-        overloaded=each.overloaded,
-        waiting=each.waiting,
-        members=members,
+    return RouteOutput(
+        on=settings.routing.on,
+        items=[pool_row(pool) for pool in pools],
+        nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), found),
+        live=routed.as_live(found),
     )
 
 
@@ -160,17 +154,32 @@ def _print(console: Console, output: RouteOutput) -> None:
         limits = str(row.low), str(row.high), str(row.admitted or "any")
         table.add_row(row.site, row.policy, *limits, ", ".join(member.node for member in row.members))
     console.print(table if output.items else "No site is on several nodes.")
+    if output.on:
+        _print_versions(console, output)
     if output.live:
         _print_live(console, output)
 
 
+def _print_versions(console: Console, output: RouteOutput) -> None:
+    table = grid("node", "version", "delivered", "in force", "")
+    for row in output.nodes:
+        table.add_row(row.node, row.wanted, row.delivered, row.in_force, row.error)
+    console.print(table)
+
+
 def _print_live(console: Console, output: RouteOutput) -> None:
-    table = grid("site", "member", "state", "under way>", "served>", "targets>", "shared>", "overloaded>", "waiting>")
+    numbers = "under way>", "served>", "targets>", "shared>", "overloaded>", "waiting>"
+    table = grid("distributor", "site", "member", "state", *numbers)
+    targets = grid("distributor", "target", "members", "overloaded>")
     for row in output.live:
         for member in row.members:
-            numbers = member.under_way, member.served, member.targets, row.shared, row.overloaded, row.waiting
-            table.add_row(row.site, member.node, member.status, *(f"{number:,}" for number in numbers))
+            counts = member.under_way, member.served, member.targets, row.shared, row.overloaded, row.waiting
+            table.add_row(row.distributor, row.site, member.node, member.status, *(f"{count:,}" for count in counts))
+        for each in row.busiest:
+            name = f"{row.site}{each.target}"
+            targets.add_row(row.distributor, name, ", ".join(each.nodes), f"{each.overloaded:,}")
     console.print(table)
+    console.print(targets)
 
 
 def _print_delivered(console: Console, output: RouteDeliverOutput) -> None:

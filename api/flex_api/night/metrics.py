@@ -53,8 +53,8 @@ class Series:
     values: Sequence[tuple[Labels, float]]
 
 
-def text(known: Known) -> str:
-    return "".join(_lines(series) for series in _series(known) if series.values)
+def text(known: Known, more: Iterable[Series] = ()) -> str:
+    return "".join(_lines(series) for series in (*_series(known), *more) if series.values)
 
 
 def _series(known: Known) -> Iterator[Series]:

@@ -135,6 +135,13 @@ def _files(settings: Settings, known: Sequence[Node], everybody: Served, node: s
     return haproxy.files(node, addresses(known), found, settings.routing.layout())
 
 
+def versions(settings: Settings, store: Store, found: Sequence[Pool]) -> dict[str, str]:
+    """By node the version of its files, with these pools."""
+    at = addresses(nodes(settings, store))
+    layout = settings.routing.layout()
+    return {node: haproxy.version(haproxy.files(node, at, found, layout)) for node in at}
+
+
 def before(folder: Path | None) -> str:
     """The configuration that is there; "" where there is none."""
     return (delivery.content(folder / haproxy.CONFIGURATION) or "") if folder else ""

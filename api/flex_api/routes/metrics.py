@@ -6,10 +6,11 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from flex_api import working
-from flex_api.night import freezing
+from flex_api.night import freezing, routed
 from flex_api.night.exposing import JOBS, of_logs
 from flex_api.night.metrics import CONTENT_TYPE, Known, text
 from flex_api.web.desk import Viewer
+from flex_api.web.distributors import distributors
 
 # After which changes the logs are looked at again.
 READ = ("ingest", "profiles.put", "run.end", "job.end")
@@ -40,4 +41,4 @@ def metrics(desk: Viewer) -> Response:
         expiry=desk.settings.safety.plan_expiry,
         review=desk.settings.cluster.mode == "review",
     )
-    return Response(text(known) + desk.house.timing.text(), media_type=CONTENT_TYPE)
+    return Response(text(known, routed.series(distributors(desk))) + desk.house.timing.text(), media_type=CONTENT_TYPE)

@@ -41,26 +41,47 @@ class LiveMember(Part):
     targets: int
 
 
+class TargetRow(Part):
+    """Who has a target: its path, or HAProxy's number of it. `overloaded` counts how often these had too much to do."""
+
+    target: str
+    nodes: list[str]
+    overloaded: int
+
+
 class LiveRow(Part):
-    """`targets` are remembered; `shared` of them are with several members. `overloaded` counts requests for a target
-    whose members had too much to do; `waiting` requests are at the door.
+    """As one distributor sees it. `targets` are remembered; `shared` of them are with several members. `overloaded`
+    counts requests for a target whose members had too much to do; `waiting` requests are at the door.
     """
 
+    distributor: str
     site: str
     targets: int
     shared: int
     overloaded: int
     waiting: int
     members: list[LiveMember]
+    busiest: list[TargetRow]
+
+
+class NodeVersion(Part):
+    """Which version of its files a node is to have, has in its folder, and goes by; "" where that is not known."""
+
+    node: str
+    wanted: str
+    delivered: str
+    in_force: str
+    error: str = Field("", description="why its HAProxy was not heard")
 
 
 class RouteOutput(Output):
     on: bool
     items: list[RoutedRow]
-    live: list[LiveRow] = Field([], description="with --live: what HAProxy on this machine says")
+    nodes: list[NodeVersion]
+    live: list[LiveRow] = Field([], description="when asked for: what the nodes' HAProxies say")
 
 
-def routed(pool: Pool) -> RoutedRow:
+def pool_row(pool: Pool) -> RoutedRow:
     limits = pool.limits
     return RoutedRow(
         site=pool.site,

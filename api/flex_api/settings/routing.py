@@ -73,6 +73,9 @@ class Routing(Section):
     check_path: str = Field("", description="asked for to see whether a web server is well; empty: whether it listens")
     peers_port: Whole = Field(10_000, description="where distributors tell each other what they decided")
     socket: str = Field("/run/haproxy/flex.sock", description="by which a node's HAProxy is told of changes")
+    sockets: str = Field(
+        "", description="where such sockets of all nodes are on this machine, {node} for each; empty: its own alone"
+    )
     master: str = Field("/run/haproxy-master.sock", description="by which it is told to read its configuration anew")
     deliver: str = Field("", description="folder for the files of each node, which {node} stands for; empty: none")
     deliver_command: tuple[str, ...] = Field(

@@ -102,6 +102,18 @@ Approver = Annotated[Desk, Depends(_desk("approver"))]
 Admin = Annotated[Desk, Depends(_desk("admin"))]
 
 
+async def _node_or_viewer(request: Request, node: str) -> Desk:
+    caller: Caller | None = request.state.caller
+    if caller is None or caller.node != node:
+        return await _desk("viewer")(request)
+    house: House = request.app.state.house
+    return Desk(request, caller, house, house.store)
+
+
+_node_or_viewer.role = "viewer"  # type: ignore[attr-defined]  # as above
+NodeOrViewer = Annotated[Desk, Depends(_node_or_viewer)]
+
+
 async def _house(request: Request) -> House:
     house: House = request.app.state.house
     return house

@@ -6,6 +6,7 @@ Every change that shows is in the audit log, so the number of the last entry of 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ class Keeping:
     lock: threading.Lock = field(default_factory=threading.Lock)
     version: int = -1
     seen: int = -1
+    made: float = 0.0
     value: object = None
 
 
@@ -57,6 +59,7 @@ class Carried:
 class Views:
     store: Store
     held: dict[str, Keeping] = field(default_factory=dict)
+    ticks: Callable[[], float] = time.monotonic
 
     def of(self, name: str, actions: tuple[str, ...], make: Callable[[], View]) -> View:
         """As the store has it now. One request makes it, the others wait for that."""
@@ -70,6 +73,14 @@ class Views:
             if version != held.version:
                 held.value, held.version = make(), version
             held.seen = now
+            return cast(View, held.value)
+
+    def lately(self, name: str, seconds: float, make: Callable[[], View]) -> View:
+        """What no store knows, made anew when it is so old. One request makes it, the others wait for that."""
+        held = self.held.setdefault(name, Keeping())
+        with held.lock:
+            if held.version < 0 or self.ticks() - held.made > seconds:
+                held.value, held.version, held.made = make(), 0, self.ticks()
             return cast(View, held.value)
 
     def pins(self) -> dict[str, Pin]:

@@ -1,0 +1,26 @@
+"""What the nodes' HAProxies say, for pages, the API and metrics alike: asked anew after some seconds, whoever looks."""
+
+from __future__ import annotations
+
+from flex_api.night import routed, steering
+from flex_api.night.routed import Heard
+from flex_api.web.desk import Desk
+from flex_api.web.views import IN_FORCE, SITES
+from flex_api.wiring import nodes
+
+# Seconds for which an answer is good: shorter than between two scrapes.
+GOOD = 5.0
+
+
+def distributors(desk: Desk) -> list[Heard]:
+    """A value for each node, or for this machine alone; none where routing is off. One that is silent says why."""
+    if not desk.settings.routing.on:
+        return []
+    return desk.views.lately("distributors", GOOD, lambda: _heard(desk))
+
+
+def _heard(desk: Desk) -> list[Heard]:
+    settings, store = desk.settings, desk.house.store
+    pools = desk.views.of("pools in force", IN_FORCE, lambda: steering.pools(settings, store))
+    paths = desk.views.of("routed paths", SITES, lambda: routed.known_paths(settings, store, pools))
+    return routed.heard(settings, pools, list(steering.addresses(nodes(settings, store))), paths)
