@@ -29,9 +29,10 @@ from bench.ingest import real, synthetic
 from flex import engine
 from flex.domain import Forecast, Node
 from flex.errors import FlexError
+from flex.kinds import kinds
 from flex.predict import forecast
 from flex.problem import Floats, Ints
-from flex.replay import Sample, Totals, reference_replay
+from flex.replay import Sample, reference_replay
 from flex.sim.fitted import twin
 from flex.sim.published import PUBLISHED
 from flex.sim.routing import mixed
@@ -126,6 +127,10 @@ def _evaluation() -> float:
         time=np.arange(SAMPLED),
         rate=0.1,
     )
+    # As many targets again nine times were left out.
+    times = np.tile(np.bincount(sample.target, minlength=targets), 10)
+    every = kinds(np.tile(sample.site, 10)[times > 0], times[times > 0], np.tile(sample.size, 10)[times > 0])
+    sample = replace(sample, totals=every)
     nodes = [Node(f"n{n:03}", (), 64 * 2**20) for n in range(MANY_NODES)]
     placement = PLACEMENT.from_columns(
         {"site": list(sample.sites), "node": [nodes[site % MANY_NODES].name for site in range(SITES)]}
@@ -190,15 +195,9 @@ def _sampled(whole: Sample, rate: float) -> Sample:
     """All accesses to the targets that a hash chooses, with the totals of all targets, as the ingest keeps them."""
     chosen = mixed(np.arange(len(whole.size)) + 12_345) < rate * 2**63
     kept = chosen[whole.target]
-    totals = _totals(whole) if rate < 1 else None
-    return replace(whole, target=whole.target[kept], time=whole.time[kept], rate=rate, totals=totals)
-
-
-def _totals(whole: Sample) -> Totals:
     times = np.bincount(whole.target, minlength=len(whole.size))
-    columns = times, times * whole.size, times > 0, (times > 0) * whole.size
-    by_site = (np.bincount(whole.site, column, minlength=len(whole.sites)) for column in columns)
-    return Totals(*(column.astype(np.int64) for column in by_site))
+    totals = kinds(whole.site[times > 0], times[times > 0], whole.size[times > 0]) if rate < 1 else None
+    return replace(whole, target=whole.target[kept], time=whole.time[kept], rate=rate, totals=totals)
 
 
 def _points(said: Forecast, true: Forecast) -> Iterator[float]:

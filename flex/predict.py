@@ -17,7 +17,7 @@ import pandas as pd
 from flex.domain import Forecast, Node, NodeForecast
 from flex.errors import BadInput
 from flex.replay import Ints, Sample, replay
-from flex.scaling import Scale, Spread, scale_of, scaled
+from flex.scaling import Spread, scale_of, scaled
 from flex.tables import PLACEMENT
 
 ROUND_ROBIN = "round robin"
@@ -63,7 +63,7 @@ def forecast(
     row_site, row_node = _rows(sample.sites, placement, names)
     spread = Spread(len(nodes), row_site, row_node, np.zeros(len(sample.sites), dtype=np.bool_), NOBODY)
     node = route(sample.sites, sample.site[sample.target], placement, names)
-    return _replayed(sample, node, nodes, policy, cache, scale_of(sample, spread))
+    return _replayed(sample, node, nodes, policy, cache, spread)
 
 
 def round_robin(
@@ -79,7 +79,7 @@ def round_robin(
     node = np.full(len(sample.target), NOWHERE, dtype=np.int64)
     node[served] = in_turn(len(served), active)
     spread = Spread(len(nodes), NOBODY, NOBODY, known, active)
-    return _replayed(sample, node, nodes, ROUND_ROBIN, cache, scale_of(sample, spread))
+    return _replayed(sample, node, nodes, ROUND_ROBIN, cache, spread)
 
 
 def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:
@@ -144,15 +144,14 @@ def _dice(position: Ints) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def _replayed(
-    sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str, scale: Scale | None
-) -> Forecast:
+def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str, spread: Spread) -> Forecast:
     if not 0 < sample.rate <= 1:
         raise _bad_rate(sample.rate)
     served = node != NOWHERE
     kept = replace(sample, target=sample.target[served], time=sample.time[served])
-    memory = scale.memory if scale else sample.rate
-    ram = (np.array([min(node.ram, MOST_RAM) for node in nodes], dtype=np.float64) * memory).astype(np.int64)
+    whole = np.array([min(node.ram, MOST_RAM) for node in nodes], dtype=np.float64)
+    scale = scale_of(sample, spread, whole)
+    ram = (whole * (scale.memory if scale else sample.rate)).astype(np.int64)
     counts = scaled(scale, sample.rate, replay(kept, node[served], ram, cache)).T.tolist()
     busiest = _busiest(kept, node[served], len(nodes)).tolist()
     forecasts = tuple(_of_node(*each) for each in zip(nodes, counts, busiest, strict=True))

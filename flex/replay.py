@@ -14,18 +14,9 @@ import numpy.typing as npt
 
 from flex import engine
 from flex.caches import CACHES
+from flex.kinds import Kinds
 
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Totals:
-    """Of each site, what all of its targets come to: `bytes` are those of an answer times the requests for it."""
-
-    requests: Ints
-    bytes: Ints
-    targets: Ints
-    working_set: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +33,7 @@ class Sample:
     target: Ints
     time: Ints
     rate: float
-    totals: Totals | None = None
+    totals: Kinds | None = None
 
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""What a sample of targets says of all accesses, where the totals of all targets are known."""
+"""What a sample of targets says of all accesses, where the kinds of all targets are known."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from flex import remarks
 from flex.domain import Forecast, Node
-from flex.predict import forecast
-from flex.replay import Sample, Totals
+from flex.kinds import Kinds, kinds
+from flex.predict import forecast, round_robin
+from flex.replay import Sample
 from flex.scaling import Flags
 from flex.sim import twin
 from flex.tables import PLACEMENT
@@ -22,15 +23,14 @@ from flex.tables import PLACEMENT
 NODES = [Node(f"n{number}", (), 4 * 2**20) for number in range(4)]
 
 
-def totals(whole: Sample) -> Totals:
+def totals(whole: Sample) -> Kinds:
     times = np.bincount(whole.target, minlength=len(whole.size))
-    columns = times, times * whole.size, times > 0, (times > 0) * whole.size
-    by_site = (np.bincount(whole.site, column, minlength=len(whole.sites)) for column in columns)
-    return Totals(*(column.astype(np.int64) for column in by_site))
+    asked = times > 0
+    return kinds(whole.site[asked], times[asked], whole.size[asked])
 
 
 def part(whole: Sample, chosen: Flags, rate: float) -> Sample:
-    """Only accesses to the chosen targets, with the totals of all."""
+    """Only accesses to the chosen targets, with the kinds of all."""
     kept = chosen[whole.target]
     return replace(whole, target=whole.target[kept], time=whole.time[kept], rate=rate, totals=totals(whole))
 
@@ -93,7 +93,8 @@ def test_of_a_site_that_the_sample_has_nothing_of_each_target_is_missed_once(who
     (node, *_) = forecast(sample, alone, NODES, policy="after").nodes
     (true, *_) = forecast(whole, alone, NODES, policy="after").nodes
     assert (node.requests, node.misses, node.disk_bytes) == (true.requests, true.misses, true.disk_bytes)
-    assert true.misses == totals(whole).targets[7]
+    every = totals(whole)
+    assert true.misses == every.targets[every.site == 7].sum()
 
 
 def test_a_site_on_several_nodes_is_asked_for_on_each(whole: Sample) -> None:
@@ -111,3 +112,34 @@ def test_a_site_on_several_nodes_is_asked_for_on_each(whole: Sample) -> None:
 def test_a_part_that_is_too_small_to_tell_misses_says_so(whole: Sample, rate: float, accesses: int, said: bool) -> None:
     small = replace(whole, rate=rate, target=whole.target[:accesses], time=whole.time[:accesses])
     assert bool(list(remarks.of_sample(small))) == said
+
+
+def test_a_large_file_that_the_sample_leaves_out_is_read_from_disk_as_often_as_it_is_asked_for(whole: Sample) -> None:
+    """It does not fit into the memory of its node, and is most of what that sends."""
+    large = whole.size.argmax()
+    asked_often = np.where(np.arange(len(whole.target)) % 10 == 0, large, whole.target)
+    heavy = replace(whole, target=asked_often)
+    nodes = [replace(node, ram=int(whole.size[large]) // 4) for node in NODES]
+    said = placed(part(heavy, np.arange(len(whole.size)) != large, 0.999), nodes)
+    true = placed(heavy, nodes)
+    assert max(points(said, true)) < 1
+    assert [node.disk_bytes for node in said.nodes] == pytest.approx([node.disk_bytes for node in true.nodes], rel=0.02)
+
+
+@pytest.mark.parametrize("serving", [placed, round_robin], ids=["by site", "everywhere"])
+def test_what_is_read_from_disk_hangs_less_on_which_large_files_the_sample_has(
+    whole: Sample, serving: Callable[..., Forecast]
+) -> None:
+    """A quarter of the targets, and memory that is much too small."""
+    nodes = [replace(node, ram=int(totals(whole).working_set.sum()) // 32) for node in NODES]
+
+    def read(sample: Sample) -> int:
+        return sum(node.disk_bytes for node in serving(sample, nodes=nodes).nodes)
+
+    near, far = [], []
+    for seed in range(8):
+        sample = part(whole, np.random.default_rng(seed).random(len(whole.size)) < 0.25, 0.25)
+        near.append(abs(read(sample) / read(whole) - 1))
+        far.append(abs(read(replace(sample, totals=None)) / read(whole) - 1))
+    assert np.mean(near) < 0.2
+    assert np.mean(near) < np.mean(far) / 2

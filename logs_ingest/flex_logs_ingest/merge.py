@@ -16,9 +16,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flex import kinds
 from flex.domain import Period, Segment
+from flex.kinds import Kinds
 from flex.ports import Segments
-from flex.replay import Ints, Sample, Totals
+from flex.replay import Ints, Sample
 from flex.tables import FILES, HOURS, Schema
 from flex_logs_ingest import kept, partials
 from flex_logs_ingest.filetable import FileTable, file_table
@@ -64,7 +66,7 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     """All accesses of the period to one target in 2**j, in time order, with the smallest j that leaves at most `limit`.
 
     Sizes are those of the file table; a target whose size is not known counts as its mean answer. Where targets are
-    left out, its sites are all that have any, with the totals of all of them;
+    left out, its sites are all that have any, with the kinds of all of them;
     unless counts of some days were added up, which leaves no sample of them.
     """
     found = _in_log_order(kept.with_sample(segments, period.first_day, period.last_day))
@@ -77,36 +79,33 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     target = _numbers(names, targets)[_in_all_names(read)]
     order = np.argsort(time, kind="stable")
     every = kept.files(segments, period.first_day, period.last_day)
-    of_sites = _totals(files) if level and every == sorted(segment.id for segment in found) else None
-    sites = targets["site"].unique() if of_sites is None else of_sites.index
+    sites, totals = pd.Index(targets["site"].unique()), None
+    if level and every == sorted(segment.id for segment in found):
+        sites, totals = _all_targets(files)
     return Sample(
         sites=tuple(sites),
-        site=pd.Index(sites).get_indexer(targets["site"]).astype(np.int64),
+        site=sites.get_indexer(targets["site"]).astype(np.int64),
         size=targets["size"].to_numpy(dtype=np.int64),
         target=target[order],
         time=time[order],
         rate=2.0**-level,
-        totals=None if of_sites is None else Totals(*(column.to_numpy() for _, column in of_sites.items())),
+        totals=totals,
     )
 
 
-def _totals(files: FileTable) -> pd.DataFrame:
-    """By site, what Totals has of it."""
-    found = [_totals_of(FILES.empty())]
-    found += [_totals_of(piece) for piece in files.pieces(("site", "requests", "bytes", "size"))]
-    return pd.concat(found).groupby(level="site").sum()
+def _all_targets(files: FileTable) -> tuple[pd.Index, Kinds]:
+    """All sites that have any target, in the order of the table, and the kinds of their targets."""
+    met: dict[str, int] = {}
+    pieces = (_sized(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
+    every = kinds.added(_kinds_of(piece, met) for piece in pieces)
+    return pd.Index(list(met)), every
 
 
-def _totals_of(piece: pd.DataFrame) -> pd.DataFrame:
-    sized = _sized(piece)
-    by_site = sized.assign(answers=sized["size"] * sized["requests"]).groupby("site")
-    columns = {
-        "requests": by_site["requests"].sum(),
-        "bytes": by_site["answers"].sum(),
-        "targets": by_site.size(),
-        "working_set": by_site["size"].sum(),
-    }
-    return pd.DataFrame(columns).astype("int64")
+def _kinds_of(piece: pd.DataFrame, met: dict[str, int]) -> Kinds:
+    place, names = pd.factorize(piece["site"])
+    number = np.array([met.setdefault(name, len(met)) for name in names], dtype=np.int64)
+    requests, size = (piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size"))
+    return kinds.kinds(number[place], requests, size)
 
 
 def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:

@@ -1,0 +1,77 @@
+"""All targets there are, told by kinds: those of a site that are asked for about as often and are about as large.
+
+In go the site, the requests and the size of each target; out come Kinds, of which there are far fewer than targets. So
+what is known of all targets can be kept beside a sample of some. Kinds of parts that have no target in common add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+# Kinds are powers of two: up to 2^62 requests, and as many bytes.
+CLASSES = 63
+_COUNTS = ["targets", "requests", "bytes", "working_set"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kinds:
+    """Of each kind its `site`, how many `targets` it has, the `requests` for them, and the bytes of their answers.
+
+    `bytes` are those of all answers, `working_set` those of each target once. What a kind's targets are asked for, and
+    how large they are, differs by less than a factor of two.
+    """
+
+    site: Ints
+    targets: Ints
+    requests: Ints
+    bytes: Ints
+    working_set: Ints
+
+    def times(self) -> Floats:
+        """How often each of its targets is asked for."""
+        times: Floats = self.requests / self.targets
+        return times
+
+    def sizes(self) -> Floats:
+        sizes: Floats = self.working_set / self.targets
+        return sizes
+
+
+def each(site: Ints, requests: Ints, size: Ints) -> Kinds:
+    """Every target as a kind of its own."""
+    return Kinds(site, np.ones_like(requests), requests, requests * size, size)
+
+
+def kinds(site: Ints, requests: Ints, size: Ints) -> Kinds:
+    return added([each(site, requests, size)])
+
+
+def added(parts: Iterable[Kinds]) -> Kinds:
+    tables = [_table(part) for part in parts]
+    whole = pd.concat([_table(each(_NONE, _NONE, _NONE)), *tables]).groupby(["site", "often", "large"]).sum()
+    site = whole.index.get_level_values("site").to_numpy(dtype=np.int64)
+    return Kinds(site, *(whole[name].to_numpy(dtype=np.int64) for name in _COUNTS))
+
+
+def class_of(count: Floats) -> Ints:
+    """The power of two that it reaches; that of 0 is that of 1."""
+    exponent: Ints = np.frexp(np.maximum(count, 1))[1].astype(np.int64) - 1
+    return exponent
+
+
+_NONE: Ints = np.empty(0, dtype=np.int64)
+
+
+def _table(part: Kinds) -> pd.DataFrame:
+    """Added up once, so that a part is no larger than the kinds it has."""
+    columns = {"site": part.site, "often": class_of(part.times()), "large": class_of(part.sizes())}
+    counts = {name: getattr(part, name) for name in _COUNTS}
+    return pd.DataFrame(columns | counts).groupby(["site", "often", "large"]).sum().reset_index()
