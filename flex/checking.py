@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pandas as pd
 
@@ -38,7 +39,8 @@ def check(
         said = {zone: records.with_markers(rows, zone, owner, ttl) for zone, rows in said.items()}
 
     def asked(one: Plan) -> tuple[Verdict, ...]:
-        return target.verify(one.zone, said[one.zone], patience=patience)
+        found = target.verify(one.zone, said[one.zone], patience=patience)
+        return tuple(replace(verdict, zone=one.zone) for verdict in found)
 
     # Side by side: a cluster of many zones waits for the slowest of them, not for all.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
@@ -60,4 +62,5 @@ def _ours(one: Plan, in_zone: pd.DataFrame) -> pd.DataFrame:
 
 def said_wrong(verdict: Verdict) -> str:
     """What a person is told of one server that does not agree."""
-    return f"{verdict.server}: {verdict.error or f'{len(verdict.wrong)} of {verdict.checked} record sets differ'}"
+    where = f"{verdict.server}, {verdict.zone}" if verdict.zone else verdict.server
+    return f"{where}: {verdict.error or f'{len(verdict.wrong)} of {verdict.checked} record sets differ'}"

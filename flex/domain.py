@@ -234,7 +234,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one name server answered for the names that were checked; `lag` is the seconds until it agreed."""
+    """What one name server answered for the names of a zone that were checked; `lag` is the seconds until it agreed."""
 
     server: str
     checked: int
@@ -242,6 +242,7 @@ class Verdict:
     wrong: tuple[Change, ...] = ()
     error: str = ""
     lag: float = 0.0
+    zone: str = ""
 
     @property
     def agrees(self) -> bool:

@@ -13,6 +13,7 @@
     ├── Held             a rule or a missing approval stopped it  exit 22
     │   ├── Frozen       somebody froze all changes               exit 23
     │   ├── Expired      a plan that is too old to be applied
+    │   ├── Unwell       nodes that sites move to do not answer
     │   └── Cancelled    a job that somebody ended
     ├── Busy             another run holds the lease              exit 23
     │   ├── Overtaken    somebody else changed it meanwhile
@@ -112,6 +113,10 @@ class Frozen(Held):
 
 class Expired(Held):
     slug = "plan-expired"
+
+
+class Unwell(Held):
+    pass
 
 
 class Cancelled(Held):

@@ -15,8 +15,8 @@ from flex.store import migrate, open_store
 from flex_api import hosted
 from flex_api.known import trust
 from flex_api.schemas.verbs import CheckRow
+from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
-from flex_api.settings.sections import Primary
 from flex_api.told import words
 from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.discovery import zones_of

@@ -19,8 +19,8 @@ from flex.ports import DnsTarget, Solver, Store
 from flex.problem import Budget
 from flex.store import SqlStore, open_store
 from flex_api import hosted
+from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
-from flex_api.settings.sections import Primary
 from flex_dns.key import Key, read_keys
 from flex_dns.preflight import accepted
 from flex_dns.rfc2136 import Rfc2136Target

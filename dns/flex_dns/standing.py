@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
 from flex.marker import marker_name
+from flex.records import ZoneState, by_name
 from flex_dns.contents import Contents, Question, canonical, claimed
 from flex_dns.marker import lies_in, site_name
 
@@ -74,6 +75,20 @@ def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: st
     withheld = [change for change in pending if site_name(zone, change.name) in taken] if taken else []
     left = [change for change in pending if change not in withheld] if withheld else pending
     return Standing(tuple(done), tuple(left), tuple(conflicts), tuple(withheld))
+
+
+def refuse_outdated(plan: Plan, state: ZoneState) -> None:
+    """Raises Stale where what the zone says of the plan's names is neither what it saw nor what it wants."""
+    have = by_name(state.records)
+    conflicts = [
+        Conflict(change, f"that it {reason}" if reason else _shown(found))
+        for change in plan.changes
+        if change.type != "TXT"
+        for found, reason in [(have.get((change.name, change.type)), state.blocked.get(change.name, ""))]
+        if reason or found not in (_held(change.before), _held(change.after))
+    ]
+    if conflicts:
+        raise overtaken(plan, 0, conflicts)
 
 
 def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import pytest
 
 from flex import plan
 from flex.domain import Change, Plan, Rrset
-from flex.errors import PartlyApplied, Stale
+from flex.errors import PartlyApplied, Stale, Unwell
 from flex.journal import JournalRow
 from flex.ports import DnsTarget
 from flex.store.journals import MemoryJournal
-from flex_dns.gentle import GentleTarget
+from flex_dns.gentle import Coming, GentleTarget, Hooks
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
 
@@ -150,3 +150,106 @@ def test_wherever_it_was_killed_it_goes_on_or_back_with_the_ttl_that_was(
     else:
         target.apply(plan.undoing(made, target.read(home, plan.addressed(made)), 5))
     assert (addresses(target, home), ttls(target, home)) == (list(NEW if goes_on else OLD), {60})
+
+
+SITES = 20
+
+
+@dataclass
+class InWaves:
+    """Twenty sites that move in waves of one, four and all others; `events` is what happened, in order."""
+
+    target: DnsTarget
+    zone: str
+    sick_at: int = -1
+    killed_at: int = -1
+    events: list[str] = field(default_factory=list)
+
+    @property
+    def made(self) -> Plan:
+        sites = [f"s{number}.{self.zone}" for number in range(SITES)]
+        return Plan(self.zone, tuple(Change(Rrset(name, "A", 60, OLD), Rrset(name, "A", 60, NEW)) for name in sites))
+
+    def apply(self, journal: MemoryJournal | None = None) -> None:
+        hooks = Hooks(ahead=self._warm, well=self._well)
+        gentle = GentleTarget(self.target, self._wait, shares=(0.05, 0.2), hooks=hooks)
+        gentle.apply(self.made, journal=journal)
+
+    def take_back(self) -> None:
+        self.target.apply(plan.undoing(self.made, self.target.read(self.zone, plan.addressed(self.made))))
+
+    @property
+    def homes(self) -> tuple[int, int, int]:
+        """How many sites are on the old node alone, on both, on the new one alone."""
+        found = self.target.read(self.zone, plan.addressed(self.made)).records.groupby("name")["value"].apply(tuple)
+        said = [tuple(sorted(values)) for values in found]
+        return said.count(OLD), said.count(BOTH), said.count(NEW)
+
+    def _wait(self, _: float) -> None:
+        if self.killed_at == len([event for event in self.events if event.startswith("wait")]):
+            raise Killed
+        self.events.append(f"wait {self.homes}")
+
+    def _warm(self, coming: Coming, wave: int, waves: int) -> None:
+        addresses = {address for each in coming.values() for address in each}
+        self.events.append(f"warm {len(coming)} at {addresses}, {wave} of {waves} {self.homes}")
+
+    def _well(self, addresses: Collection[str]) -> None:
+        assert set(addresses) == set(NEW)
+        asked = len([event for event in self.events if event == "well?"])
+        if asked == self.sick_at:
+            raise Unwell("", "n2 does not answer", kept="", advice="")
+        self.events.append("well?")
+
+
+@pytest.fixture
+def many(target: DnsTarget, zone: str) -> InWaves:
+    target.apply(Plan(zone, tuple(one for n in range(SITES) for one in placed(zone, f"s{n}.{zone}", *OLD))))
+    return InWaves(target, zone)
+
+
+def test_sites_move_in_waves_and_each_begins_when_the_one_before_is_over_and_well(many: InWaves) -> None:
+    many.apply()
+    assert many.events == [
+        "well?", "warm 1 at {'192.0.2.2'}, 1 of 3 (20, 0, 0)", "wait (19, 1, 0)",
+        "well?", "wait (19, 0, 1)",
+        "well?", "warm 4 at {'192.0.2.2'}, 2 of 3 (19, 0, 1)", "wait (15, 4, 1)",
+        "well?", "wait (15, 0, 5)",
+        "well?", "warm 15 at {'192.0.2.2'}, 3 of 3 (15, 0, 5)", "wait (0, 15, 5)",
+        "well?",
+    ]  # fmt: skip
+    assert many.homes == (0, 0, 20)
+
+
+@pytest.mark.parametrize("sick_at", range(6))
+def test_a_node_that_is_not_well_ends_it_and_all_of_it_can_be_taken_back(many: InWaves, sick_at: int) -> None:
+    many.sick_at = sick_at
+    with pytest.raises(Unwell):
+        many.apply()
+    assert many.homes == [(20, 0, 0), (19, 1, 0), (19, 0, 1), (15, 4, 1), (15, 0, 5), (0, 15, 5)][sick_at]
+    many.take_back()
+    assert many.homes == (20, 0, 0)
+
+
+@pytest.mark.parametrize("killed_at", range(5))
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_killed_in_any_wave_it_goes_on_or_back(many: InWaves, killed_at: int, goes_on: bool) -> None:
+    journal, many.killed_at = MemoryJournal(), killed_at
+    with pytest.raises(Killed):
+        many.apply(journal)
+    if not journal.rows():
+        journal.intend([JournalRow(0, many.zone, (0,), "done")])
+    many.killed_at = -1
+    if goes_on:
+        many.apply(journal)
+    else:
+        many.take_back()
+    assert many.homes == ((0, 0, 20) if goes_on else (20, 0, 0))
+
+
+def test_a_record_of_the_last_wave_that_somebody_changed_is_found_before_the_first(many: InWaves, edit: Edit) -> None:
+    for number in range(SITES):
+        edit(f"s{number}.{many.zone}", "A", ["198.51.100.1"])
+    with pytest.raises(Stale):
+        many.apply()
+    assert many.events == []

@@ -175,6 +175,7 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
         wrong=[line for change in verdict.wrong for line in plans.lines(change)],
         error=verdict.error,
         lag_seconds=verdict.lag,
+        zone=verdict.zone,
     )
 
 

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from zoneinfo import ZoneInfo
 
 from flex import cycle as cycles
-from flex import failover, windows
 from flex import plan as plans
+from flex import windows
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
-from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable
-from flex.ports import DnsTarget
+from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable, Unwell
 from flex.records import ZoneState, by_name
 from flex_api.known import outdated
-from flex_api.night import approving, freezing, steering, warming
-from flex_api.night.pausing import pause
+from flex_api.night import approving, freezing, gently, steering, warming
 from flex_api.told import words
 from flex_api.wiring import World
-from flex_dns.gentle import GentleTarget
 
 # How many names a sentence lists.
 NAMED = 10
@@ -42,7 +38,7 @@ def finish(world: World) -> None:
 def make_way(world: World) -> None:
     """Before what cannot wait: what was begun is finished, or taken back where finishing it takes waiting."""
     for cycle in world.store.cycles(state="applying"):
-        if _is_gentle(world, cycle):
+        if gently.is_gentle(world, cycle):
             world.say(f"Plan {cycle.id} was on its way, and would have to wait; taking it back first.")
             _take_back(world, cycle)
     finish(world)
@@ -66,6 +62,8 @@ def _finish_or_abandon(world: World, cycle: Cycle) -> None:
         carry_out(world, cycle)
     except Unreachable:
         raise
+    except Unwell as error:
+        world.say(f"It was not finished ({error.answer}) and is taken back.")
     except (DnsError, PartlyApplied) as error:
         world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
         _abandon(world, cycle)
@@ -128,7 +126,7 @@ def _abandon(world: World, cycle: Cycle) -> None:
 def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
     """Carry out a plan as it was approved. Raises Held when a rule forbids it and was not forced by name."""
     cycle = allowed(world, cycle_id, force=force, checksum=checksum)
-    if world.settings.warming.bytes:
+    if gently.warms_first(world, cycle):
         world.say(f"Warming up: {warming.ahead(world, cycle)}.")
     return carry_out(world, cycle)
 
@@ -199,31 +197,36 @@ def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> N
 
 
 def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles.unheard) -> Cycle:
+    """Raises Unwell where a node that sites move to is not well: then all of the plan is taken back."""
     steering.ahead(world.settings, world.store, cycle.id, world.say)
-    return cycles.carry_out(
-        cycle,
-        world.store.placement_of(cycle.id),
-        nodes=world.nodes,
-        ttl=world.settings.dns.ttl,
-        target=_target(world, cycle),
-        store=world.store,
-        now=world.clock(),
-        patience=world.settings.dns.settle.total_seconds(),
-        enters=enters,
-    )
+    try:
+        return cycles.carry_out(
+            cycle,
+            world.store.placement_of(cycle.id),
+            nodes=world.nodes,
+            ttl=world.settings.dns.ttl,
+            target=gently.target(world, cycle),
+            store=world.store,
+            now=world.clock(),
+            patience=world.settings.dns.settle.total_seconds(),
+            enters=enters,
+        )
+    except Unwell as error:
+        raise _taken_back(world, cycle, error) from error
 
 
-def _is_gentle(world: World, cycle: Cycle) -> bool:
-    return world.settings.dns.make_before_break and cycle.quality.solver != failover.SOLVER
-
-
-def _target(world: World, cycle: Cycle) -> DnsTarget:
-    """A dead node's sites lose it at once; all other moves may make before they break."""
-    if not _is_gentle(world, cycle):
-        return world.target
-
-    dns = world.settings.dns
-    return GentleTarget(world.target, partial(pause, world), dns.settle.total_seconds(), dns.moving_ttl)
+def _taken_back(world: World, cycle: Cycle, error: Unwell) -> Unwell:
+    try:
+        _take_back(world, cycle)
+    except (DnsError, PartlyApplied) as trouble:
+        raise PartlyApplied(
+            error.asked,
+            f"{error.answer}; and it could not be taken back: {trouble.answer}",
+            kept="some of what moves may have new addresses in DNS",
+            advice=f"{trouble.advice}; then `flex apply --undo` takes them back",
+        ) from trouble
+    kept = "what was begun was taken back: DNS says what it said before, but for what others wrote"
+    return Unwell(error.asked, error.answer, kept=kept, advice=error.advice)
 
 
 def _held(cycle: Cycle, answer: str, advice: str) -> Held:

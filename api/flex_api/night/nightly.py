@@ -24,7 +24,7 @@ from flex_api import hosted
 from flex_api.known import hindsight, recent
 from flex_api.known.expecting import expected
 from flex_api.known.trust import refuse_bad
-from flex_api.night import applying, freezing, notifying, warming
+from flex_api.night import applying, freezing, gently, notifying, warming
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import reporting
@@ -85,7 +85,7 @@ def _run(world: World, force: Collection[str]) -> Night:
             held.waits(code, waiting)
             cycle = made.cycle
         else:
-            if world.settings.warming.bytes:
+            if gently.warms_first(world, made.cycle):
                 step("warm", lambda: warming.ahead(world, made.cycle), str)
             cycle = step.through(lambda: applying.carry_out(world, made.cycle, step.enter), lambda done: done.state)
         path = step("report", lambda: _report(world, cycle), str)

@@ -1,11 +1,13 @@
 """A wait in the middle of a plan: nothing is done meanwhile, and whoever cannot wait may break in.
 
-In goes for how long; it returns when the time is up. Who broke in has taken back what was begun.
+In go for how long, or what to do meanwhile; it returns when that is over. Who broke in has taken back what was begun.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 from flex.errors import Busy
@@ -19,9 +21,17 @@ LOOK = 1.0
 def pause(world: World, seconds: float) -> None:
     """Raises Busy where another run broke in."""
     world.say(f"Resolvers have {words.span(timedelta(seconds=seconds))} to learn of it; old nodes serve on.")
-    run, until = world.store.wait(), time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0 and (not run or world.store.holds(run)):
-        time.sleep(min(left, LOOK))
+    with giving_way(world) as run:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and (not run or world.store.holds(run)):
+            time.sleep(min(left, LOOK))
+
+
+@contextmanager
+def giving_way(world: World) -> Iterator[str]:
+    """Nothing is done to DNS in here. Raises Busy at its end where another run broke in."""
+    run = world.store.wait()
+    yield run
     if run:
         _go_on(world, run)
 

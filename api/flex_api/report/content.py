@@ -274,7 +274,8 @@ def _quantity(rule: str, value: float) -> str:
 
 
 def _said_of_verdict(row: VerdictRow) -> str:
-    return f"{shown.short(row.server)}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
+    where = f"{shown.short(row.server)}, {shown.short(row.zone)}" if row.zone else shown.short(row.server)
+    return f"{where}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
 
 
 def _figures(data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]) -> Figures:

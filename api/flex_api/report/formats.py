@@ -46,7 +46,7 @@ def markdown(data: ReportData) -> str:
         *(f"- {cell(note)}\n" for note in (*plan.notes, *(str(stop.said) for stop in plan.stops))),
         *_section("Balance", ("node", "access rate", "working set", "sites"), _loads(data)),
         *_section("Moves", ("site", "from", "to", "to read", "why"), _moves(data)),
-        *_section("Name servers", ("server", "checked", "says"), _verdicts(data)),
+        *_section("Name servers", ("server", "zone", "checked", "says"), _verdicts(data)),
         *_section("Logs", ("of", "state", "coverage", "last line"), _logs(data)),
         *_section("Nights before", ("plan", "state", "moves", "worst node off by"), _earlier(data)),
     ]
@@ -82,7 +82,12 @@ def _moves(data: ReportData) -> Iterator[tuple[str, ...]]:
 
 def _verdicts(data: ReportData) -> Iterator[tuple[str, ...]]:
     for row in data.plan.verdicts:
-        yield row.server, f"{row.checked:,}", "agrees" if row.agrees else row.error or f"{len(row.wrong)} lines differ"
+        yield (
+            row.server,
+            row.zone,
+            f"{row.checked:,}",
+            "agrees" if row.agrees else row.error or f"{len(row.wrong)} lines differ",
+        )
 
 
 def _logs(data: ReportData) -> Iterator[tuple[str, ...]]:

@@ -167,6 +167,7 @@ class VerdictRow(Part):
     wrong: list[str]
     error: str
     lag_seconds: float = 0.0
+    zone: str = ""
 
 
 class PlanRow(Part):

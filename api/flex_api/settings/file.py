@@ -16,9 +16,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from flex.errors import BadSetting
+from flex_api.settings.dns import Primary
 from flex_api.settings.misset import explained
 from flex_api.settings.night import Metrics, Notify, Webhook
-from flex_api.settings.sections import Database, Primary, Report, Settings, SourceSection
+from flex_api.settings.sections import Database, Report, Settings, SourceSection
 
 __all__ = ["Settings", "config_path", "flat", "given", "load", "masked", "parse", "problems", "stated"]
 

@@ -49,3 +49,8 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for argument in getattr(annotation, "__args__", ()):
         yield from _models(argument)
+
+
+def twice_in(names: Sequence[str]) -> str:
+    """The first, in order, that is there more than once; empty when each is there once."""
+    return min((name for name in names if names.count(name) > 1), default="")

@@ -21,7 +21,8 @@ from flex.domain import Node, Pin
 from flex.errors import BadInput
 from flex.problem import DIMENSIONS, MoveLimits, Terms
 from flex_api.settings.api import Api, Auth
-from flex_api.settings.misset import of_register
+from flex_api.settings.dns import Dns
+from flex_api.settings.misset import of_register, twice_in
 from flex_api.settings.night import Metrics, Notify, Safety
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing import Routing, Warming
@@ -262,87 +263,9 @@ class Solver(Section):
         )
 
 
-ZONE = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+")
-
-
-def _zone(name: str) -> str:
-    absolute = name.lower().rstrip(".") + "."
-    if not ZONE.fullmatch(absolute) or len(absolute) > 254:
-        raise ValueError(f"{name!r} is no name of a zone; beyond ASCII write it as DNS has it, beginning with xn--")
-    return absolute
-
-
-class Primary(Section):
-    server: str = Field("127.0.0.1", description="the primary that takes updates")
-    port: Whole = Field(53, ge=1, le=65535)
-    key_file: Path | None = Field(None, description="TSIG key; may start with ${CREDENTIALS_DIRECTORY}")
-    transfer_key_file: Path | None = Field(
-        None, description="TSIG key to transfer zones with, from the servers to check, too; key_file's when not set"
-    )
-    verify: tuple[str, ...] = Field(
-        (),
-        description="servers to check, host or host:port; the primary when empty, and each zone's NS with verify_ns",
-    )
-    verify_ns: bool = Field(
-        True, description="with verify empty, check every name server that a zone names, at the primary's port"
-    )
-    zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
-
-    @field_validator("zones")
-    @classmethod
-    def _absolute(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_zone(zone) for zone in value)
-
-    @field_validator("verify")
-    @classmethod
-    def _reachable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            host, colon, port = name.rpartition(":")
-            if not name or (colon and port.isdigit() and not (host and 0 < int(port) < 65536)):
-                raise ValueError(f"{name!r} is no server; wanted 'host' or 'host:port'")
-        return value
-
-
-class Dns(Primary):
-    ttl: Whole = Field(300, ge=1, le=604800, description="of the address records")
-    owner: str = Field("", description="marks the names this FLEX owns; the cluster's name when empty")
-    adopt: bool = Field(False, description="take over names whose addresses are all our nodes'")
-    timeout: Span = Field(timedelta(seconds=5), ge=SECOND, le=timedelta(minutes=5), description="for one question")
-    settle: Span = Field(
-        timedelta(seconds=30), le=timedelta(hours=1), description="for all servers to agree after a change"
-    )
-    make_before_break: bool = Field(
-        False, description="a site that moves is on both nodes first, and on the new one alone when a TTL is over"
-    )
-    moving_ttl: Whole = Field(
-        0, le=604800, description="then of what moves, lowered one old TTL ahead and restored at the end; 0: as ttl"
-    )
-    primary: tuple[Primary, ...] = Field((), description="further primaries, each with its own key and zones")
-
-    @model_validator(mode="after")
-    def _once(self) -> Dns:
-        if twice := _twice(self.every_zone):
-            raise ValueError(f"the zone {twice} is there twice: nobody could tell which primary takes its updates")
-        return self
-
-    @property
-    def primaries(self) -> tuple[Primary, ...]:
-        """Those that have zones."""
-        return tuple(one for one in (self, *self.primary) if one.zones)
-
-    @property
-    def every_zone(self) -> tuple[str, ...]:
-        return tuple(zone for one in (self, *self.primary) for zone in one.zones)
-
-
 class Report(Section):
     dir: Path = Path("reports")
     pdf: bool = Field(False, description="each night's as PDF, too, where Chromium is installed")
-
-
-def _twice(names: Sequence[str]) -> str:
-    """The first, in order, that is there more than once; empty when each is there once."""
-    return min((name for name in names if names.count(name) > 1), default="")
 
 
 class Settings(Section):
@@ -368,9 +291,9 @@ class Settings(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Settings:
         names = [node.name for node in self.node]
-        if twice := _twice(names):
+        if twice := twice_in(names):
             raise ValueError(f"the node {twice!r} is there twice")
-        if twice := _twice([address for node in self.node for address in node.addresses]):
+        if twice := twice_in([address for node in self.node for address in node.addresses]):
             raise ValueError(f"two nodes have the address {twice}: nobody could tell which of them serves a site")
         needed = self.profile.window.days + SIZES_FROM
         if 0 < self.ingest.keep_days < needed:

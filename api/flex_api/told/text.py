@@ -318,7 +318,8 @@ def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
         agreed = f"agrees{after}" if row.checked else "nothing to check"
         state = agreed if row.agrees else row.error or f"{len(row.wrong)} lines differ"
         serial = f", serial {row.serial}" if row.serial is not None else ""
-        console.print(f"{row.server}: {state} ({words.count(row.checked, 'record set')} checked{serial})", markup=False)
+        where = f"{row.server}, {row.zone}" if row.zone else row.server
+        console.print(f"{where}: {state} ({words.count(row.checked, 'record set')} checked{serial})", markup=False)
         for line in row.wrong:
             console.print(f"  {line}", markup=False)
 

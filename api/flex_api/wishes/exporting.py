@@ -13,7 +13,7 @@ from flex import checking
 from flex.domain import Cycle
 from flex.errors import Unknown
 from flex_api import wiring
-from flex_api.settings.sections import Primary
+from flex_api.settings.dns import Primary
 from flex_api.wiring import World
 from flex_dns import fence
 from flex_dns.claim import Claim

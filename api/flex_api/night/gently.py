@@ -1,0 +1,85 @@
+"""The moves of a night that make before they break: who is asked and told while a plan is on its way.
+
+In go a world whose lease is held; out comes a target for `carry_out`. Ahead of each wave of sites its new nodes are
+warmed up, and before each step those that got sites are probed as the health watch does it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+
+from flex import failover, health
+from flex.domain import Cycle, Node
+from flex.errors import Unwell
+from flex.health import Pulse
+from flex.ports import DnsTarget
+from flex_api.night import probing, warm_command, warming
+from flex_api.night.pausing import giving_way, pause
+from flex_api.told import words
+from flex_api.wiring import World
+from flex_dns.gentle import Coming, GentleTarget, Hooks
+
+
+def is_gentle(world: World, cycle: Cycle) -> bool:
+    return world.settings.dns.make_before_break and cycle.quality.solver != failover.SOLVER
+
+
+def warms_first(world: World, cycle: Cycle) -> bool:
+    """Whether nodes are warmed up for the whole plan before it begins, and not wave by wave."""
+    return bool(world.settings.warming.bytes) and not is_gentle(world, cycle)
+
+
+def target(world: World, cycle: Cycle) -> DnsTarget:
+    """A dead node's sites lose it at once; all other moves may make before they break."""
+    if not is_gentle(world, cycle):
+        return world.target
+    dns = world.settings.dns
+    hooks = Hooks(ahead=partial(_ahead, world), well=partial(_refuse_unwell, world))
+    return GentleTarget(
+        world.target, partial(pause, world), dns.settle.total_seconds(), dns.moving_ttl, dns.waves, hooks
+    )
+
+
+def _ahead(world: World, coming: Coming, wave: int, waves: int) -> None:
+    if waves > 1:
+        world.say(f"Wave {wave} of {waves}: {words.count(len(coming), 'name')}.")
+    if not (world.settings.warming.bytes or world.settings.dns.warm_command):
+        return
+    of_node = {node: names for node in world.nodes if (names := _coming_to(node, coming))}
+    with giving_way(world):
+        if world.settings.warming.bytes:
+            world.say(f"Warming up: {warming.warmed(world, {node.name: names for node, names in of_node.items()})}.")
+        if world.settings.dns.warm_command:
+            warm_command.run(world, of_node)
+
+
+def _coming_to(node: Node, coming: Coming) -> list[str]:
+    """The host names that get an address of the node, as sites are called."""
+    return sorted(name.rstrip(".") for name, new in coming.items() if not new.isdisjoint(node.addresses))
+
+
+def _refuse_unwell(world: World, addresses: Collection[str]) -> None:
+    """Raises Unwell where a node with one of these addresses is dead by the terms of the health watch."""
+    watch = world.settings.watch
+    asked = [node for node in world.nodes if watch.probes and not set(node.addresses).isdisjoint(addresses)]
+    pulses: Mapping[str, Pulse] = {}
+    for turn in range(watch.fails if asked else 0):
+        time.sleep(watch.interval.total_seconds() if turn else 0.0)
+        said = probing.answers(asked, watch.probes, watch.timeout.total_seconds())
+        pulses = health.felt(pulses, said, watch.terms())
+        if not any(pulse.against or pulse.is_sick for pulse in pulses.values()):
+            return
+    if sick := [node for node in asked if pulses[node.name].is_sick]:
+        raise _unwell(sick)
+
+
+def _unwell(sick: Sequence[Node]) -> Unwell:
+    names = ", ".join(node.name for node in sick)
+    return Unwell(
+        "moving sites wave by wave",
+        f"{names} {'do' if len(sick) > 1 else 'does'} not answer the probes of [watch]",
+        kept="of what moves nothing more was changed",
+        advice=f"see what is wrong with {names}; then make a new plan with `flex plan`",
+    )

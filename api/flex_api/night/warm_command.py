@@ -1,0 +1,62 @@
+"""A command of the settings that warms nodes up, once for each node that a wave brings sites to.
+
+In go the sites by node; what fails is said, or ends the plan where the settings want that. What the command asks of
+the node, and how fast, is its own affair.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from flex.domain import Node
+from flex.errors import Unwell
+from flex_api.wiring import World
+
+# Nodes that are warmed up at a time.
+SIDE_BY_SIDE = 8
+
+
+def run(world: World, of_node: Mapping[Node, Sequence[str]]) -> None:
+    """Raises Unwell where a command fails and `dns.warm_or_stop` is set."""
+    with TemporaryDirectory(prefix="flex-warm-") as folder, ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        commands = [_command(world, node, sites, Path(folder)) for node, sites in of_node.items()]
+        failed = [error for error in threads.map(lambda one: _ran(world, one), commands) if error]
+    for error in failed:
+        world.say(f"Warming up failed: {error}")
+    if failed and world.settings.dns.warm_or_stop:
+        raise Unwell(
+            "warming up the new nodes of sites that move",
+            failed[0],
+            kept="of what moves nothing more was changed",
+            advice="mend what it says, or set dns.warm_or_stop to false; then make a new plan with `flex plan`",
+        )
+
+
+def _command(world: World, node: Node, sites: Sequence[str], folder: Path) -> list[str]:
+    listed = folder / node.name
+    listed.write_text("".join(f"{site}\n" for site in sites), encoding="ascii")
+    filled = {"{node}": node.name, "{address}": node.addresses[0], "{sites}": str(listed)}
+    return [_filled(word, filled) for word in world.settings.dns.warm_command]
+
+
+def _filled(word: str, values: dict[str, str]) -> str:
+    for mark, value in values.items():
+        word = word.replace(mark, value)
+    return word
+
+
+def _ran(world: World, command: Sequence[str]) -> str:
+    """What went wrong; empty when it ended well."""
+    patience = world.settings.dns.warm_time.total_seconds()
+    try:
+        done = subprocess.run(  # noqa: S603 - of the settings, and no shell
+            command, capture_output=True, text=True, check=False, timeout=patience, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{command[0]}: {error}"
+    said = " ".join(done.stderr.split())[-300:] or f"it ended with {done.returncode}"
+    return f"{command[0]}: {said}" if done.returncode else ""
