@@ -7,7 +7,7 @@ it again and useless for coming in. A slow hash would protect secrets that peopl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
@@ -19,6 +19,9 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 # So that a secret in a log or a commit is known for what it is.
 PREFIX = "flex_"
+
+# How those are called who come in from elsewhere.
+REMOTE = ("token:", "sso:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,24 @@ def caller_of(token: Token) -> str:
 
 
 def one_person(name: str, tokens: Iterable[Token]) -> frozenset[str]:
-    """Who may all be the same: somebody, and every token that he made, or that one of these made."""
-    names, left = {name}, list(tokens)
-    while made := [token for token in left if token.author in names]:
-        names.update(map(caller_of, made))
-        left = [token for token in left if token not in made]
-    return frozenset(names)
+    """Who may all be the same: somebody, who made his token, and every token that any of these made.
+
+    Who makes a token sees its secret, and could come in by it. Who makes tokens on the server makes them for everybody,
+    so that two of his are two people.
+    """
+    made = [(caller_of(token), token.author) for token in tokens]
+    above = _reached({name}, made)
+    shared = {one for one in above if one == name or one.startswith(REMOTE)}
+    return above | _reached(shared, [(author, token) for token, author in made])
+
+
+def _reached(names: Set[str], steps: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """These, and whatever leads on from them."""
+    reached, left = set(names), list(steps)
+    while found := [step for step in left if step[0] in reached]:
+        reached.update(after for _, after in found)
+        left = [step for step in left if step not in found]
+    return frozenset(reached)
 
 
 def secret_of(random: bytes) -> str:

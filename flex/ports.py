@@ -310,6 +310,10 @@ class Audit(Protocol):
         """The number of the last entry of any of these actions, of all where none is named; 0 before the first."""
         ...
 
+    def stamp(self) -> int | None:
+        """Another number after each change of anything, by whomever; None where only reading tells."""
+        ...
+
 
 class Tokens(Protocol):
     def tokens(self) -> tuple[Token, ...]:

@@ -58,6 +58,36 @@ def asks(pin: Pin) -> bool:
     return bool(places or pin.sla or pin.excluded) or pin.weight != 1
 
 
+Places = Mapping[str, Set[str]]
+
+
+def against(pin: Pin, before: Places, after: Places) -> bool:
+    """Whether a step from one placement to another goes against a wish: what it leaves as it was does not."""
+    had, has = (places.get(pin.site, frozenset()) for places in (before, after))
+    needed = max(pin.min_replicas, len(pin.nodes))
+    return (
+        bool((has - had) & set(pin.not_on) or (had - has) & set(pin.nodes))
+        or bool(pin.nodes and has - had - set(pin.nodes))
+        or (pin.excluded and has != had)
+        or len(has) < min(needed, len(had))
+        or (0 < pin.max_replicas < len(has) and len(has) > len(had))
+        or any(_parted(pin.site, other, before, after) for other in pin.together if after.get(other))
+        or any(_brought_near(pin.site, other, before, after) for other in pin.apart)
+    )
+
+
+def _parted(site: str, other: str, before: Places, after: Places) -> bool:
+    """One of the two moves, and they are not on the same nodes then."""
+    step = [(before.get(one, frozenset()), after.get(one, frozenset())) for one in (site, other)]
+    return any(had != has for had, has in step) and step[0][1] != step[1][1]
+
+
+def _brought_near(site: str, other: str, before: Places, after: Places) -> bool:
+    """One of the two comes to where the other is."""
+    came = {node for one in (site, other) for node in after.get(one, frozenset()) - before.get(one, frozenset())}
+    return bool(came & after.get(site, frozenset()) & after.get(other, frozenset()))
+
+
 def _alone(pin: Pin, states: Mapping[str, str], sites: Set[str]) -> tuple[Pin, list[str]]:
     """What is left of a pin whatever the others are, and what is lost of it."""
     active = {node for node, state in states.items() if state == "active"}

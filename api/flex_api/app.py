@@ -49,6 +49,7 @@ from flex_api.web import contract
 from flex_api.web.asking import Asking, seal
 from flex_api.web.desk import House
 from flex_api.web.gate import Gate, present
+from flex_api.web.kept import Kept
 from flex_api.web.limits import Rate
 from flex_api.web.once import OnceOnly
 from flex_api.web.timing import Timing
@@ -98,6 +99,7 @@ def create_app(
     _answer_problems(app)
     app.openapi = lambda: contract.describe(app)  # type: ignore[method-assign]  # as the framework asks for it
     # The last one added is the first one asked.
+    app.add_middleware(Kept, store=store)
     app.add_middleware(OnceOnly, store=store, problem=problems.of_error)
     app.add_middleware(
         Asking,

@@ -11,16 +11,19 @@ import asyncio
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.client import HTTPConnection
-from itertools import cycle
+from itertools import count, cycle
 from pathlib import Path
 from statistics import median, quantiles
+from time import process_time
 from urllib.parse import urlsplit
 
 from bench.api import given
@@ -37,13 +40,19 @@ LISTS = (
 # Every page of the walk is timed, so that a page far down counts as much as the first.
 PAGES = 12
 RATE, SECONDS, CONNECTIONS = 1000, int(os.environ.get("API_SECONDS", "60")), 64
+TELLS = 10
+TICKS = os.sysconf("SC_CLK_TCK")
+_NEVER_TWICE = count()
 
 
-def measure(folder: Path, size: given.Size, workers: int) -> Figures:
+def measure(folder: Path, size: given.Size, workers: int, say: Callable[[str], None]) -> Figures:
     secret = _token(folder)
-    with _served(folder, workers) as address:
-        found = _lists(address, secret)
-        return {**found, **_load(address, secret, size)}
+    with _served(folder, workers) as (address, process):
+        found = _lists(address, secret, say)
+        before = _cpu_seconds(process.pid)
+        asked = _load(address, secret, size, say)
+        spent = _cpu_seconds(process.pid) - before
+    return {**found, **asked, "server_cpu_ms_per_request": spent / float(asked["requests"]) * 1000}
 
 
 def _token(folder: Path) -> str:
@@ -53,28 +62,39 @@ def _token(folder: Path) -> str:
 
 
 @contextmanager
-def _served(folder: Path, workers: int) -> Iterator[str]:
+def _served(folder: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A server without limits for one token, until the end of the block."""
     path = folder / "served.toml"
     extra = f"[api]\nworkers = {workers}\nrequests_per_second = 0\n"
     path.write_text((folder / "flex.toml").read_text(encoding="utf-8") + extra, encoding="utf-8")
-    address = "127.0.0.1:18473"
-    command = [
-        sys.executable,
-        "-c",
-        "from flex_api.cli import main; main()",
-        "-c",
-        str(path),
-        "serve",
-        "--listen",
-        address,
-    ]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+    address = f"127.0.0.1:{_free_port()}"
+    flex = [sys.executable, "-c", "from flex_api.cli import main; main()", "-c", str(path)]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen([*flex, "serve", "--listen", address], stdout=quiet, stderr=quiet) as process:
         try:
             _wait_for(address)
-            yield f"http://{address}"
+            yield f"http://{address}", process
         finally:
             process.terminate()
+
+
+def _free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Of a process and of those that it started."""
+    spent = _ticks(pid) / TICKS
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return spent + sum(_ticks(int(child)) / TICKS for child in children)
+
+
+def _ticks(pid: int) -> int:
+    """Fields 14 and 15, counted behind the name, which may hold spaces."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def _wait_for(address: str) -> None:
@@ -89,7 +109,7 @@ def _wait_for(address: str) -> None:
     raise RuntimeError(f"nobody answers at {address}")
 
 
-def _lists(address: str, secret: str) -> Figures:
+def _lists(address: str, secret: str, say: Callable[[str], None]) -> Figures:
     """Milliseconds of each page as a client sees it; the first, cold one of each list is told apart."""
     connection = HTTPConnection(urlsplit(address).netloc, timeout=120)
     cold = 0.0
@@ -102,6 +122,7 @@ def _lists(address: str, secret: str) -> Figures:
         for _ in range(PAGES):
             took, following = _page(connection, secret, following or f"/api/v1{path}")
             times[path].append(took)
+        say(f"{path}: a page in {median(times[path]):.1f} ms")
     every = [took for found in times.values() for took in found]
     return {
         "list_page_ms_p50": median(every),
@@ -112,8 +133,10 @@ def _lists(address: str, secret: str) -> Figures:
 
 
 def _page(connection: HTTPConnection, secret: str, path: str) -> tuple[float, str | None]:
+    """Each accepts something else besides, so that no answer which the server kept is measured."""
+    accepted = f"application/json, text/x-{next(_NEVER_TWICE)}"
     began = time.perf_counter()
-    connection.request("GET", path, headers={"Authorization": f"Bearer {secret}"})
+    connection.request("GET", path, headers={"Authorization": f"Bearer {secret}", "Accept": accepted})
     answer = connection.getresponse()
     body = answer.read()
     if answer.status != 200:
@@ -122,48 +145,78 @@ def _page(connection: HTTPConnection, secret: str, path: str) -> tuple[float, st
     return (time.perf_counter() - began) * 1000, following[1] if following else None
 
 
-def _load(address: str, secret: str, size: given.Size) -> Figures:
+def _load(address: str, secret: str, size: given.Size, say: Callable[[str], None]) -> Figures:
     """In a process of its own: one that also measures would be late by its own fault."""
     command = [sys.executable, "-m", "bench.api.asked", address, str(size.sites), str(size.nodes)]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, input=secret).stdout
-    found: Figures = json.loads(said.splitlines()[-1])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(secret)
+        process.stdin.close()
+        last = ""
+        for line in process.stdout:
+            last = line
+            if not line.startswith("{"):
+                say(line.rstrip())
+    found: Figures = json.loads(last)
     return found
 
 
-async def _mixed(address: str, secret: str, sites: int, nodes: int) -> dict[str, float]:
-    paths = _paths(sites, nodes)
-    late: list[float] = []
-    errors = 0
-    host, port = urlsplit(address).hostname, urlsplit(address).port
-    began = asyncio.get_running_loop().time()
+@dataclass(slots=True)
+class Load:
+    """Requests at the moments they are due, over connections that stay open, and what became of them."""
 
-    async def worker(first: int) -> None:
-        nonlocal errors
-        reader, writer = await asyncio.open_connection(host, port)
+    address: str
+    secret: str
+    paths: Sequence[str]
+    began: float = 0.0
+    errors: int = 0
+    late: list[float] = field(default_factory=list)
+
+    async def run(self) -> Figures:
+        loop = asyncio.get_running_loop()
+        self.began, spent = loop.time(), process_time()
+        telling = asyncio.create_task(self._tell())
+        await asyncio.gather(*(self._connection(first) for first in range(CONNECTIONS)))
+        telling.cancel()
+        took = loop.time() - self.began
+        return {
+            f"errors_{RATE}rps_{SECONDS}s": self.errors,
+            "requests": len(self.late),
+            "requests_per_second": len(self.late) / took,
+            "late_ms_p50": median(self.late) * 1000,
+            "late_ms_p99": quantiles(self.late, n=100)[98] * 1000,
+            "asking_cpu_share": (process_time() - spent) / took,
+        }
+
+    async def _connection(self, first: int) -> None:
+        loop = asyncio.get_running_loop()
+        reader, writer = await self._opened()
         for number in range(first, RATE * SECONDS, CONNECTIONS):
-            due = began + number / RATE
-            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
-            path = paths[number % len(paths)]
+            due = self.began + number / RATE
+            await asyncio.sleep(max(0.0, due - loop.time()))
             try:
-                writer.write(f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {secret}\r\n\r\n".encode())
-                status = await asyncio.wait_for(_answer(reader), 30)
-                errors += status != 200
+                writer.write(self._asked(number))
+                self.errors += await asyncio.wait_for(_answer(reader), 30) != 200
             except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
-                errors += 1
+                self.errors += 1
                 writer.close()
-                reader, writer = await asyncio.open_connection(host, port)
-            late.append(asyncio.get_running_loop().time() - due)
+                reader, writer = await self._opened()
+            self.late.append(loop.time() - due)
         writer.close()
 
-    await asyncio.gather(*(worker(first) for first in range(CONNECTIONS)))
-    took = asyncio.get_running_loop().time() - began
-    return {
-        f"errors_{RATE}rps_{SECONDS}s": errors,
-        "requests": len(late),
-        "requests_per_second": len(late) / took,
-        "late_ms_p50": median(late) * 1000,
-        "late_ms_p99": quantiles(late, n=100)[98] * 1000,
-    }
+    async def _opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(urlsplit(self.address).hostname, urlsplit(self.address).port)
+
+    def _asked(self, number: int) -> bytes:
+        path = self.paths[number % len(self.paths)]
+        return f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.secret}\r\n\r\n".encode()
+
+    async def _tell(self) -> None:
+        while True:
+            await asyncio.sleep(TELLS)
+            seconds = asyncio.get_running_loop().time() - self.began
+            print(f"{seconds:.0f} s: {len(self.late):,} answers, {self.errors} errors", flush=True)
 
 
 async def _answer(reader: asyncio.StreamReader) -> int:
@@ -184,4 +237,5 @@ def _paths(sites: int, nodes: int) -> Sequence[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(_mixed(sys.argv[1], sys.stdin.read().strip(), int(sys.argv[2]), int(sys.argv[3])))))
+    asked_for = _paths(int(sys.argv[2]), int(sys.argv[3]))
+    print(json.dumps(asyncio.run(Load(sys.argv[1], sys.stdin.read().strip(), asked_for).run())))

@@ -43,6 +43,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
         started = perf_counter()
         result = work()
         seconds[f"{name}_seconds"] = perf_counter() - started
+        print(f"{name}: {seconds[f'{name}_seconds']:.1f} s", flush=True)
         return result
 
     period = Period.days_before(size.now, 1)

@@ -24,15 +24,26 @@ def measure() -> Figures:
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as name:
         folder = Path(os.environ.get("API_FOLDER", name))
         folder.mkdir(parents=True, exist_ok=True)
+        _say(f"{size.sites:,} sites, {size.nodes} nodes, {size.nights} nights: filling the store")
         given.installation(folder, size)
         figures: Figures = {"sites": size.sites, "nodes": size.nodes, "nights": size.nights}
         figures["load_average"] = os.getloadavg()[0]
-        return figures | asked.measure(folder, size, WORKERS) | control(folder)
+        return figures | asked.measure(folder, size, WORKERS, _say) | control(folder)
 
 
 def control(folder: Path) -> Figures:
     """In a process of its own: memory that somebody else has used before would be counted, too."""
     command = [sys.executable, "-m", "bench.api.control", str(folder), str(SCALE)]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    found: Figures = json.loads(said.splitlines()[-1])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        last = ""
+        for line in process.stdout:
+            last = line
+            if not line.startswith("{"):
+                _say(line.rstrip())
+    found: Figures = json.loads(last)
     return found
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

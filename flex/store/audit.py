@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select, update
 
@@ -50,11 +52,17 @@ class SqlAudit(Part):
         return self._found(wanted)
 
     def noted(self, *actions: str) -> int:
+        return self._database.remembered(("noted", *actions), partial(self._noted, actions))
+
+    def _noted(self, actions: Sequence[str]) -> int:
         # One question an action: each is a look at the end of an index.
         wanted = [select(func.max(audit.c.number)).where(audit.c.action == action) for action in actions]
         with self._database.reading() as connection:
             found = [connection.scalar(one) for one in wanted or [select(func.max(audit.c.number))]]
         return max(number or 0 for number in found)
+
+    def stamp(self) -> int | None:
+        return self._database.stamp()
 
     def _found(self, wanted: Select[tuple[object, ...]]) -> tuple[Entry, ...]:
         with self._database.reading() as connection:

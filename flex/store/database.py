@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
@@ -18,6 +19,18 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from flex.audit import Author
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.store import postgresql, sqlite
+
+Answer = TypeVar("Answer")
+
+
+class Watch(Protocol):
+    """Looks whether a database was written to, by whomever, without reading it."""
+
+    def stamp(self) -> int | None:
+        """Another number after each change; None where only reading tells."""
+        ...
+
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,7 @@ class Kind:
     create: Callable[[URL], None]
     backup: Callable[[URL, Path], None]
     is_busy: Callable[[BaseException], bool]
+    watch: Callable[[URL], Watch]
 
 
 KINDS: dict[str, Kind] = {
@@ -42,6 +56,7 @@ KINDS: dict[str, Kind] = {
         sqlite.create,
         sqlite.backup,
         sqlite.is_busy,
+        sqlite.Watch,
     ),
     "postgresql": Kind(
         "postgresql+psycopg",
@@ -51,6 +66,7 @@ KINDS: dict[str, Kind] = {
         postgresql.create,
         postgresql.backup,
         postgresql.is_busy,
+        postgresql.Watch,
     ),
 }
 
@@ -69,6 +85,8 @@ class Database:
         # Writers of one process wait for each other here and not each on a connection of its own.
         self._turn = threading.Lock()
         self._mine = threading.local()
+        self._watch = self.kind.watch(self.url)
+        self._remembered: dict[object, tuple[int, object]] = {}
 
     @property
     def name(self) -> str:
@@ -101,6 +119,21 @@ class Database:
             finally:
                 self._mine.connection = None
 
+    def stamp(self) -> int | None:
+        """Another number after each change, by whomever; None where only reading tells, or where one is being made."""
+        return None if self._open is not None else self._watch.stamp()
+
+    def remembered(self, question: object, ask: Callable[[], Answer]) -> Answer:
+        """What was answered last, while nobody has written since; of few questions, as none is ever forgotten."""
+        # Looked at before it is asked: what changes meanwhile is seen the next time.
+        stamp = self.stamp()
+        if stamp is None:
+            return ask()
+        known = self._remembered.get(question)
+        if known is None or known[0] != stamp:
+            known = self._remembered[question] = stamp, ask()
+        return cast(Answer, known[1])
+
     @property
     def _open(self) -> Connection | None:
         """What this thread is writing by."""
@@ -122,6 +155,7 @@ class Database:
             self.kind.check(self.engine)
 
     def close(self) -> None:
+        self._watch.close()
         self.engine.dispose()
 
     @contextmanager

@@ -96,6 +96,9 @@ class MemoryDesk:
         found = (one.number for one in reversed(self._desk.entries.values()) if not actions or one.action in actions)
         return next(found, 0)
 
+    def stamp(self) -> int | None:
+        return None
+
     def tokens(self) -> tuple[Token, ...]:
         return tuple(self._desk.tokens[key] for key in sorted(self._desk.tokens))
 

@@ -34,6 +34,17 @@ def _begin(patience: float, connection: Connection) -> None:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
+class Watch:
+    """A question to a server costs as much as what it would save."""
+
+    def __init__(self, _url: URL) -> None: ...
+
+    def stamp(self) -> int | None:
+        return None
+
+    def close(self) -> None: ...
+
+
 def is_busy(error: BaseException) -> bool:
     return isinstance(error, psycopg.errors.LockNotAvailable)
 

@@ -1,8 +1,10 @@
-"""Who counts as one person: somebody, and whatever was made with his hands."""
+"""Who counts as one person: somebody, whoever could come in as him, and whatever was made with his hands."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+
+import pytest
 
 from flex.access import Token, one_person
 
@@ -17,13 +19,22 @@ TOKENS = [token("d", "anna"), token("b", "token:a"), token("a", "root"), token("
 
 
 def test_the_tokens_that_somebody_made_and_those_that_these_made_are_all_him() -> None:
-    assert one_person("token:a", TOKENS) == {"token:a", "token:b", "token:c"}
     assert one_person("root", TOKENS) == {"root", "token:a", "token:b", "token:c"}
 
 
-def test_who_was_given_a_token_by_another_is_not_the_other() -> None:
-    assert one_person("token:d", TOKENS) == {"token:d"}
-    assert "anna" not in one_person("token:d", TOKENS)
+@pytest.mark.parametrize("name", ["token:a", "token:b", "token:c"])
+def test_whoever_made_the_token_that_somebody_shows_could_have_shown_it_too(name: str) -> None:
+    assert one_person(name, TOKENS) == {"root", "token:a", "token:b", "token:c"}
+
+
+def test_two_tokens_that_one_made_through_the_api_are_one_person() -> None:
+    made = [token("x", "sso:anna"), token("y", "sso:anna"), token("z", "sso:bert")]
+    assert one_person("token:x", made) == {"sso:anna", "token:x", "token:y"}
+
+
+def test_two_tokens_that_were_made_on_the_server_are_two_people() -> None:
+    made = [token("x", "local:root"), token("y", "local:root")]
+    assert one_person("token:x", made) == {"local:root", "token:x"}
 
 
 def test_tokens_that_made_each_other_are_one() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import problem as problems
 from flex.domain import Node, NodeState, Pin
 from flex.tables import PLACEMENT, PROFILES, SPREADS
-from flex.wishes import possible
+from flex.wishes import against, possible
 
 NODES = (Node("n1", ("192.0.2.1",), 1), Node("n2", ("192.0.2.2",), 1, state="draining"), Node("n3", ("192.0.2.3",), 1))
 SITES = {"a", "b", "c"}
@@ -114,3 +115,53 @@ def test_nobody_is_apart_from_whom_it_is_kept_together_with() -> None:
     kept = possible(pins, SITES, NODES)
     assert kept.pins == (Pin("a", together=("b",)),)
     assert kept.suspended == ("b (apart from a, with which it is kept together)",)
+
+
+WAS = {"a": {"n1"}, "b": {"n1"}, "c": {"n2", "n3"}}
+
+
+@pytest.mark.parametrize(
+    ("pin", "step", "is_against"),
+    [
+        (Pin("a", not_on=("n2",)), {"a": {"n2"}}, True),
+        (Pin("a", not_on=("n2",)), {"a": {"n3"}}, False),
+        (Pin("a", ("n2",)), {"a": {"n3"}}, True),
+        (Pin("a", ("n2",)), {"a": {"n2"}}, False),
+        (Pin("c", ("n2",)), {"c": {"n3"}}, True),
+        (Pin("a", excluded=True), {"a": {"n2"}}, True),
+        (Pin("a", excluded=True), {"b": {"n2"}}, False),
+        (Pin("c", min_replicas=2), {"c": {"n2"}}, True),
+        (Pin("a", min_replicas=2), {"a": {"n2"}}, False),
+        (Pin("c", max_replicas=2), {"c": {"n1", "n2", "n3"}}, True),
+        (Pin("c", max_replicas=1), {"c": {"n1", "n2"}}, False),
+        (Pin("a", together=("b",)), {"a": {"n2"}}, True),
+        (Pin("a", together=("b",)), {"b": {"n2"}}, True),
+        (Pin("a", together=("b",)), {"a": {"n2"}, "b": {"n2"}}, False),
+        (Pin("a", together=("c",)), {"b": {"n2"}}, False),
+        (Pin("a", together=("gone",)), {"a": {"n2"}}, False),
+        (Pin("a", apart=("c",)), {"a": {"n2"}}, True),
+        (Pin("a", apart=("c",)), {"c": {"n1", "n2"}}, True),
+        (Pin("a", apart=("b",)), {"c": {"n1"}}, False),
+        (Pin("a", apart=("b",)), {"a": {"n2"}}, False),
+    ],
+)
+def test_a_step_is_against_a_wish_that_it_takes_farther_from_being_kept(
+    pin: Pin, step: dict[str, set[str]], is_against: bool
+) -> None:
+    assert against(pin, WAS, {**WAS, **step}) == is_against
+
+
+PLACES = st.dictionaries(st.sampled_from("abc"), st.sets(st.sampled_from(("n1", "n2", "n3"))))
+NAMES = st.lists(st.sampled_from(("n1", "n2", "n3")), unique=True).map(tuple)
+OTHERS = st.sampled_from(((), ("b",), ("c",), ("b", "c")))
+
+
+@given(
+    pin=st.builds(
+        Pin, st.just("a"), NAMES, st.integers(1, 3), not_on=NAMES, max_replicas=st.integers(0, 3), together=OTHERS,
+        apart=OTHERS, excluded=st.booleans(),
+    ),
+    places=PLACES,
+)  # fmt: skip
+def test_whoever_stays_where_he_is_goes_against_nobodys_wish(pin: Pin, places: dict[str, set[str]]) -> None:
+    assert not against(pin, places, places)

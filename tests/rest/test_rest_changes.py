@@ -6,11 +6,13 @@ import json
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from flex.audit import broken
+from flex.domain import Pin
 from flex.store import migrate, open_store
 from flex_api.night import applying, nightly
 from flex_api.night.leases import lease
@@ -28,6 +30,7 @@ PIN = "/api/v1/sites/s001.example.org/pin"
 FREE = "/api/v1/sites/s030.example.org/pin"
 PINNED = [f"s03{number}.example.org" for number in range(8)]
 NEW = {"If-None-Match": "*"}
+SITE = "s000.example.org"
 
 
 def tag(door: Door, address: str) -> dict[str, str]:
@@ -116,6 +119,34 @@ def test_a_plan_over_a_limit_names_rule_limit_actual_and_override(door: Door) ->
         "5",
     )
     assert "safety.max_moved_sites" in told["override"]
+
+
+def test_nobody_approves_what_applying_would_refuse(door: Door) -> None:
+    approval = f"/api/v1/plans/{door.store.cycles(1)[0].id}/approval"
+    operator, approver = door.open("operator"), door.open("approver")
+    assert operator.put("/api/v1/nodes/n2/drain", json={}, headers={"If-Match": "*"}).status_code == 200
+    told = approver.post(approval, json={"decision": "approve"}).json()
+    assert (told["status"], told["rule"], told["actual"]) == (422, "plan.nodes", "n2 is draining")
+    assert operator.delete("/api/v1/nodes/n2/drain", headers={"If-Match": "*"}).status_code == 200
+    assert approver.post(approval, json={"decision": "approve"}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [Pin(SITE, together=("s003.example.org",)), Pin(SITE, apart=("s001.example.org",)), Pin(SITE, ("n1", "n3"))],
+)
+def test_a_wish_for_company_or_places_is_weighed_against_a_plan_that_is_older(door: Door, wish: Pin) -> None:
+    last, placement = door.store.cycles(1)[0], door.store.placement()[1]
+    mine = placement["site"] == SITE
+    waiting = replace(last, id=f"{last.id[:-1]}f", digest="f" * 64)
+    door.store.propose(waiting, placement.assign(node=placement["node"].mask(mine, "n2")))
+    approval = f"/api/v1/plans/{waiting.id}/approval"
+    approver = door.open("approver")
+    assert approver.post(approval, json={"decision": "approve"}).status_code == 201
+    door.store.put_pin(wish)
+    told = approver.post(approval, json={"decision": "approve"}).json()
+    assert (told["status"], told["rule"], told["actual"]) == (422, "plan.wishes", SITE)
+    assert approver.post(approval, json={"decision": "reject"}).status_code == 201
 
 
 def test_a_plan_is_applied_only_as_it_was_looked_at(door: Door) -> None:

@@ -155,7 +155,17 @@ def test_a_token_that_somebody_made_is_no_second_person_beside_him(doors: Callab
     again = other.post(tokens, json={"name": "third", "role": "approver"}).json()["secret"]
     for secret in (made, again):
         same = door.open(headers={"Authorization": f"Bearer {secret}"}).post(address, json={"decision": "approve"})
-        assert (same.status_code, "is a token of token:admin" in same.json()["detail"]) == (422, True)
+        assert (same.status_code, "one person with token:admin" in same.json()["detail"]) == (422, True)
+    assert door.open("approver").post(address, json={"decision": "approve"}).status_code == 201
+
+
+def test_nobody_has_a_plan_made_by_a_token_of_his_and_approves_it(doors: Callable[..., Door]) -> None:
+    door = doors(safety={"four_eyes": True})
+    waiting = door.store.cycles(1)[0]
+    door.open("admin").post("/api/v1/tokens", json={"name": "planner", "role": "operator"})
+    door.store.update(replace(waiting, author="token:planner"))
+    address = f"/api/v1/plans/{waiting.id}/approval"
+    assert door.open("admin").post(address, json={"decision": "approve"}).status_code == 422
     assert door.open("approver").post(address, json={"decision": "approve"}).status_code == 201
 
 

@@ -52,6 +52,31 @@ def test_what_changes_nothing_is_not_noted(store: Store) -> None:
     assert store.entries() == ()
 
 
+def test_a_stamp_is_another_one_after_each_change_and_none_while_one_is_made(url: str) -> None:
+    with open_store(url) as mine, open_store(url) as other:
+        first = mine.stamp()
+        assert mine.stamp() == first
+        if first is None:
+            return
+        mine.put_job(Job("j1", "plan", "anna", "host:1:1", NOW))
+        second = mine.stamp()
+        other.put_job(Job("j2", "plan", "anna", "host:1:1", NOW))
+        assert len({first, second, mine.stamp()}) == 3
+        with mine.together():
+            assert mine.stamp() is None
+
+
+def test_the_last_entry_is_known_at_once_whoever_made_it(url: str) -> None:
+    with open_store(url) as mine, open_store(url) as other:
+        for number in range(1, 4):
+            assert mine.noted() == number - 1
+            (mine, other)[number % 2].signed(ANNA).put_pin(Pin(f"{number}.example", ("n1",)))
+            assert (mine.noted(), other.noted("pin.put"), mine.noted("pin.drop")) == (number, number, 0)
+        with mine.together():
+            mine.put_pin(Pin("4.example", ("n1",)))
+            assert (mine.noted(), other.noted()) == (4, 3)
+
+
 def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
     run = Run("r1", "host:1:1", NOW, message="nightly")
     store.begin(run, DAY, NOW)
@@ -66,6 +91,7 @@ BOOKS = {
     "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on",
 }  # fmt: skip
 READ = {
+    "stamp",
     "node_orders", "own_nodes", "freeze", "sent",
     "readings", "in_force", "history",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",

@@ -1,15 +1,18 @@
-"""What became otherwise since a plan was made: nodes, their addresses, and wishes for what it moves.
+"""What became otherwise since a plan was made: nodes, their addresses, and wishes that it goes against.
 
-In go the world and a plan that waits, out come the rules against applying it. Another partition in force is not looked
-at here: cycle.py refuses that by itself.
+In go the world and a plan that waits, out come the rules against approving and applying it. Another partition in force
+is not looked at here: cycle.py refuses that by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pandas as pd
+
+from flex import wishes
 from flex.consent import Stop
-from flex.domain import Cycle, Move, Pin
+from flex.domain import Cycle
 from flex.plan import ADDRESSES
 from flex.remarks import some
 from flex_api.wiring import World
@@ -43,15 +46,20 @@ def _addresses(world: World, cycle: Cycle) -> Iterator[Stop]:
 def _wishes(world: World, cycle: Cycle) -> Iterator[Stop]:
     """Of wishes that were made after the plan."""
     newer = _wished_since(world, cycle)
-    pins = {pin.site: pin for pin in world.pins if pin.site in newer}
-    if found := [move.site for move in cycle.moves if move.site in pins and _is_against(move, pins[move.site])]:
+    pins = [pin for pin in world.pins if pin.site in newer]
+    if not pins or not cycle.moves:
+        return
+    sites = {site for pin in pins for site in (pin.site, *pin.together, *pin.apart)}
+    before, after = (
+        _places(table, sites) for table in (world.store.placement()[1], world.store.placement_of(cycle.id))
+    )
+    if found := [pin.site for pin in pins if wishes.against(pin, before, after)]:
         yield Stop(WISHES, LIMIT, some(found), "it moves sites against wishes that are newer")
 
 
-def _is_against(move: Move, pin: Pin) -> bool:
-    if move.target is None:
-        return False
-    return pin.excluded or move.target in pin.not_on or bool(pin.nodes and move.target not in pin.nodes)
+def _places(placement: pd.DataFrame, sites: set[str]) -> dict[str, frozenset[str]]:
+    rows = placement[placement["site"].isin(list(sites))]
+    return {str(site): frozenset(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
 
 
 def _wished_since(world: World, cycle: Cycle) -> set[str]:

@@ -12,15 +12,19 @@ from flex.access import one_person
 from flex.consent import Approval
 from flex.domain import Cycle
 from flex.errors import Held
+from flex_api.known import outdated
 from flex_api.told import words
 from flex_api.wiring import World
 
 
 def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -> Cycle:
-    """Raises Held when the plan waits for nobody any more, or when nobody may approve what he made himself."""
+    """Raises Held when the plan waits for nobody any more, when applying it would be refused for what changed since, or
+    when nobody may approve what he made himself.
+    """
     cycle = waiting(world, plan_id, "approving", checksum=checksum)
+    _refuse_outdated(world, cycle)
     if world.settings.safety.four_eyes and said.author in _makers(world, cycle):
-        made = "made it" if said.author == cycle.author else f"is a token of {cycle.author}, who made it"
+        made = "made it" if said.author == cycle.author else f"counts as one person with {cycle.author}, who made it"
         raise Held(
             f"approving {cycle.id}",
             f"{said.author or 'nobody'} {made}, and safety.four_eyes asks for somebody else",
@@ -29,6 +33,18 @@ def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -
         )
     others = tuple(one for one in cycle.approvals if one.author != said.author)
     return _stored(world, replace(cycle, approvals=(*others, said)))
+
+
+def _refuse_outdated(world: World, cycle: Cycle) -> None:
+    """A yes to what cannot be applied would be asked for twice."""
+    if stops := tuple(outdated.stops(world, cycle)):
+        raise Held(
+            f"approving {cycle.id}",
+            "; ".join(map(str, stops)),
+            kept="nothing was changed",
+            advice="make a new plan with `flex plan`",
+            stops=stops,
+        )
 
 
 def reject(world: World, plan_id: str, said: Approval, *, checksum: str = "") -> Cycle:
@@ -76,7 +92,7 @@ def lacks(world: World, cycle: Cycle) -> str:
 
 
 def _makers(world: World, cycle: Cycle) -> frozenset[str]:
-    """Who made the plan, under every name that he can come in by."""
+    """Who made the plan, and under every name that he, or who gave him his token, can come in by."""
     return one_person(cycle.author, world.store.tokens())
 
 

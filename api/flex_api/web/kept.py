@@ -1,0 +1,108 @@
+"""Answers that many ask for alike, given again as long as nobody has written to the store.
+
+In goes a request whose caller is known; what goes out is what the route said last, where it would say the same again. A
+view of what is known (views.py) spares reading the store; this spares all the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from flex.ports import Store
+from flex_api.web.answers import matches
+
+# What is made of the store, the settings and the time, and of nothing else.
+STORED = re.compile(r"/api/v1/(sites|nodes|plans|partitions)(/[^/]+)?|/api/v1/(pins|runs|audit|jobs|freeze)")
+# A wish begins, a freeze ends and a job's process dies without a word to the store: seen so late at most.
+TRUST = 1.0
+# What is remembered stays under 32 MiB.
+MOST, LARGEST = 1000, 2**15
+
+# The role, the path, the query, and the kind of text that is asked for.
+Key = tuple[str, str, bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """As the route gave it, when, and at which state of the store."""
+
+    stamp: int
+    made: float
+    route: object
+    start: Message
+    body: Message
+
+
+@dataclass(slots=True)
+class Kept:
+    app: ASGIApp
+    store: Store
+    ticks: Callable[[], float] = time.monotonic
+    answers: OrderedDict[Key, Answer] = field(default_factory=OrderedDict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = _key(scope)
+        # Looked at before the route reads it: what changes meanwhile is seen the next time.
+        stamp = self.store.stamp() if key else None
+        if key is None or stamp is None:
+            await self.app(scope, receive, send)
+            return
+        known = self.answers.get(key)
+        if known is None or known.stamp != stamp or self.ticks() - known.made >= TRUST:
+            await self.app(scope, receive, self._keeping(key, stamp, scope, send))
+            return
+        scope["route"] = known.route
+        for message in _again(known, _header(scope, b"if-none-match")):
+            await send(message)
+
+    def _keeping(self, key: Key, stamp: int, scope: Scope, send: Send) -> Send:
+        made, started = self.ticks(), list[Message]()
+
+        async def noticed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                # Copied: who sends it on adds what belongs to this one request.
+                started.append({**message, "headers": list(message["headers"])})
+            elif _is_whole(started[0], message):
+                self._keep(key, Answer(stamp, made, scope.get("route"), started[0], message))
+            await send(message)
+
+        return noticed
+
+    def _keep(self, key: Key, answer: Answer) -> None:
+        self.answers[key] = answer
+        self.answers.move_to_end(key)
+        while len(self.answers) > MOST:
+            self.answers.popitem(last=False)
+
+
+def _key(scope: Scope) -> Key | None:
+    """None for what is asked of the route each time."""
+    if scope["type"] != "http" or scope["method"] != "GET" or not STORED.fullmatch(scope["path"]):
+        return None
+    caller = scope["state"]["caller"]
+    return caller and (caller.role, scope["path"], scope["query_string"], _header(scope, b"accept"))
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    return b",".join(value for name, value in scope["headers"] if name == wanted)
+
+
+def _is_whole(start: Message, body: Message) -> bool:
+    tagged = any(name == b"etag" for name, _ in start["headers"])
+    return start["status"] == 200 and tagged and not body.get("more_body") and len(body["body"]) <= LARGEST
+
+
+def _again(known: Answer, given: bytes) -> tuple[Message, Message]:
+    """Whole, or that the caller has it already."""
+    headers = known.start["headers"]
+    tag = next(value for name, value in headers if name == b"etag")
+    if not matches(given.decode("latin-1"), tag.decode("latin-1")):
+        return {**known.start, "headers": list(headers)}, known.body
+    spared = [(name, value) for name, value in headers if not name.startswith(b"content-")]
+    return {**known.start, "status": 304, "headers": spared}, {"type": "http.response.body", "body": b""}
