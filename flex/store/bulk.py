@@ -6,10 +6,12 @@ own columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 import pandas as pd
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import Connection, Select, Table, delete, insert, select
 
 from flex.tables import Schema
 
@@ -39,8 +41,17 @@ def load(connection: Connection, table: Table, owner: str | int, schema: Schema)
     """The owner's frame; empty when there is none."""
     names = list(schema.columns)
     wanted = select(*(table.c[name] for name in names)).where(table.c[0] == owner).order_by(table.c.position)
-    # The driver's own rows: an object for each of them costs more than all the rest, and numbers and texts need none.
-    rows = connection.execute(wanted).cursor.fetchall()
-    if not rows:
+    found = columns(connection, wanted, len(names))
+    if not found[0]:
         return schema.empty()
-    return schema.from_columns(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    return schema.from_columns(dict(zip(names, found, strict=True)))
+
+
+def columns(connection: Connection, wanted: Select[Any], count: int) -> list[list[Any]]:
+    """What is asked for, by column. Any: numbers and texts, as the driver has them.
+
+    From the driver's own rows, each forgotten at once: an object for each, and a list of all, cost much more.
+    """
+    rows: Iterable[Sequence[Any]] = connection.execute(wanted).cursor  # type: ignore[assignment]  # every driver has it
+    flat = list(chain.from_iterable(rows))
+    return [flat[at::count] for at in range(count)]

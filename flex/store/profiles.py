@@ -65,8 +65,8 @@ class SqlProfiles(Part):
                 key = connection.scalar(select(periods.c.id).where(same))
                 if key is None:
                     break
-                rows = connection.execute(select(table.c.site, table.c.access_bytes).where(table.c.period == key)).all()
-                columns[period.end] = column([row[0] for row in rows], [row[1] for row in rows])
+                wanted = select(table.c.site, table.c.access_bytes).where(table.c.period == key)
+                columns[period.end] = column(*bulk.columns(connection, wanted.order_by(table.c.position), 2))
         return side_by_side(columns)
 
     def drop_profiles(self, before: datetime) -> int:

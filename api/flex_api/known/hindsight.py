@@ -34,13 +34,12 @@ def measured(world: World, plain: Facts) -> Measured | None:
 
 def _expected(world: World, base: Cycle) -> pd.Series[float]:
     """Bytes by site as the plan in force expected them: of a period that is forgotten, nothing."""
-    past = world.store.sent(base.period, NIGHTS)
+    foretold = base.outlook is not None and base.outlook.method != outlook.YESTERDAY
+    past = world.store.sent(base.period, NIGHTS if foretold else 1)
     if not past.shape[1]:
         return pd.Series(dtype="float64")
     last = past.iloc[:, -1].astype("float64")
-    if base.outlook is None or base.outlook.method == outlook.YESTERDAY:
-        return last
-    return last * outlook.outlook(past)[1]
+    return last * outlook.outlook(past)[1] if foretold else last
 
 
 def _sent(profiles: pd.DataFrame) -> pd.Series[float]:
