@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from bench.routing import origins, visitors
+from bench.routing import origins, relays, visitors
 from bench.routing.origins import Machine
 from bench.routing.visitors import HOST, Answers
 from flex.sim.traces import Trace
-from flex.steer import haproxy, program
+from flex.steer import force, haproxy, program
 from flex.steer.pool import Limits, Pool, members
+from flex.steer.runtime import Socket
 
 # Policies that no site needs, to compare with: what they have instead of another's way to balance.
 PLAIN = {"round_robin": "balance roundrobin", "hash": "balance uri\n    hash-type consistent sdbm avalanche"}
@@ -44,6 +45,20 @@ class Rig:
     found: program.Program
     stack: ExitStack
     running: dict[str, int] = field(default_factory=dict)
+    links: Connection | None = None
+
+    def relayed(self) -> None:
+        """From now on distributors reach each other by links that can be cut."""
+        port = self.ports["peers"]
+        links = {(_relay_of(address), port): (address, port) for address in self.addresses.values()}
+        self.links = self.stack.enter_context(_process(relays.relay, links))
+        _answer(self.links)
+
+    def link(self, command: str) -> None:
+        """`cut` or `mend` all links."""
+        assert self.links
+        self.links.send(command)
+        _answer(self.links)
 
     def start(
         self, policy: str, limits: Limits, *, on: Sequence[str] = (), threads: int = 1, mastered: bool = False
@@ -62,8 +77,27 @@ class Rig:
             )
             self.running[node] = self.stack.enter_context(ours)
 
-    def files(self, node: str, policy: str, limits: Limits, threads: int, on: Sequence[str]) -> Mapping[str, str]:
-        pool = Pool(HOST, (), members(self.addresses), "least_connections" if policy in PLAIN else policy, limits)
+    def become(self, *, without: str = "", leaving: str = "") -> None:
+        """The distributors, which are mastered, are told that this member is gone, or that it leaves."""
+        for node in self.running:
+            folder = self.folder / node
+            made = self.files(node, "lardr", Limits(), 1, list(self.running), without, leaving)
+            sockets = force.Sockets(Socket(str(folder / "s")), Socket(str(folder / "m")))
+            force.enforce(made, folder, None, sockets)
+
+    def files(
+        self,
+        node: str,
+        policy: str,
+        limits: Limits,
+        threads: int,
+        on: Sequence[str],
+        without: str = "",
+        leaving: str = "",
+    ) -> Mapping[str, str]:
+        there = members({name: address for name, address in self.addresses.items() if name != without})
+        there = tuple(replace(member, leaving=member.node == leaving) for member in there)
+        pool = Pool(HOST, (), there, "least_connections" if policy in PLAIN else policy, limits)
         layout = haproxy.Layout(
             directory=str(self.folder / node),
             listen=(f"{self.addresses[node]}:{self.ports['visit']}",),
@@ -75,12 +109,16 @@ class Rig:
             threads=threads,
             connections=4_000,
         )
-        made = haproxy.files(node, {each: self.addresses[each] for each in on}, [pool], layout)
+        made = haproxy.files(node, {each: self._peer(node, each) for each in on}, [pool], layout)
         if policy in PLAIN:
             name = f"\nbackend {pool.name}\n"
             before, after = made[haproxy.CONFIGURATION].split(name)
             made[haproxy.CONFIGURATION] = before + name + after.replace("balance leastconn", PLAIN[policy], 1)
         return made
+
+    def _peer(self, node: str, other: str) -> str:
+        address = self.addresses[other]
+        return _relay_of(address) if self.links and other != node else address
 
     @property
     def entrances(self) -> list[tuple[str, int]]:
@@ -106,10 +144,15 @@ class Rig:
         self.trace(replace(trace, target=coldest_first))
         self.begin(clients)
         deadline = time.monotonic() + _PATIENCE
-        while self._visitors("count", None) < times * len(coldest_first) and time.monotonic() < deadline:
+        while self.count() < times * len(coldest_first) and time.monotonic() < deadline:
             time.sleep(0.1)
         self.end()
         self.trace(trace)
+
+    def count(self) -> int:
+        """Answers since the visitors began."""
+        counted: int = self._visitors("count", None)
+        return counted
 
     def during(self, clients: int, seconds: float) -> Answers:
         self.begin(clients)
@@ -137,6 +180,10 @@ class Rig:
     def _visitors(self, command: str, value: Any) -> Any:
         self.crowd.send((command, value))
         return _answer(self.crowd)
+
+
+def _relay_of(address: str) -> str:
+    return address.replace("127.0.1.", "127.0.2.")
 
 
 def _answer(pipe: Connection) -> Any:  # what was commanded says what it is
