@@ -195,7 +195,7 @@ def _costs(case: Case, nodes: int) -> dict[str, Measured]:
         }
         for policy, each in rigs.items():
             each.start(policy, Limits())
-            each.during(VISITORS, WARM / 2)
+            each.all_once(case.trace, VISITORS)
         for _ in range(4 * ROUNDS):
             for policy, each in rigs.items():
                 _turn(each, found[policy], VISITORS, settle=0.5, turn=2.0)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from flex.steer.haproxy import CONFIGURATION, HOSTS
+from flex.steer.rules.popular import POPULAR
 
 Words = tuple[str, ...]
 
@@ -36,7 +37,7 @@ class _Server:
 def change(before: Mapping[str, str], after: Mapping[str, str], directory: str) -> Change:
     """`directory` is where HAProxy found its maps."""
     commands = _of_servers(before.get(CONFIGURATION, ""), after[CONFIGURATION])
-    if commands is None:
+    if commands is None or before.get(POPULAR, "") != after.get(POPULAR, ""):
         return Change(reload=True)
     return Change((*commands, *_of_hosts(before.get(HOSTS, ""), after[HOSTS], f"{directory}/{HOSTS}")))
 

@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from flex.errors import BadInput, NotWritten
+from flex.errors import BadInput, NotWritten, Unknown
 from flex.steer.haproxy import CONFIGURATION, HOSTS
 from flex.steer.program import Program, refusal, write
+from flex.steer.rules.popular import POPULAR
 
 BEFORE = ".before"
 
-_MAP = re.compile(rf"\(\S*/{re.escape(HOSTS)}\)")
+_MAP = re.compile(rf"\(\S*/({re.escape(HOSTS)}|{re.escape(POPULAR)})([,)])")
 _CERTIFICATES = re.compile(r" ssl crt (\S+) ")
 
 
@@ -48,7 +49,7 @@ def put(files: Mapping[str, str], folder: Path, found: Program | None) -> bool:
 
 def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:
     """With the maps of now, and without certificates that only the node has."""
-    text = _MAP.sub(f"({scratch}/{HOSTS})", files[CONFIGURATION])
+    text = _MAP.sub(rf"({scratch}/\1\2", files[CONFIGURATION])
     text = "".join(line for line in text.splitlines(keepends=True) if not _elsewhere(line))
     write({**files, CONFIGURATION: text}, scratch)
     if said := refusal(found, scratch):
@@ -86,6 +87,20 @@ def put_back(before: Mapping[str, str], files: Mapping[str, str], folder: Path) 
     with tempfile.TemporaryDirectory(dir=folder, prefix=".back-") as scratch:
         write(before, Path(scratch))
         _exchange(before, folder, Path(scratch))
+
+
+def one_before(folder: Path) -> dict[str, str]:
+    """The files that the ones of now took the place of. Raises Unknown where there are none."""
+    kept = {path.name.removesuffix(BEFORE): content(path) for path in folder.glob(f"*{BEFORE}")}
+    found = {name: text for name, text in kept.items() if text is not None}
+    if not {CONFIGURATION, HOSTS} <= set(found):
+        raise Unknown(
+            f"the configuration of HAProxy before the one in {folder}",
+            "there is none",
+            kept="nothing was changed",
+            advice="`flex route config NODE --to DIR` writes one",
+        )
+    return found
 
 
 def _sync(path: Path) -> None:

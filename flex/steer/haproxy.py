@@ -16,12 +16,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from flex.steer.pool import Pool, unwritten
-from flex.steer.rules import RULES
+from flex.steer.rules import RULES, popular
 from flex.steer.rules.dynamic import sent, split
+from flex.steer.rules.popular import POPULAR
 
 CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
 VERSION = ":version"
+# The names of routed sites, as an nginx `map` includes them.
+ROUTED = "routed.map"
 
 _WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
 _BACKEND = re.compile(r"backend (\S+)")
@@ -34,7 +37,8 @@ class Layout:
     """Where things are on the machine of every node. A port or path that is 0 or "" is not used.
 
     The web servers listen on `origin_port` of the nodes' addresses, on this machine of `origin`; the distributors tell
-    each other on `peers_port`. `directory` is where the files of the configuration are.
+    each other on `peers_port`. `directory` is where the files of the configuration are. With a `bypass` visitors come
+    to the web servers, which pass on to HAProxy what is for a routed site.
     """
 
     directory: str = "/etc/haproxy/flex"
@@ -50,6 +54,7 @@ class Layout:
     metrics: str = "127.0.0.1:8405"
     threads: int = 0
     connections: int = 20_000
+    bypass: bool = False
 
     def __post_init__(self) -> None:
         words = (self.directory, *self.listen, *self.listen_tls, self.certificates, self.socket, self.metrics)
@@ -80,9 +85,15 @@ def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout
     for pool in ours:
         distributors = sum(member.node in addresses for member in pool.members)
         sections += _backends(replace(pool, limits=pool.limits.among(max(1, distributors))), node, layout)
-    text, hosts = "\n".join(map(_section, sections)), _hosts(ours)
-    digest = sha256(f"{text}{hosts}".encode("ascii")).hexdigest()[:12]
-    return {CONFIGURATION: text, HOSTS: f"{VERSION} {digest}\n{hosts}"}
+    made = {
+        CONFIGURATION: "\n".join(map(_section, sections)),
+        HOSTS: _hosts(ours),
+        POPULAR: "".join(line for pool in ours for line in popular.entries(pool)),
+    }
+    if layout.bypass:
+        made[ROUTED] = "".join(f"{host} 1;\n" for host in sorted(_doors(ours)))
+    digest = sha256("".join(made.values()).encode("ascii")).hexdigest()[:12]
+    return made | {HOSTS: f"{VERSION} {digest}\n{made[HOSTS]}"}
 
 
 def version(files: Mapping[str, str]) -> str:
@@ -150,12 +161,21 @@ def _frontend(layout: Layout) -> list[str]:
         "frontend visitors",
         *(f"bind {where}" for where in layout.listen),
         *(f"bind {where} {tls}" for where in layout.listen_tls),
-        *([] if layout.proxy_protocol else ["option forwardfor"]),
-        "http-request set-header X-Forwarded-Proto https if { ssl_fc }",
-        "http-request set-header X-Forwarded-Proto http if !{ ssl_fc }",
+        *_visitor(layout),
         f"http-request set-var(txn.backend) req.hdr(host),host_only,lower,map_str({layout.directory}/{HOSTS})",
         "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }",
         "default_backend here",
+    ]
+
+
+def _visitor(layout: Layout) -> list[str]:
+    """What web servers hear of a visitor. With a bypass one of them was asked first, and has said it already."""
+    if layout.bypass:
+        return []
+    return [
+        *([] if layout.proxy_protocol else ["option forwardfor"]),
+        "http-request set-header X-Forwarded-Proto https if { ssl_fc }",
+        "http-request set-header X-Forwarded-Proto http if !{ ssl_fc }",
     ]
 
 
@@ -177,13 +197,13 @@ def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     if pool.policy not in RULES:
         raise unwritten(f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}")
     if not _limited(pool):
-        yield [f"backend {pool.name}", *_ruled(pool), *_servers(pool, node, layout)]
+        yield [f"backend {pool.name}", *_ruled(pool, layout), *_servers(pool, node, layout)]
         return
     yield from _admission(pool, node)
     yield [
         f"backend {pool.name}",
         *_waiting(pool),
-        *_ruled(pool),
+        *_ruled(pool, layout),
         *_servers(pool, node, layout),
         "use-server door if waits !let_in",
         f"server door abns@{pool.name}.{node} weight 0 send-proxy-v2",
@@ -199,8 +219,9 @@ def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
         yield f"server s{member.bit} {at}{sent}{state} # {member.node}"
 
 
-def _ruled(pool: Pool) -> list[str]:
-    return [*split(pool), *RULES[pool.policy](pool, "date"), *sent(pool)]
+def _ruled(pool: Pool, layout: Layout) -> list[str]:
+    wide = popular.looked_up(pool, layout.directory) if pool.policy == "lardr" else ()
+    return [*split(pool), *wide, *RULES[pool.policy](pool, "date"), *sent(pool)]
 
 
 def _limited(pool: Pool) -> bool:
@@ -253,8 +274,12 @@ def _admission(pool: Pool, node: str) -> Iterator[list[str]]:
 
 
 def _hosts(pools: Iterable[Pool]) -> str:
-    doors = ((host, pool) for pool in pools for host in {pool.site, *pool.hosts})
-    return "".join(f"{host} {pool.name}\n" for host, pool in sorted(doors, key=lambda pair: pair[0]))
+    return "".join(f"{host} {name}\n" for host, name in sorted(_doors(pools).items()))
+
+
+def _doors(pools: Iterable[Pool]) -> dict[str, str]:
+    """By host name the backend."""
+    return {host: pool.name for pool in pools for host in {pool.site, *pool.hosts}}
 
 
 def _at(address: str, port: int) -> str:

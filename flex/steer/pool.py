@@ -19,6 +19,7 @@ MOST_MEMBERS = 16
 
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}")
+_PATH = re.compile(r"/[!-~]{0,2000}")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
@@ -78,7 +79,7 @@ class Pool:
     """A replicated site: its host names, its members in order of their slots, and the policy that spreads requests.
 
     Requests that change something, and those whose path has one of the `endings`, go to the `dynamic` nodes alone, if
-    there are any.
+    there are any. `popular` paths have at least the members of a set under LARD/R.
     """
 
     site: str
@@ -89,8 +90,11 @@ class Pool:
     by_query: bool = False
     dynamic: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
+    popular: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
+        if wrong := [path for path, _ in self.popular if not _PATH.fullmatch(path)]:
+            raise unwritten(f"the path {wrong[0]!r:.100}", "no request could have it")
         for ending in self.endings:
             if not _ENDING.fullmatch(ending):
                 raise unwritten(f"paths that end in {ending!r:.100}", "an ending is a few letters after a dot")

@@ -168,3 +168,31 @@ def test_settings_that_could_not_be_written_are_refused(installation: Installati
     refused = installation.flex("config", "check")
     assert refused.code == 3
     assert said in refused.out + refused.err
+
+
+def test_a_sites_most_popular_targets_have_several_members_by_setting(installation: Installation, shared: str) -> None:
+    installation.extra += f'[routing]\non = true\nbypass = true\n[[routing.site]]\nname = "{shared}"\npopular = 50\n'
+    installation.write_settings()
+    rows = installation.flex("-o", "json", "route", "show").json["items"]
+    node = next(row["members"][0]["node"] for row in rows if row["site"] == shared)
+    files = installation.flex("-o", "json", "route", "config", node).json["files"]
+    popular = dict(line.split() for line in files["popular.map"].splitlines())
+    assert 0 < len(popular) <= 50
+    assert {int(members).bit_count() for members in popular.values()} == {2}
+    assert f"{shared} 1;" in files["routed.map"]
+
+
+def test_a_node_goes_back_to_the_version_before(installation: Installation, shared: str, tmp_path: Path) -> None:
+    installation.extra += f'[routing]\non = true\ndirectory = "{tmp_path}"\nsocket = "{tmp_path}/s"\n'
+    installation.write_settings()
+    rows = installation.flex("-o", "json", "route", "show").json
+    node, config = rows["items"][0]["members"][0]["node"], ("-o", "json", "route", "config")
+    to = ("--to", str(tmp_path / "haproxy"))
+    assert installation.flex(*config, node, *to, "--back").code == 3
+    first = installation.flex(*config, node, *to).json["files"]
+    assert next(row["wanted"] for row in rows["nodes"] if row["node"] == node) in first["hosts.map"]
+    installation.extra += "high = 99\n"
+    installation.write_settings()
+    assert installation.flex(*config, node, *to).json["files"] != first
+    assert installation.flex(*config, node, *to, "--back").json["files"] == first
+    assert (tmp_path / "haproxy" / "haproxy.cfg").read_text() == first["haproxy.cfg"]

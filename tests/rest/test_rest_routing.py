@@ -17,7 +17,7 @@ def test_a_node_fetches_its_files_and_then_nothing_while_they_are_the_same(door:
     node = door.open("viewer")
     first = node.get(FILES)
     assert first.status_code == 200
-    assert set(first.json()["files"]) == {"haproxy.cfg", "hosts.map"}
+    assert set(first.json()["files"]) == {"haproxy.cfg", "hosts.map", "popular.map"}
     again = node.get(FILES, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 

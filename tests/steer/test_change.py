@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.errors import Away, BadInput, NotWritten
+from flex.errors import Away, BadInput, NotWritten, Unknown
 from flex.steer import delivery, runtime
 from flex.steer.change import Change, Words, change
 from flex.steer.force import Sockets, enforce
@@ -77,6 +77,7 @@ def test_host_names_are_told_by_commands() -> None:
         replace(SHOP, members=SHOP.members[:2]),
         replace(SHOP, members=(*SHOP.members, Member("n3", "192.0.2.4", 3))),
         replace(SHOP, by_query=True),
+        replace(SHOP, popular=(("/hot", 3),)),
     ],
 )
 def test_structure_takes_a_reload(other: Pool) -> None:
@@ -205,6 +206,19 @@ def test_what_haproxy_refuses_is_taken_back_and_the_old_one_serves_on(node: Node
     assert (node.folder / CONFIGURATION).read_text() == before
     assert node.asked() == {"n0", "n1", "n2"}
     assert node.enforce(shop(members, policy="lard")) == "reload"
+
+
+@pytest.mark.real
+def test_the_version_before_comes_back(node: Node, members: Members) -> None:
+    first = node.files(shop(members))
+    node.enforce(shop(members, policy="lard", popular=(("/hot", 3),)))
+    before = delivery.one_before(node.folder)
+    assert before == first
+    assert enforce(before, node.folder, node.found, node.sockets) == "reload"
+    assert distributor([], node.sockets.stats, str(node.folder)).version == version(first)
+    (node.folder / "hosts.map.before").unlink()
+    with pytest.raises(Unknown, match="there is none"):
+        delivery.one_before(node.folder)
 
 
 @pytest.mark.real

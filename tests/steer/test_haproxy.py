@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadSetting
-from flex.steer.haproxy import CONFIGURATION, HOSTS, Layout, files, slots
+from flex.steer.haproxy import CONFIGURATION, HOSTS, ROUTED, Layout, files, slots
 from flex.steer.pool import MOST_MEMBERS, Limits, Member, Pool, members
 from flex.steer.program import Program, program, refusal, write
 from flex.steer.rules import RULES
+from flex.steer.rules.popular import shared
 
 GOLDEN = Path(__file__).parents[1] / "data" / "steer"
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2", "n3": "2001:db8::3"}
@@ -44,6 +46,29 @@ def test_a_node_knows_only_the_sites_that_it_serves() -> None:
     made = files("n2", NODES, two_sites(), Layout())
     assert "blog" not in made[HOSTS]
     assert two_sites()[1].name not in made[CONFIGURATION]
+
+
+def test_the_more_a_target_is_asked_for_the_more_members_it_has() -> None:
+    four = members({f"n{number}": f"192.0.2.{number}" for number in range(1, 5)})
+    sets = shared([10_000, 100, 10, 1], 1, four)
+    assert [each.bit_count() for each in sets] == [4, 2, 1, 1]
+    assert shared([5, 5], 5, four) == [1, 2]
+    assert shared([], 1, four) == []
+    away = [replace(four[0], leaving=True), *four[1:]]
+    assert all(not each & 1 for each in shared([10_000, 100, 10, 1], 1, away))
+
+
+@pytest.mark.parametrize("path", ["/a b", "/a\nb 3", "a", "/ä", "/" + "a" * 2001])
+def test_a_popular_path_that_is_none_is_refused(path: str) -> None:
+    with pytest.raises(BadInput, match="path"):
+        Pool("shop.example", (), members(NODES), popular=((path, 3),))
+
+
+def test_with_a_bypass_web_servers_are_told_which_names_are_routed_and_say_themselves_who_visits() -> None:
+    made = files("n1", NODES, two_sites(), Layout(bypass=True))
+    assert made[ROUTED] == "blog.example 1;\nshop.example 1;\nwww.shop.example 1;\n"
+    assert "forwardfor" not in made[CONFIGURATION]
+    assert "X-Forwarded-Proto" not in made[CONFIGURATION]
 
 
 @pytest.mark.real

@@ -112,6 +112,24 @@ def test_few_visitors_never_see_the_door(crowded: Distributor, members: Members)
     assert held.head.lower().count(b"x-forwarded-for: 127.0.0.1") == 1
 
 
+def test_a_popular_target_has_several_members_before_any_of_them_is_overloaded(
+    found: Program, members: Members, tmp_path: Path, another_port: int
+) -> None:
+    pool = Pool("shop.example", (), members_of(members.addresses), popular=(("/hot", 0b0101),))
+    written(pool, members, tmp_path, another_port)
+    with running(found, tmp_path, another_port):
+        nodes = {}
+        for path in ("/hot?a=1", "/cold"):
+            visitors = [Distributor(another_port).send(path, x_now="1000") for _ in range(6)]
+            held = [members.asked.get(timeout=10) for _ in visitors]
+            nodes[path] = Counter(each.node for each in held)
+            for each in held:
+                each.answer()
+            assert all(until_closed(visitor).endswith(b"ok") for visitor in visitors)
+    assert nodes["/hot?a=1"] == {"n0": 3, "n2": 3}
+    assert len(nodes["/cold"]) == 1
+
+
 @pytest.fixture(params=["lardr", "least_connections"])
 def split(
     request: pytest.FixtureRequest, found: Program, members: Members, tmp_path: Path, another_port: int

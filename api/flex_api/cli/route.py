@@ -62,6 +62,7 @@ def route_config(
         typer.Option(help="have this machine's HAProxy follow, by commands or a reload; take back what it refuses"),
     ] = False,
     plan: Annotated[str, typer.Option(metavar="PLAN", help="as this plan will have it")] = "",
+    back: Annotated[bool, typer.Option(help="the version before the one in DIR again")] = False,
 ) -> None:
     """What a node's HAProxy is to do: its configuration, and the map of host names beside it.
 
@@ -69,10 +70,14 @@ def route_config(
     refuses is not written. Without --tell, reading it anew is for the node to do: systemctl reload haproxy.
     """
     found = context(ctx)
-    _refuse_without_folder(to, tell=tell)
+    _refuse_without_folder(to, tell=tell, back=back)
     checker = steering.checker() if to else None
     with opened(found) as here:
-        files = steering.files(here.settings, here.store, node, steering.before(to), plan)
+        files = (
+            delivery.one_before(to)
+            if to and back
+            else steering.files(here.settings, here.store, node, steering.before(to), plan)
+        )
         routing = here.settings.routing
     told: force.Told | Literal[""] = ""
     if to and tell:
@@ -108,10 +113,13 @@ def route_deliver(
         raise typer.Exit(NotWritten.exit_code)
 
 
-def _refuse_without_folder(to: Path | None, *, tell: bool) -> None:
-    if tell and not to:
+def _refuse_without_folder(to: Path | None, *, tell: bool, back: bool) -> None:
+    if (tell or back) and not to:
         raise BadInput(
-            "--tell without --to", "HAProxy reads files", kept="nothing was changed", advice="say where its files are"
+            f"--{'tell' if tell else 'back'} without --to",
+            "HAProxy reads files",
+            kept="nothing was changed",
+            advice="say where its files are",
         )
 
 

@@ -21,10 +21,12 @@ from flex.ports import Store
 from flex.steer import delivery, haproxy
 from flex.steer.pool import MOST_MEMBERS, Member, Pool, backend, members
 from flex.steer.program import Program, program
-from flex.tables import PLACEMENT
+from flex.steer.rules.popular import shared
+from flex.tables import PLACEMENT, texts
 from flex_api.settings.file import Settings
 from flex_api.told import words
 from flex_api.wiring import nodes
+from flex_logs_ingest.filetable import file_table
 
 # Carrying some files to one node takes seconds.
 _PATIENCE = 120.0
@@ -37,6 +39,16 @@ class Served:
 
     nodes: Mapping[str, Sequence[str]]
     before: Mapping[str, Sequence[str]]
+    asked: Mapping[str, Asked]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A site's most popular targets and how often they were asked for; `least` is what the least popular of all has."""
+
+    paths: Sequence[str]
+    requests: Sequence[int]
+    least: int
 
 
 def served(settings: Settings, store: Store, now: datetime, coming: str = "") -> Served:
@@ -54,11 +66,26 @@ def served(settings: Settings, store: Store, now: datetime, coming: str = "") ->
         lasting = cycle.settled is None or now < cycle.settled + timedelta(seconds=settings.dns.ttl)
         before = store.placement_of(cycle.base) if cycle.base and lasting else before
     several = _on_several(wanted) | _on_several(before)
-    return Served(_by_site(wanted, several), _by_site(before, several))
+    return Served(_by_site(wanted, several), _by_site(before, several), _asked(settings, store, several))
 
 
 def _on_several(placement: pd.DataFrame) -> set[str]:
     return set(placement["site"][placement["site"].duplicated()])
+
+
+def _asked(settings: Settings, store: Store, sites: Set[str]) -> dict[str, Asked]:
+    """Of the sites whose targets' members are said by how often they are asked for, as the file table has it."""
+    wanted = {site: most for site in sites if (most := settings.routing.most_popular(site))}
+    known = store.profiles() if wanted else None
+    if known is None:
+        return {}
+    files = file_table(store, settings.ingest.directory, known[0])
+    return {site: _most_asked(files.of_site(site), most) for site, most in wanted.items()}
+
+
+def _most_asked(files: pd.DataFrame, most: int) -> Asked:
+    top = files.nlargest(most, "requests")
+    return Asked(texts(top["target"]), top["requests"].tolist(), int(files["requests"].min()) if len(files) else 1)
 
 
 def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
@@ -89,8 +116,9 @@ def _pools(
         # One node alone needs no distributor, nor does it where the site moves from one to another.
         if max(len(here), len(before)) > 1 and here and len({*here, *leaving}) > 1 and not site.startswith("/"):
             joined = _members(known, at, site, (*here, *leaving), slots or {})
+            joined = tuple(replace(member, leaving=member.node in leaving) for member in joined)
             pool = _pool(settings, site, names[site], joined)
-            found.append(replace(pool, members=tuple(replace(m, leaving=m.node in leaving) for m in pool.members)))
+            found.append(replace(pool, popular=_popular(everybody.asked.get(site), joined)))
     return tuple(found)
 
 
@@ -110,6 +138,14 @@ def _pool(settings: Settings, site: str, aliases: Sequence[str], joined: tuple[M
     limits, policy = settings.routing.limits(own), own.policy or settings.routing.policy
     hosts = tuple(alias for alias in aliases if not alias.startswith("/"))
     return Pool(site, hosts, joined, policy, limits, own.by_query, own.dynamic, settings.routing.endings)
+
+
+def _popular(asked: Asked | None, joined: Sequence[Member]) -> tuple[tuple[str, int], ...]:
+    """By path its members, where it has several from the start."""
+    if asked is None:
+        return ()
+    sets = shared(asked.requests, asked.least, joined)
+    return tuple((path, members) for path, members in zip(asked.paths, sets, strict=True) if members.bit_count() > 1)
 
 
 def addresses(known: Sequence[Node]) -> dict[str, str]:

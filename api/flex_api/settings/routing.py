@@ -33,6 +33,7 @@ class RoutedSite(Section):
     low: Whole | None = None
     high: Whole | None = None
     hold: Span | None = None
+    popular: Whole | None = None
     by_query: bool = Field(False, description="answers differ by the query, so targets do")
     dynamic: tuple[str, ...] = Field(
         (),
@@ -60,6 +61,9 @@ class Routing(Section):
     hold: Span = Field(
         timedelta(seconds=20), description="targets that were not shared out anew for so long lose a member"
     )
+    popular: Whole = Field(
+        0, le=20_000, description="so many targets of a site have the more members the more they are asked for (lardr)"
+    )
     admission: bool = Field(True, description="let in as many requests at a time as the members can take")
     directory: str = Field("/etc/haproxy/flex", description="where each node has the files of its configuration")
     listen: tuple[str, ...] = Field((":80",), description="as HAProxy's bind has them")
@@ -84,6 +88,9 @@ class Routing(Section):
     metrics: str = Field("127.0.0.1:8405", description="where HAProxy answers Prometheus; empty: nowhere")
     threads: Whole = Field(0, description="0: one for each core")
     connections: Whole = Field(20_000, ge=1, description="at most so many at a time")
+    bypass: bool = Field(
+        False, description="visitors come to the web servers, which pass on what is for the sites of routed.map"
+    )
     site: tuple[RoutedSite, ...] = Field((), description="what is otherwise for single sites")
 
     @model_validator(mode="after")
@@ -110,6 +117,12 @@ class Routing(Section):
 
     def of(self, site: str) -> RoutedSite:
         return next((one for one in self.site if one.name == site), RoutedSite(name=site))
+
+    def most_popular(self, site: str) -> int:
+        """How many targets of it are told their members; 0 where the policy has no sets."""
+        own = self.of(site)
+        given = self.popular if own.popular is None else own.popular
+        return given if (own.policy or self.policy) == "lardr" else 0
 
     def limits(self, site: RoutedSite) -> Limits:
         hold = self.hold if site.hold is None else site.hold

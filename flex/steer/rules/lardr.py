@@ -10,7 +10,7 @@ from flex.steer.rules.sets import chosen, kept, looked_up
 def lardr(pool: Pool, clock: str) -> list[str]:
     limits = pool.limits
     return [
-        *looked_up(pool),
+        *looked_up(pool, "http-request set-var(txn.set) var(txn.set),or(txn.wide)" if pool.popular else ""),
         "http-request set-var(txn.set) var(txn.set),or(txn.free) if { var(txn.grow) -m bool }",
         # The set without its lowest bit: more than nothing is left of a set of several.
         "http-request set-var(txn.less) var(txn.set),sub(1)",

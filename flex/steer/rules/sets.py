@@ -29,7 +29,8 @@ _LOAD = 16 * _BITS
 _DOWN = 1 << 49
 
 
-def looked_up(pool: Pool) -> list[str]:
+def looked_up(pool: Pool, wider: str = "") -> list[str]:
+    """`wider` is a line that adds members to what is remembered."""
     limits = pool.limits
     return [
         "balance leastconn",
@@ -37,6 +38,7 @@ def looked_up(pool: Pool) -> list[str]:
         f"http-request track-sc0 {pool.target}",
         "http-request set-var(txn.set) sc_get_gpt(0,0)",
         "http-request set-var(txn.before) var(txn.set)",
+        *([wider] if wider else []),
         *(_alone(pool, member) for member in pool.members),
         "http-request allow if { var(txn.chosen) -m found }",
         # The lowest bits of the hash say where in the table a target is.
