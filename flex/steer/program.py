@@ -29,23 +29,32 @@ class Program:
     version: tuple[int, ...]
 
 
+def installed(where: str | None = None) -> Program | None:
+    """The one in these folders or, without them, where programs are. Raises BadSetting when it is too old."""
+    places = (where,) if where else (None, "/usr/sbin:/usr/local/sbin")
+    found = next(filter(None, (shutil.which("haproxy", path=place) for place in places)), None)
+    return program(found) if found else None
+
+
 def program(path: str = "") -> Program:
     """The HAProxy at the path, or the one that is installed. Raises BadSetting when there is none, or it is too old."""
-    found = path or shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
-    if not found:
+    if not path:
+        found = installed()
+        if found:
+            return found
         raise _unfit("there is none", "install HAProxy 2.5 or newer (Debian: apt install haproxy)")
     try:
-        command = [found, "-v"]
+        command = [path, "-v"]
         said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE).stdout  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _unfit(f"{found} does not run: {error}", "see that it is HAProxy and may be run") from error
+        raise _unfit(f"{path} does not run: {error}", "see that it is HAProxy and may be run") from error
     matched = re.search(r"HAProxy version (\d+)\.(\d+)\.(\d+)", said)
     if not matched:
-        raise _unfit(f"{found} does not say its version", "see that it is HAProxy")
+        raise _unfit(f"{path} does not say its version", "see that it is HAProxy")
     version = tuple(map(int, matched.groups()))
     if version < OLDEST:
-        raise _unfit(f"{found} is {'.'.join(map(str, version))}", "install HAProxy 2.5 or newer")
-    return Program(found, version)
+        raise _unfit(f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.5 or newer")
+    return Program(path, version)
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:

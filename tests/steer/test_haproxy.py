@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from flex.errors import BadInput, BadSetting
 from flex.steer.haproxy import CONFIGURATION, HOSTS, ROUTED, Layout, files, slots
 from flex.steer.pool import MOST_MEMBERS, Limits, Member, Pool, members
-from flex.steer.program import Program, program, refusal, write
+from flex.steer.program import Program, installed, program, refusal, write
 from flex.steer.rules import RULES
 from flex.steer.rules.popular import shared
 
@@ -190,5 +190,8 @@ def test_a_haproxy_that_is_none_or_too_old_is_one_clear_line(tmp_path: Path, scr
     fake.chmod(0o755)
     with pytest.raises(BadSetting, match=said):
         program(str(fake))
+    with pytest.raises(BadSetting, match=said):
+        installed(str(tmp_path))
+    assert installed(str(tmp_path / "nowhere")) is None
     with pytest.raises(BadSetting, match="does not run"):
         program(str(tmp_path / "missing"))

@@ -61,7 +61,9 @@ def test_every_name_of_the_site_leads_to_its_members(visitors: Distributor, memb
     assert nodes == set(members.addresses)
 
 
-@pytest.mark.parametrize("host", ["other.example", "site_door", "shop.example.evil", "here", "_", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["other.example", "site_door", "shop.example.evil", "here", "_", "[::1]", ":version", "version"]
+)
 def test_other_names_stay_on_this_node(visitors: Distributor, members: Members, host: str) -> None:
     assert {asked(visitors, members, f"/{number}", host=host).node for number in range(8)} == {"n0"}
 

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from flex.errors import Away, BadInput, NotWritten
 from flex.steer import delivery, force
+from flex.steer.program import installed
 from flex.steer.runtime import Socket
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
@@ -71,7 +72,7 @@ def route_config(
     """
     found = context(ctx)
     _refuse_without_folder(to, tell=tell, back=back)
-    checker = steering.checker() if to else None
+    checker = installed() if to else None
     with opened(found) as here:
         files = (
             delivery.one_before(to)
