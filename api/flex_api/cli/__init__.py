@@ -23,6 +23,7 @@ from flex_api.cli import (
     night,
     nodes,
     orders,
+    piped,
     remote,
     route,
     simulate,
@@ -30,7 +31,7 @@ from flex_api.cli import (
     things,
     why,
 )
-from flex_api.cli.common import Context, Format, Unread, crash, fail, unread
+from flex_api.cli.common import Context, Format, crash, fail
 
 HELP = """
 Decide which node of a web-hosting cluster serves which site, and say so in DNS.
@@ -96,11 +97,17 @@ def main() -> NoReturn:
     """The program: an interruption, too, ends at a safe point with its own exit code."""
     signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _interrupted)
-    sys.exit(run(sys.argv[1:]))
+    piped.begin()
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except piped.Unread:
+        code = piped.end()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a verb; whatever happens, one clear message and an exit code from the table."""
+    """Run a verb; whatever happens, one clear message and an exit code from the table. Raises Unread."""
     context = Context()
     # Typer's own set-up of completion comes with two options that `flex completion` replaces.
     completion_init()
@@ -112,8 +119,8 @@ def run(arguments: Sequence[str]) -> int:
         return int(ended.code or 0)
     except FlexError as error:
         return fail(error, context.output)
-    except Unread:
-        return unread()
+    except piped.Unread:
+        raise
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
         return crash(error, context.output)
     return 0

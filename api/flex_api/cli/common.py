@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import re
-import signal
 import sys
 import tempfile
 import traceback
@@ -61,22 +60,10 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Unread(Exception):
-    """Who reads the output had enough of it before its end: nothing went wrong."""
-
-
-class Printed(Console):
-    def on_broken_pipe(self) -> None:
-        raise Unread
-
-
 def write(told: str) -> None:
-    """To standard output as it is. Raises Unread."""
-    try:
-        sys.stdout.write(told)
-        sys.stdout.flush()
-    except BrokenPipeError as error:
-        raise Unread from error
+    """To standard output as it is."""
+    sys.stdout.write(told)
+    sys.stdout.flush()
 
 
 @dataclass(slots=True)
@@ -104,7 +91,7 @@ class Context:
     def console(self) -> Console:
         """Where results go. Without a terminal there is no colour and no line is cut."""
         width = None if sys.stdout.isatty() else 200
-        return Printed(
+        return Console(
             no_color=None if self.color else True, width=width, highlight=False, soft_wrap=not sys.stdout.isatty()
         )
 
@@ -206,12 +193,6 @@ def fail(error: FlexError, output: Format) -> int:
     else:
         sys.stderr.write(f"flex: {error}\n  unchanged: {error.kept}\n  next: {error.advice}\n")
     return error.exit_code
-
-
-def unread() -> int:
-    """Who read the output went away: the rest goes nowhere, and the exit code is that of a program ended by this."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 128 + signal.SIGPIPE
 
 
 def crash(error: BaseException, output: Format) -> int:
