@@ -11,45 +11,152 @@ MEDIA_TYPE = "application/problem+json"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of problem: its status, its title, and what it means for the cluster."""
+    """A kind of problem: its status, its title, what it means for the cluster, and what helps."""
 
     status: int
     title: str
     effect: str
+    remedy: str
 
 
 NOTHING = "Nothing was changed."
 
 # Each slug of the error tree, and the two that only a server has.
 KINDS: dict[str, Kind] = {
-    "validation": Kind(422, "What was given cannot be used", NOTHING),
-    "not-found": Kind(404, "Not known here", NOTHING),
-    "malformed": Kind(400, "What was sent cannot be read", NOTHING),
-    "method-not-allowed": Kind(405, "Not a thing to do here", NOTHING),
-    "insufficient-data": Kind(503, "Logs are too old, missing or empty", "The partition in force stays."),
-    "infeasible": Kind(409, "No placement satisfies every wish", "The partition in force stays."),
-    "unsafe-plan": Kind(422, "A rule or a missing approval stopped it", NOTHING),
-    "plan-expired": Kind(409, "The plan is too old to be applied", NOTHING),
-    "cancelled": Kind(409, "Somebody ended it", "What it had done until then is kept."),
-    "frozen": Kind(423, "Somebody froze all changes", NOTHING),
-    "busy": Kind(409, "Another run is at work, or this has ended already", NOTHING),
-    "unauthenticated": Kind(401, "Nobody knows who asks", NOTHING),
-    "forbidden": Kind(403, "Who asks may not do this", NOTHING),
-    "precondition-required": Kind(428, "A change must say what it was made from", NOTHING),
-    "precondition-failed": Kind(412, "Somebody else changed it meanwhile", "What they made of it stays."),
-    "idempotency-conflict": Kind(422, "The key belongs to another request", NOTHING),
-    "too-large": Kind(413, "More than one request may bring", NOTHING),
-    "rate-limited": Kind(429, "More requests than one token may make", NOTHING),
-    "away": Kind(502, "The FLEX server does not answer", NOTHING),
-    "store": Kind(503, "The database did not do as asked", "DNS goes on answering as before."),
-    "not-written": Kind(507, "A directory takes no more", "What was written before stays."),
-    "dns-refused": Kind(502, "The name server said no", "The records it refused are as they were."),
-    "dns-unreachable": Kind(502, "The name server did not answer", "Its records are as they were."),
-    "stale-base": Kind(409, "A record is no longer what the plan saw", "The plan was refused whole."),
-    "dns-ownership": Kind(409, "A record belongs to somebody else", "It was left alone."),
-    "partly-applied": Kind(502, "Some of a plan is in DNS, some is not", "`flex apply --resume` finishes it."),
-    "unverified": Kind(502, "Applied, but the servers disagree", "The placement is in force."),
-    "internal": Kind(500, "A fault in FLEX itself", "DNS goes on answering as before."),
+    "validation": Kind(
+        422,
+        "What was given cannot be used",
+        NOTHING,
+        "Correct what `errors` points at; `/api/docs` says what each field takes.",
+    ),
+    "not-found": Kind(
+        404, "Not known here", NOTHING, "See that the name or id is spelled as the list of its kind has it."
+    ),
+    "malformed": Kind(
+        400, "What was sent cannot be read", NOTHING, "Send a body that is JSON, with `Content-Type: application/json`."
+    ),
+    "method-not-allowed": Kind(
+        405, "Not a thing to do here", NOTHING, "Use one of the methods that the header `Allow` names."
+    ),
+    "insufficient-data": Kind(
+        503,
+        "Logs are too old, missing or empty",
+        "The partition in force stays.",
+        "Look at the sources in `/api/v1/ingests`, mend what feeds them, and read the logs again.",
+    ),
+    "infeasible": Kind(
+        409,
+        "No placement satisfies every wish",
+        "The partition in force stays.",
+        "Ask for less, or take one of the wishes back that the answer names.",
+    ),
+    "unsafe-plan": Kind(
+        422,
+        "A rule or a missing approval stopped it",
+        NOTHING,
+        "Look at the plan; then approve it, make a new one, or go over the rule by name as `override` says.",
+    ),
+    "plan-expired": Kind(
+        409,
+        "The plan is too old to be applied",
+        NOTHING,
+        "Make a new plan: the load that this one was made for is too long ago.",
+    ),
+    "cancelled": Kind(
+        409, "Somebody ended it", "What it had done until then is kept.", "Start it again when it is wanted."
+    ),
+    "frozen": Kind(423, "Somebody froze all changes", NOTHING, "Wait until the freeze ends, or thaw it."),
+    "busy": Kind(
+        409,
+        "Another run is at work, or this has ended already",
+        NOTHING,
+        "Ask again when the run that the answer names has ended.",
+    ),
+    "unauthenticated": Kind(
+        401,
+        "Nobody knows who asks",
+        NOTHING,
+        "Send `Authorization: Bearer TOKEN`; `flex token create` on the server makes one.",
+    ),
+    "forbidden": Kind(403, "Who asks may not do this", NOTHING, "Ask somebody whose role reaches so far."),
+    "precondition-required": Kind(
+        428,
+        "A change must say what it was made from",
+        NOTHING,
+        "Send `If-Match` with the ETag that reading it gave, or `If-None-Match: *` for a new one.",
+    ),
+    "precondition-failed": Kind(
+        412, "Somebody else changed it meanwhile", "What they made of it stays.", "Read it again, then decide again."
+    ),
+    "idempotency-conflict": Kind(
+        422, "The key belongs to another request", NOTHING, "Take a new key for a new request."
+    ),
+    "too-large": Kind(
+        413, "More than one request may bring", NOTHING, "Send less at once; `api.max_body` sets the limit."
+    ),
+    "rate-limited": Kind(
+        429,
+        "More requests than one token may make",
+        NOTHING,
+        "Ask again after the seconds in `Retry-After`; `api.requests_per_second` sets the limit.",
+    ),
+    "away": Kind(
+        502, "The FLEX server does not answer", NOTHING, "See that `flex serve` runs and that its address is right."
+    ),
+    "store": Kind(
+        503,
+        "The database did not do as asked",
+        "DNS goes on answering as before.",
+        "Look for the database: its disk, its server, its revision (`flex db status`).",
+    ),
+    "not-written": Kind(
+        507,
+        "A directory takes no more",
+        "What was written before stays.",
+        "Make room in the directory, or make it writable for the user that FLEX runs as.",
+    ),
+    "dns-refused": Kind(
+        502,
+        "The name server said no",
+        "The records it refused are as they were.",
+        "Run `flex doctor`: it names the right, the key or the zone that is missing.",
+    ),
+    "dns-unreachable": Kind(
+        502,
+        "The name server did not answer",
+        "Its records are as they were.",
+        "See that the name server runs and can be reached, then ask again.",
+    ),
+    "stale-base": Kind(
+        409,
+        "A record is no longer what the plan saw",
+        "The plan was refused whole.",
+        "Make a new plan: somebody changed records, or another partition is in force.",
+    ),
+    "dns-ownership": Kind(
+        409,
+        "A record belongs to somebody else",
+        "It was left alone.",
+        "Take the record away where it is kept, or leave the site to its owner with `exclude`.",
+    ),
+    "partly-applied": Kind(
+        502,
+        "Some of a plan is in DNS, some is not",
+        "`flex apply --resume` finishes it.",
+        "Run `flex apply --resume`, or `flex apply --undo` to take back what was done.",
+    ),
+    "unverified": Kind(
+        502,
+        "Applied, but the servers disagree",
+        "The placement is in force.",
+        "Look at `/api/v1/dns/drift` for the servers that answer otherwise.",
+    ),
+    "internal": Kind(
+        500,
+        "A fault in FLEX itself",
+        "DNS goes on answering as before.",
+        "Report it with the request id; the log of `flex serve` has what went wrong.",
+    ),
 }
 
 

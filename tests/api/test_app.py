@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -281,6 +282,17 @@ def slugs(error: type[FlexError]) -> set[str]:
 
 def test_every_error_has_a_status_and_a_page() -> None:
     assert slugs(FlexError) <= set(KINDS)
+
+
+def test_each_kind_of_problem_has_a_page_that_says_what_helps_and_one_page_has_them_all(web: TestClient) -> None:
+    every = html.unescape(web.get("/problems").text)
+    assert web.get("/problems/").text == web.get("/problems").text
+    for slug, kind in KINDS.items():
+        answer = web.get(f"/problems/{slug}")
+        assert answer.status_code == 200
+        assert all(said in html.unescape(answer.text) for said in (kind.title, kind.effect, kind.remedy))
+        assert f'href="/problems/{slug}"' in every
+        assert kind.remedy in every
 
 
 @pytest.mark.parametrize("store", [filled(), MemoryStore(), Silent(), Faulty()], ids=lambda store: type(store).__name__)

@@ -201,7 +201,7 @@ def test_what_is_refused_is_said_where_the_answer_would_stand(
 
 
 ADDRESSES = [path for path, _, _ in PAGES] + [
-    "/login", "/sites?name=nowhere", "/api/docs", "/problems/busy", "/dns?ask=now", "/plans?tab=kept",
+    "/login", "/sites?name=nowhere", "/api/docs", "/problems", "/dns?ask=now", "/plans?tab=kept",
 ]  # fmt: skip
 
 

@@ -33,6 +33,13 @@ class ProblemAnswer(JSONResponse):
 router = APIRouter(include_in_schema=False)
 
 
+@router.get("/problems", response_class=HTMLResponse)
+@router.get("/problems/", response_class=HTMLResponse)
+def problem_index() -> str:
+    """Every kind of error there is."""
+    return page("problems.html", kinds=KINDS)
+
+
 @router.get("/problems/{slug}", response_class=HTMLResponse)
 def problem_page(slug: str) -> str:
     """What an error's `type` leads to."""
