@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from flex.steer.live import Distributor, Live, MemberLive, TargetLive
+from flex_api.night import routed
+from flex_api.night.routed import Heard
+
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
@@ -68,6 +72,25 @@ def test_each_nodes_version_is_told_and_why_its_haproxy_was_not_heard(doors: Cal
     assert all("/nowhere/" in row["error"] for row in rows)
     metrics = door.open("viewer").get("/metrics").text
     assert 'flex_route_distributor_up{distributor="n1"} 0' in metrics
+
+
+def test_what_distributors_say_is_told_and_measured() -> None:
+    member, busy = MemberLive("n2", "UP", 5, 1, 99, 8), TargetLive("/hot", ("n1", "n2"), 1_000, 7)
+    shop = Live("shop.example", 12, 3, 7, 2, (member,), (busy,))
+    heard = [Heard("n1", Distributor("n1", "ab12", (shop,))), Heard("n2", None, "no such file")]
+    (row,) = routed.as_live(heard)
+    assert (row.distributor, row.members[0].under_way, row.busiest[0].nodes) == ("n1", 5, ["n1", "n2"])
+    versions = routed.as_versions({"n1": "cd34", "n2": "ef56"}, {"n1": "cd34"}, heard)
+    assert [(each.wanted, each.delivered, each.in_force, each.error) for each in versions] == [
+        ("cd34", "cd34", "ab12", ""),
+        ("ef56", "", "", "no such file"),
+    ]
+    site = {"distributor": "n1", "site": "shop.example"}
+    told = {each.name.removeprefix("flex_route_"): list(each.values) for each in routed.series(heard)}
+    assert told["distributor_up"] == [({"distributor": "n1"}, 1), ({"distributor": "n2"}, 0)]
+    assert told["overloaded_total"] == [(site, 7)]
+    assert told["shared_targets"] == [(site, 3)]
+    assert told["under_way"] == [({**site, "member": "n2"}, 5)]
 
 
 def test_the_sites_that_are_routed_are_listed(door: Door) -> None:
