@@ -54,13 +54,13 @@ class Warmed:
 def hottest(files: Iterable[pd.DataFrame], most: int, computed: Collection[str] = ()) -> list[Target]:
     """What was asked for most often of all that fits into so many bytes, hottest first. `files` are pieces of FILES.
 
-    What never came whole has no size and is left out, and so are paths with one of the `computed` endings: to ask for
-    these is to have something done.
+    Left out are what never came whole, so that its size is not known, what alone is too large, and paths with one of the
+    `computed` endings: to ask for these is to have something done.
     """
     best = FILES.empty()
     for piece in files:
-        left_out = (piece["size"] == 0) | piece["target"].str.lower().str.endswith(tuple(computed) or ("\0",))
-        both = pd.concat([best, piece[~left_out]], ignore_index=True)
+        is_computed = piece["target"].str.lower().str.endswith(tuple(computed) or ("\0",))
+        both = pd.concat([best, piece[piece["size"].between(1, most) & ~is_computed]], ignore_index=True)
         ranked = both.sort_values(["requests", "site", "target"], ascending=[False, True, True], ignore_index=True)
         best = ranked[ranked["size"].cumsum() <= most]
     return list(zip(texts(best["site"]), texts(best["target"]), strict=True))

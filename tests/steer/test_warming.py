@@ -106,6 +106,10 @@ def test_what_is_asked_for_most_is_chosen_while_it_fits_whatever_piece_of_the_ta
     assert hottest([], 100) == []
 
 
+def test_one_target_that_is_larger_than_the_budget_keeps_no_other_out() -> None:
+    assert hottest([files(("/disc.iso", 99, 10**10), ("/a", 1, 40))], 100) == [("shop.example", "/a")]
+
+
 def test_what_is_gone_is_left_out(web: Web) -> None:
     assert warmed(web.server_port, ["/gone", "/here"], PLENTY) == Warmed(1, SIZE, 1)
 
