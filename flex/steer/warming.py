@@ -54,8 +54,8 @@ class Warmed:
 def hottest(files: Iterable[pd.DataFrame], most: int, computed: Collection[str] = ()) -> list[Target]:
     """What was asked for most often of all that fits into so many bytes, hottest first. `files` are pieces of FILES.
 
-    Left out are what never came whole, so that its size is not known, what alone is too large, and paths with one of the
-    `computed` endings: to ask for these is to have something done.
+    Left out are what never came whole, so that its size is not known, what alone is too large, and paths with one of
+    the `computed` endings: to ask for these is to have something done.
     """
     best = FILES.empty()
     for piece in files:
