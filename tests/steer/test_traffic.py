@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import re
+import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,6 +15,7 @@ import pytest
 from flex.steer.pool import Limits, Pool
 from flex.steer.pool import members as members_of
 from flex.steer.program import Program, running
+from flex.steer.runtime import Socket, served
 from tests.steer.conftest import Distributor, Held, Members, until_closed, written
 
 pytestmark = pytest.mark.real
@@ -94,19 +96,42 @@ def crowded(found: Program, members: Members, tmp_path: Path, another_port: int)
         yield Distributor(another_port)
 
 
-def test_a_crowd_waits_at_the_door_and_everybody_gets_in(crowded: Distributor, members: Members) -> None:
-    visitors = [crowded.send(f"/{number}", x_now="1000") for number in range(40)]
-    let_in = []
+def let_in(members: Members) -> list[Held]:
+    """Those that have got to members when no more come."""
+    held = []
     with suppress(queue.Empty):
         while True:
-            let_in.append(members.asked.get(timeout=1))
-    # Those that came before there was a crowd, and those that the doors let in beside them.
-    assert 6 <= len(let_in) <= 6 + 4 + 1
-    for held in let_in:
+            held.append(members.asked.get(timeout=1))
+    return held
+
+
+def everybody_gets_in(first: list[Held], visitors: list[socket.socket], members: Members) -> bool:
+    for held in first:
         held.answer()
-    for _ in range(40 - len(let_in)):
+    for _ in range(len(visitors) - len(first)):
         members.asked.get(timeout=10).answer()
-    assert all(until_closed(visitor).endswith(b"ok") for visitor in visitors)
+    return all(until_closed(visitor).endswith(b"ok") for visitor in visitors)
+
+
+def test_a_crowd_waits_at_the_door_and_everybody_gets_in(crowded: Distributor, members: Members) -> None:
+    visitors = [crowded.send(f"/{number}", x_now="1000") for number in range(40)]
+    first = let_in(members)
+    # Those that came before there was a crowd, and those that the doors let in beside them.
+    assert 6 <= len(first) <= 6 + 4 + 1
+    assert everybody_gets_in(first, visitors, members)
+
+
+def test_when_members_go_fewer_are_let_in(crowded: Distributor, members: Members, tmp_path: Path) -> None:
+    members.stop("n2")
+    members.stop("n3")
+    haproxy = Socket(str(tmp_path / "s"))
+    while sum(row.status == "DOWN" for row in served(haproxy.ask("show", "stat")) if row.server in ("s4", "s8")) < 2:
+        pass
+    visitors = [crowded.send(f"/{number}", x_now="1000") for number in range(40)]
+    first = let_in(members)
+    # Two are left, for whom S is 2.
+    assert 2 <= len(first) <= 2 + 2 + 1
+    assert everybody_gets_in(first, visitors, members)
 
 
 def test_few_visitors_never_see_the_door(crowded: Distributor, members: Members) -> None:
