@@ -130,6 +130,46 @@ def test_a_list_has_filters_and_refuses_what_it_does_not_know(door: Door, route:
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)
+def test_a_filter_leaves_every_row_that_fits_and_no_other(door: Door, route: APIRoute) -> None:
+    model: Any = route.dependant.query_params[0].field_info.annotation
+    client, address = door.open("admin"), path(door, route)
+    whole = client.get(address, params={"limit": 1000}).json()["items"]
+    for name in set(model.model_fields) & set(whole[0]):
+        for value in {row[name] for row in whole if isinstance(row[name], str) and row[name]}:
+            found = client.get(address, params={"limit": 1000, name: value}).json()["items"]
+            assert found == [row for row in whole if row[name] == value], (name, value)
+
+
+Row = Mapping[str, Any]
+FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
+    ("sites", {"min_access_bytes": "120"}, lambda row: row["access_bytes"] >= 120),
+    ("sites", {"name": "s01"}, lambda row: "s01" in row["site"]),
+    ("sites", {"node": "n1"}, lambda row: "n1" in row["nodes"]),
+    ("sites", {"node": "n1", "pinned": "true"}, lambda row: "n1" in row["nodes"] and bool(row["pinned_to"])),
+    ("sites", {"pinned": "false"}, lambda row: not row["pinned_to"]),
+    ("sites", {"replicated": "true"}, lambda row: len(row["nodes"]) > 1),
+    ("pins", {"node": "n1"}, lambda row: "n1" in row["nodes"]),
+    ("plans", {"min_moves": "5"}, lambda row: row["moves"] >= 5),
+    ("plans", {"min_moves": "6"}, lambda row: row["moves"] >= 6),
+    ("partitions", {"max_worst_ratio": "0.01"}, lambda row: row["worst_ratio"] <= 0.01),
+    ("runs", {"failed": "true"}, lambda row: row["exit_code"] != 0),
+    ("runs", {"failed": "false"}, lambda row: row["exit_code"] == 0),
+    ("audit", {"action": "pin"}, lambda row: row["action"].startswith("pin.")),
+    ("audit", {"since": "2100-01-01T00:00:00Z"}, lambda row: row["time"] > "2100"),
+]
+
+
+@pytest.mark.parametrize(("name", "query", "fits"), FILTERS, ids=lambda one: str(one) if isinstance(one, dict) else "")
+def test_a_filter_by_more_than_a_fields_value_does_so_too(
+    door: Door, name: str, query: dict[str, str], fits: Callable[[Row], bool]
+) -> None:
+    client = door.open("admin")
+    whole = client.get(f"/api/v1/{name}", params={"limit": 1000}).json()["items"]
+    found = client.get(f"/api/v1/{name}", params={"limit": 1000, **query}).json()["items"]
+    assert found == [row for row in whole if fits(row)]
+
+
+@pytest.mark.parametrize("route", lists(), ids=named)
 def test_a_cursor_of_another_order_is_refused(door: Door, route: APIRoute) -> None:
     one, other = orders(route)[:2]
     first = door.open("admin").get(path(door, route), params={"limit": 1, "sort": one}).json()
