@@ -21,6 +21,19 @@ audit_app = typer.Typer(
 )
 
 
+# What of the record is asked for, here and of a FLEX server alike.
+Newest = Annotated[int, typer.Option(min=1, max=10_000)]
+Actor = Annotated[str, typer.Option(help="only what this one changed")]
+Action = Annotated[str, typer.Option(help="only this, such as pin or plan.settle")]
+Since = Annotated[str, typer.Option(metavar="TIME", help="only what was changed since then")]
+Last = Annotated[
+    str, typer.Option(metavar="HASH", help="as it was printed before: a record that was made anew shows, too")
+]
+TokenName = Annotated[str, typer.Argument(metavar="NAME", help="who or what will use it")]
+TokenRole = Annotated[str, typer.Option(help="viewer, operator, approver or admin")]
+Expires = Annotated[str, typer.Option(metavar="TIME", help="such as 2027-12-01; else in a year")]
+
+
 def add_to(app: typer.Typer) -> None:
     app.add_typer(token_app, name="token")
     app.add_typer(audit_app, name="audit", invoke_without_command=True)
@@ -29,9 +42,9 @@ def add_to(app: typer.Typer) -> None:
 @token_app.command("create")
 def token_create(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="who or what will use it")],
-    role: Annotated[str, typer.Option(help="viewer, operator, approver or admin")] = "viewer",
-    expires: Annotated[str, typer.Option(metavar="TIME", help="such as 2027-12-01; else in a year")] = "",
+    name: TokenName,
+    role: TokenRole = "viewer",
+    expires: Expires = "",
     reason: Reason = "",
 ) -> None:
     """Make a token and print it, this once. FLEX keeps only its hash."""
@@ -69,10 +82,10 @@ def token_revoke(
 @audit_app.callback()
 def audit(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
-    actor: Annotated[str, typer.Option(help="only what this one changed")] = "",
-    action: Annotated[str, typer.Option(help="only this, such as pin or plan.settle")] = "",
-    since: Annotated[str, typer.Option(metavar="TIME")] = "",
+    limit: Newest = 50,
+    actor: Actor = "",
+    action: Action = "",
+    since: Since = "",
 ) -> None:
     """The latest changes, newest first."""
     if ctx.invoked_subcommand:
@@ -85,12 +98,7 @@ def audit(
 
 
 @audit_app.command("verify")
-def audit_verify(
-    ctx: typer.Context,
-    last: Annotated[
-        str, typer.Option(metavar="HASH", help="as it was printed before: a record that was made anew shows, too")
-    ] = "",
-) -> None:
+def audit_verify(ctx: typer.Context, last: Last = "") -> None:
     """Check that no entry was altered, taken out or put in between, and that nothing is there without one.
 
     Prints the last hash, to be noted elsewhere.

@@ -11,6 +11,7 @@ import typer
 from flex_api import access, auditing
 from flex_api.cli.asked import Asked, asked_of
 from flex_api.cli.common import Reason, given_as, moment
+from flex_api.cli.desk import Action, Actor, Expires, Last, Newest, Since, TokenName, TokenRole
 from flex_api.cli.night import Detailed, ReportForm, ReportFormat, deliver, exit_as
 from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokenRow, TokensOutput
 from flex_api.schemas.night import FreezeOutput, JobOutput
@@ -92,10 +93,10 @@ def report(
 @audit_app.callback()
 def audit(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
-    actor: Annotated[str, typer.Option(help="only what this one changed")] = "",
-    action: Annotated[str, typer.Option(help="only this, such as pin or plan.settle")] = "",
-    since: Annotated[str, typer.Option(metavar="TIME")] = "",
+    limit: Newest = 50,
+    actor: Actor = "",
+    action: Action = "",
+    since: Since = "",
 ) -> None:
     """The latest changes, newest first."""
     if ctx.invoked_subcommand:
@@ -108,7 +109,7 @@ def audit(
 
 
 @audit_app.command("verify")
-def audit_verify(ctx: typer.Context, last: Annotated[str, typer.Option(metavar="HASH")] = "") -> None:
+def audit_verify(ctx: typer.Context, last: Last = "") -> None:
     """Check that no entry was altered, taken out or put in between, and that nothing is there without one."""
     asked = asked_of(ctx)
     found = asked.client.audit_verified(last)
@@ -121,9 +122,9 @@ def audit_verify(ctx: typer.Context, last: Annotated[str, typer.Option(metavar="
 @token_app.command("create")
 def token_create(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="who or what will use it")],
-    role: Annotated[str, typer.Option(help="viewer, operator, approver or admin")] = "viewer",
-    expires: Annotated[str, typer.Option(metavar="TIME", help="such as 2027-12-01; else in a year")] = "",
+    name: TokenName,
+    role: TokenRole = "viewer",
+    expires: Expires = "",
     reason: Reason = "",
 ) -> None:
     """Make a token and print it, this once."""

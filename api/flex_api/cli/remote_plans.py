@@ -8,7 +8,21 @@ import typer
 
 from flex_api.cli.asked import asked_of, show_plan, show_result
 from flex_api.cli.common import PlanId, Reason, SiteName, given_as, listed
-from flex_api.cli.supposing import show_diff, show_frontier, show_what_if, times_of
+from flex_api.cli.supposing import (
+    Frontier,
+    Growth,
+    MaxMoves,
+    More,
+    Other,
+    Ram,
+    Times,
+    Tolerance,
+    Without,
+    show_diff,
+    show_frontier,
+    show_what_if,
+    times_of,
+)
 from flex_api.cli.why import told
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, PlanGiven, RollbackGiven, Supposed
 from flex_api.schemas.verbs import PlansOutput
@@ -96,14 +110,14 @@ def rollback(
 
 def whatif(
     ctx: typer.Context,
-    more: Annotated[int, typer.Option(min=0, max=1000, help="so many nodes more, each like the others")] = 0,
-    without: Annotated[str, typer.Option(help="without these nodes: n1,n2")] = "",
-    ram: Annotated[float, typer.Option(help="memory of every node, times this")] = 1.0,
-    growth: Annotated[float, typer.Option(help="all sites larger by this share, such as 0.2")] = 0.0,
-    times: Annotated[list[str] | None, typer.Option(metavar="SITE=K", help="may be repeated")] = None,
-    tolerance: Annotated[float | None, typer.Option(help="another aim, such as 0.05")] = None,
-    max_moves: Annotated[int | None, typer.Option(min=0, help="at most so many moves")] = None,
-    frontier: Annotated[bool, typer.Option("--frontier", help="and what more moves would buy then")] = False,
+    more: More = 0,
+    without: Without = "",
+    ram: Ram = 1.0,
+    growth: Growth = 0.0,
+    times: Times = None,
+    tolerance: Tolerance = None,
+    max_moves: MaxMoves = None,
+    frontier: Frontier = False,
 ) -> None:
     """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
     asked = asked_of(ctx)
@@ -134,7 +148,7 @@ def plan_frontier(ctx: typer.Context) -> None:
 def plan_diff(
     ctx: typer.Context,
     one: PlanId,
-    other: Annotated[str, typer.Argument(metavar="PLAN", help="the partition in force when left out")] = "current",
+    other: Other = "current",
 ) -> None:
     """What differs between the partitions of two plans, site by site."""
     asked = asked_of(ctx)

@@ -12,7 +12,7 @@ from rich.table import Table
 from flex.errors import BadInput
 from flex.suppose import Supposition
 from flex_api import hosted
-from flex_api.cli.common import context, listed
+from flex_api.cli.common import PlanId, context, listed
 from flex_api.cli.night import opened, plan_app
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.told import foretold_text, text, words
@@ -23,6 +23,20 @@ BAR = 40
 MOST = 20
 
 
+# What is supposed, here and of a FLEX server alike.
+More = Annotated[int, typer.Option(min=0, max=1000, help="so many nodes more, each like the others")]
+Without = Annotated[str, typer.Option(help="without these nodes: n1,n2")]
+Ram = Annotated[float, typer.Option(help="memory of every node, times this")]
+Growth = Annotated[float, typer.Option(help="all sites larger by this share, such as 0.2")]
+Times = Annotated[
+    list[str] | None, typer.Option(metavar="SITE=K", help="a site with K times its visitors; may be repeated")
+]
+Tolerance = Annotated[float | None, typer.Option(help="another aim, such as 0.05")]
+MaxMoves = Annotated[int | None, typer.Option(min=0, help="at most so many moves")]
+Frontier = Annotated[bool, typer.Option("--frontier", help="and what more moves would buy then")]
+Other = Annotated[str, typer.Argument(metavar="PLAN", help="the partition in force when left out")]
+
+
 def add_to(app: typer.Typer) -> None:
     app.command()(whatif)
     plan_app.command("frontier")(plan_frontier)
@@ -31,16 +45,14 @@ def add_to(app: typer.Typer) -> None:
 
 def whatif(
     ctx: typer.Context,
-    more: Annotated[int, typer.Option(min=0, max=1000, help="so many nodes more, each like the others")] = 0,
-    without: Annotated[str, typer.Option(help="without these nodes: n1,n2")] = "",
-    ram: Annotated[float, typer.Option(help="memory of every node, times this")] = 1.0,
-    growth: Annotated[float, typer.Option(help="all sites larger by this share, such as 0.2")] = 0.0,
-    times: Annotated[
-        list[str] | None, typer.Option(metavar="SITE=K", help="a site with K times its visitors; may be repeated")
-    ] = None,
-    tolerance: Annotated[float | None, typer.Option(help="another aim, such as 0.05")] = None,
-    max_moves: Annotated[int | None, typer.Option(min=0, help="at most so many moves")] = None,
-    frontier: Annotated[bool, typer.Option("--frontier", help="and what more moves would buy then")] = False,
+    more: More = 0,
+    without: Without = "",
+    ram: Ram = 1.0,
+    growth: Growth = 0.0,
+    times: Times = None,
+    tolerance: Tolerance = None,
+    max_moves: MaxMoves = None,
+    frontier: Frontier = False,
 ) -> None:
     """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
     found = context(ctx)
@@ -61,8 +73,8 @@ def plan_frontier(ctx: typer.Context) -> None:
 
 def plan_diff(
     ctx: typer.Context,
-    one: Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")],
-    other: Annotated[str, typer.Argument(metavar="PLAN", help="the partition in force when left out")] = "current",
+    one: PlanId,
+    other: Other = "current",
 ) -> None:
     """What differs between the partitions of two plans, site by site."""
     found = context(ctx)

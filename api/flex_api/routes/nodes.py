@@ -29,7 +29,7 @@ from flex_api.schemas.rest import (
     NodeGiven,
     NodesPage,
 )
-from flex_api.web.answers import TheCondition, listed, nothing, reply
+from flex_api.web.answers import Condition, TheCondition, listed, nothing, reply
 from flex_api.web.desk import Admin, Approver, Desk, Operator, Viewer
 from flex_api.web.paging import page
 from flex_api.web.views import Carried
@@ -46,6 +46,7 @@ FIELDS = ("node", "sites", "ram_bytes", "capacity_ratio", "access_units", "worki
 # What a row of a node is made from.
 CHANGED = ("node.order", "node.put", "node.drop", "plan.settle")
 DryRun = Annotated[bool, Query(description="check it, change nothing")]
+Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
 
 
 class NodesQuery(ListQuery):
@@ -103,9 +104,7 @@ def change(desk: Admin, node: str, given: NodeChange, condition: TheCondition, d
 
 
 @router.delete("/{node}", status_code=204)
-def remove(
-    desk: Admin, node: str, condition: TheCondition, reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = ""
-) -> Response:
+def remove(desk: Admin, node: str, condition: TheCondition, reason: Why = "") -> Response:
     """Forget a node that serves nothing any more."""
     desk = desk.because(reason)
     carried = desk.views.carried()
@@ -125,16 +124,9 @@ def drain(desk: Operator, node: str, given: DrainGiven, condition: TheCondition,
 
 
 @router.delete("/{node}/drain", response_model=NodeChanged)
-def undrain(
-    desk: Operator,
-    node: str,
-    condition: TheCondition,
-    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
-) -> Response:
+def undrain(desk: Operator, node: str, condition: TheCondition, reason: Why = "") -> Response:
     """Give it sites again from the next plan on."""
-    desk = desk.because(reason)
-    wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
-    return _ordered(desk, wanted, condition, dry_run=False)
+    return _active(desk.because(reason), node, condition, reason)
 
 
 @router.put("/{node}/down", status_code=202, response_model=JobShown)
@@ -160,16 +152,9 @@ def down(desk: Approver, node: str, given: DownGiven) -> Response:
 
 
 @router.delete("/{node}/down", response_model=NodeChanged)
-def up(
-    desk: Operator,
-    node: str,
-    condition: TheCondition,
-    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
-) -> Response:
+def up(desk: Operator, node: str, condition: TheCondition, reason: Why = "") -> Response:
     """Give a node that was down sites again from the next plan on."""
-    desk = desk.because(reason)
-    wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
-    return _ordered(desk, wanted, condition, dry_run=False)
+    return _active(desk.because(reason), node, condition, reason)
 
 
 def _left(node: str, taken: Taken) -> Unverified:
@@ -180,6 +165,11 @@ def _left(node: str, taken: Taken) -> Unverified:
         kept="the node is marked as down, and every other site is off it",
         advice="change these names where they are kept",
     )
+
+
+def _active(desk: Desk, node: str, condition: Condition, reason: str) -> Response:
+    wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
+    return _ordered(desk, wanted, condition, dry_run=False)
 
 
 def _ordered(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool) -> Response:
