@@ -11,6 +11,7 @@ import pandas as pd
 
 from flex.access import Token
 from flex.audit import Author, Entry, Head
+from flex.checks import Check
 from flex.domain import Cycle, CycleState, Node, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
 from flex.headline import Headline
 from flex.jobs import Job, Once
@@ -106,6 +107,14 @@ class Orders(Protocol):
         ...
 
     def put_freeze(self, freeze: Freeze | None) -> None: ...
+
+    def last_check(self) -> Check | None:
+        """What the name servers said when somebody last asked them."""
+        ...
+
+    def put_check(self, check: Check) -> None:
+        """Only the last one is kept; that somebody looked is no change, and not in the audit log."""
+        ...
 
 
 class Segments(Protocol):

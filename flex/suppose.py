@@ -61,8 +61,8 @@ def suppose(facts: Facts, rules: Rules, wanted: Supposition, *, solver: Solver, 
     """Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed, Infeasible."""
     changed = _changed(facts, wanted)
     kept = wishes.possible(changed.pins, set(changed.sites) - changed.fixed, changed.nodes)
-    changed, ruled = replace(changed, pins=kept.pins), _ruled(rules, wanted)
-    asked = cycles.build(changed, ruled)
+    changed, terms = replace(changed, pins=kept.pins), ruled(rules, wanted)
+    asked = cycles.build(changed, terms)
     done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
     rows, quality = done.rows, done.quality
     fresh = scratch(asked, rules.budget).rows
@@ -113,7 +113,8 @@ def _nodes(nodes: Sequence[Node], wanted: Supposition) -> tuple[Node, ...]:
     return (*kept, *(Node(name, (), ram, capacity) for name in names[: wanted.more]))
 
 
-def _ruled(rules: Rules, wanted: Supposition) -> Rules:
+def ruled(rules: Rules, wanted: Supposition) -> Rules:
+    """With the aim and the most moves that are supposed."""
     limits = replace(rules.terms.limits, moves=wanted.max_moves) if wanted.max_moves is not None else rules.terms.limits
     return replace(
         rules,

@@ -18,7 +18,7 @@ from flex.errors import FlexError
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
 from flex_api.pages import PAGES
-from flex_api.pages.frame import refused
+from flex_api.pages.again import refused, unframed
 from flex_api.routes import (
     audit,
     badge,
@@ -50,10 +50,12 @@ from flex_api.web.asking import Asking, seal
 from flex_api.web.desk import House
 from flex_api.web.gate import Gate, present
 from flex_api.web.kept import Kept
+from flex_api.web.later import Later
 from flex_api.web.limits import Rate
 from flex_api.web.once import OnceOnly
 from flex_api.web.timing import Timing
 from flex_api.web.views import Views
+from flex_api.web.warming import warming
 from flex_api.wiring import Clock
 from flex_api.working import Workers
 
@@ -71,6 +73,7 @@ def create_app(
     clock: Clock = present,
 ) -> FastAPI:
     """`clock` says as of when plans are made; who comes in, and for how long, goes by the real time."""
+    views = Views(store)
     app = FastAPI(
         title="FLEX",
         version=flex.__version__,
@@ -80,6 +83,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=warming(views),
     )
     gate, timing = Gate(settings.auth, store), Timing()
     app.state.house = House(
@@ -88,12 +92,13 @@ def create_app(
         connect or (lambda: wiring.target(settings, store)),
         clock,
         gate,
-        Views(store),
+        views,
+        Later(store),
         Workers(lambda error, job: problems.described(error, f"/api/v1/jobs/{job.id}")),
         timing,
     )
     # Routes do not know of pages; the application knows both.
-    app.state.refused = refused
+    app.state.refused, app.state.unframed = refused, unframed
     for resource in ROUTES:
         app.include_router(resource.router)
     _answer_problems(app)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
+from flex.checks import Check
 from flex.domain import Cycle, CycleState, Node, Period, Pin, Run, Segment, Stage, Stream
 from flex.headline import Headline, headline
 from flex.orders import Freeze, NodeOrder
@@ -34,6 +35,7 @@ class MemoryStore(MemoryDesk):
         self._orders: dict[str, NodeOrder] = {}
         self._nodes: dict[str, Node] = {}
         self._freezes: dict[str, Freeze] = {}
+        self._checks: dict[str, Check] = {}
         self._streams: dict[tuple[object, ...], Stream] = {}
         self._segments: dict[str, Segment] = {}
         self._moved: dict[str, str] = {}
@@ -88,6 +90,12 @@ class MemoryStore(MemoryDesk):
         self._freezes.clear()
         if freeze:
             self._freezes["cluster"] = freeze
+
+    def last_check(self) -> Check | None:
+        return self._checks.get("cluster")
+
+    def put_check(self, check: Check) -> None:
+        self._checks["cluster"] = check
 
     def streams(self, source: str) -> tuple[Stream, ...]:
         found = [stream for stream in self._streams.values() if stream.source == source]

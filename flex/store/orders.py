@@ -1,4 +1,4 @@
-"""Orders for nodes, nodes of people's own, and the freeze in the database."""
+"""Orders for nodes, nodes of people's own, the freeze, and the last look at the name servers in the database."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import asdict
 
 from sqlalchemy import delete, insert, select
 
+from flex.checks import Check
 from flex.domain import Node
 from flex.orders import Freeze, NodeOrder
 from flex.store import schema
+from flex.store.codec import check_from_text, check_to_text
 from flex.store.database import Part
 from flex.store.schema import node_orders, nodes
 
@@ -50,3 +52,13 @@ class SqlOrders(Part):
             connection.execute(delete(schema.freeze))
             if freeze:
                 connection.execute(insert(schema.freeze), {"id": 1, **asdict(freeze)})
+
+    def last_check(self) -> Check | None:
+        with self._database.reading() as connection:
+            said = connection.execute(select(schema.dns_check.c.said)).scalar_one_or_none()
+            return check_from_text(said) if said is not None else None
+
+    def put_check(self, check: Check) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(schema.dns_check))
+            connection.execute(insert(schema.dns_check), {"id": 1, "said": check_to_text(check)})

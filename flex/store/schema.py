@@ -98,6 +98,15 @@ freeze = Table(
     CheckConstraint("id = 1", name="single"),
 )
 
+# The last time that somebody asked the name servers; no row before the first.
+dns_check = Table(
+    "dns_check",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("said", TEXT, nullable=False),
+    CheckConstraint("id = 1", name="single"),
+)
+
 # One pin a site and campaign, however long the name: see above. The store sees to it.
 pins = Table(
     "pins",

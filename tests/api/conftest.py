@@ -52,7 +52,8 @@ class Installation:
     folder: Path
     zone: str
     server: PrivateNamed
-    capture: pytest.CaptureFixture[str]
+    # None where what it says is nobody's: for a whole module nothing is captured.
+    capture: pytest.CaptureFixture[str] | None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
     hosting: Hosting | None = None
     mode: str = "auto"
@@ -70,6 +71,8 @@ class Installation:
 
     def flex(self, *arguments: str) -> Said:
         """In this process: the same entry as the program's, without a second of start-up."""
+        if self.capture is None:
+            return Said(cli.run(["--config", str(self.settings), *arguments]), "", "")
         self.capture.readouterr()
         code = cli.run(["--config", str(self.settings), *arguments])
         captured = self.capture.readouterr()
@@ -167,12 +170,18 @@ def empty(
     tmp_path: Path, named: PrivateNamed, key: Key, free_zones: Iterator[str], capsys: pytest.CaptureFixture[str]
 ) -> Installation:
     """Settings, key and database, and no log yet."""
-    made = Installation(tmp_path, next(free_zones), named, capsys)
+    return new(tmp_path, named, key, next(free_zones), capsys)
+
+
+def new(
+    folder: Path, named: PrivateNamed, key: Key, zone: str, capture: pytest.CaptureFixture[str] | None
+) -> Installation:
+    made = Installation(folder, zone, named, capture)
     made.hosting = twin.hosting(made.rng, made.zone, Shape(sites=24, files_per_site=12, site_skew=0.6))
-    key_file = tmp_path / "flex.key"
+    key_file = folder / "flex.key"
     key_file.touch(mode=0o600)
     key_file.write_text(key.clause(), encoding="utf-8")
-    (tmp_path / "sources").write_text("", encoding="utf-8")
+    (folder / "sources").write_text("", encoding="utf-8")
     made.write_settings()
     assert made.flex("db", "upgrade").code == 0
     return made

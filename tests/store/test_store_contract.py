@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
+from flex.checks import Answered, Check
 from flex.domain import BadLine, Node, Period, Pin, Segment, Stream
 from flex.errors import BadInput, Busy
 from flex.orders import Freeze, NodeOrder
@@ -161,6 +162,16 @@ def test_a_freeze_lasts_until_it_is_taken_back(store: Store) -> None:
     assert store.freeze() == ordered
     store.put_freeze(None)
     assert store.freeze() is None
+
+
+def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(store: Store) -> None:
+    assert store.last_check() is None
+    store.put_check(Check(NOW, "p1", (Answered("ns1", 3, error="no answer"),)))
+    found = Check(NOW + DAY, "p2", (Answered("ns1", 3, 7), Answered("ns2", 3, 6, 2, ("+ a", "- \u202eb"), lag=0.1)))
+    store.put_check(found)
+    assert store.last_check() == found
+    assert found.wrong == found.servers[1:]
+    assert store.noted() == 0
 
 
 def test_a_reading_is_recorded_with_how_far_the_log_was_read(store: Store) -> None:

@@ -104,11 +104,19 @@ def visitor(browser: Browser, address: str, token: str, look: Look) -> Iterator[
     context.close()
 
 
-def axe(page: Page) -> Sequence[str]:
+def axe_of_contrast(page: Page, look: Look) -> Sequence[str]:
+    """In the other colours: nothing else of a page depends on them."""
+    page.emulate_media(color_scheme="light" if look.scheme == "dark" else "dark")
+    found = axe(page, "{resultTypes: ['violations'], runOnly: ['color-contrast']}")
+    page.emulate_media(color_scheme=look.scheme)
+    return found
+
+
+def axe(page: Page, asked: str = "{resultTypes: ['violations']}") -> Sequence[str]:
     """What axe-core finds wrong with the page, each with the first element it is about."""
     source = (AXE / "axe.min.js").read_bytes()
     digest = (AXE / "SHA256SUMS").read_text().split()[0]
     assert hashlib.sha256(source).hexdigest() == digest, "it is not the file that was looked at"
     page.evaluate(f"{source.decode()};0")
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    found = page.evaluate(f"axe.run(document, {asked})")
     return [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]

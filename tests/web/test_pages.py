@@ -7,11 +7,10 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
-from starlette.testclient import TestClient
 
 from flex.domain import Segment, Stream
 from flex_api.pages.frame import PAGES
-from flex_api.web.gate import csrf_of
+from tests.web.scriptless import BROWSER, SITE, Browser
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,36 +18,6 @@ if TYPE_CHECKING:
     from tests.rest.conftest import Door
 
     Doors = Callable[..., Door]
-
-BROWSER = {"Accept": "text/html,*/*;q=0.8"}
-SITE = "/site?name=s000.example.org"
-
-
-class Browser:
-    """A session that keeps its cookie, fills in forms and follows where they lead."""
-
-    def __init__(self, door: Door, role: str) -> None:
-        self.client: TestClient = door.open(headers=BROWSER)
-        answer = self.client.post("/login", data={"token": door.secrets[role]}, follow_redirects=False)
-        self.cookie = answer.headers["set-cookie"].partition(";")[0]
-        self.client.headers["Cookie"] = self.cookie
-
-    def get(self, address: str) -> str:
-        answer = self.client.get(address)
-        assert answer.status_code == 200, (address, answer.status_code, answer.text[-2000:])
-        return answer.text
-
-    def send(self, address: str, status: int = 200, **fields: str) -> str:
-        proof = csrf_of(self.cookie.partition("=")[2])
-        answer = self.client.post(address, data={"csrf": proof, **fields})
-        assert answer.status_code == status, answer.text[-2000:]
-        return answer.text
-
-
-@pytest.fixture
-def admin(door: Door) -> Browser:
-    return Browser(door, "admin")
-
 
 ADDRESSES = [path for path, _, _ in PAGES] + [
     SITE, "/node?name=n1", "/plans/all", "/sites?name=s00&sort=site&limit=3", "/history?failed=true", "/data?node=n1",
@@ -107,15 +76,6 @@ def test_a_plan_is_rejected_by_a_form_with_its_reason(door: Door, admin: Browser
     assert "Rejected. It will not be applied." in page
     assert "not before the weekend" in page
     assert door.store.cycle(waiting).state == "discarded"
-
-
-def test_a_rule_in_the_way_is_named_with_limit_and_actual_and_a_box_to_go_over_it(door: Door, admin: Browser) -> None:
-    waiting = door.store.headlines()[0]
-    page = admin.get(f"/plans/{waiting.id}")
-    assert '<input type="checkbox" name="force" value="safety.max_moved_sites">' in page
-    refused = admin.send(f"/plans/{waiting.id}/apply", status=422, digest=waiting.digest, back=f"/plans/{waiting.id}")
-    assert "A rule or a missing approval stopped it" in refused
-    assert f'<a href="/plans/{waiting.id}">Back</a>' in refused
 
 
 def test_another_plan_than_the_one_that_was_looked_at_is_not_applied(door: Door, admin: Browser) -> None:

@@ -1,6 +1,7 @@
 """What the name servers say of the partition in force: what the command line and the REST API both ask.
 
-In goes the world; out come verdicts, server by server, and what could not be asked for. Nothing is changed.
+In goes the world; out come verdicts, server by server, and what could not be asked for. Nothing is changed but what
+the store knows of the last time that somebody asked.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flex import checking, records
+from flex import checking, checks, records
 from flex.domain import Verdict
 from flex.errors import NoData
 from flex_api.wiring import World
@@ -43,4 +44,5 @@ def verify(world: World) -> Verified:
             kept="nothing was changed",
             advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
         )
+    world.store.put_check(checks.check(world.time_of_day(), base, verdicts))
     return Verified(base, verdicts, not_checked)

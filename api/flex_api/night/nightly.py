@@ -14,12 +14,13 @@ from pathlib import Path
 import pandas as pd
 
 from flex import cycle as cycles
-from flex import profile
+from flex import profile, suppose
 from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
 from flex.replay import NO_SAMPLE
+from flex.suppose import Supposition
 from flex_api import hosted
 from flex_api.known import hindsight, recent
 from flex_api.known.expecting import expected
@@ -38,6 +39,9 @@ from flex_logs_ingest.sources import Source
 
 # Working sets on k replicas are kept for sites that ask for more than this share of a node.
 LARGE = 0.3
+
+# Nothing else than the settings say.
+AS_SET = Supposition()
 
 # What profiles need of the file table.
 SIZES = ("site", "requests", "size")
@@ -200,13 +204,15 @@ def tidy(world: World, period: Period) -> str:
     )
 
 
-def propose(world: World, force: Collection[str] = (), *, author: str = "") -> Proposal:
-    """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes."""
+def propose(world: World, force: Collection[str] = (), *, author: str = "", wanted: Supposition = AS_SET) -> Proposal:
+    """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes; another aim or
+    fewer moves than the settings have may be `wanted` of it.
+    """
     plain = facts(world)
     known, outlook = expected(world, plain)
     made = cycles.propose(
         replace(known, guard=recent.guard(world, known.period, force)),
-        recent.forced(world.rules, force),
+        suppose.ruled(recent.forced(world.rules, force), wanted),
         solver=world.solver,
         scratch=world.scratch,
         target=world.target,

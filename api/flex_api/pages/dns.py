@@ -1,4 +1,7 @@
-"""DNS: what the name servers said when they were last asked, and what they say now where somebody asks."""
+"""DNS: what the name servers said when they were last asked, and asking them again.
+
+They may be away, so they are asked aside, and only where somebody wants it; what they said is kept for every page.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,26 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api.known import present
-from flex_api.pages.frame import show, told
-from flex_api.routes import dns
-from flex_api.schemas.rest import DriftShown
-from flex_api.web.desk import Viewer
+from flex_api.known import present, verifying
+from flex_api.pages.forms import led_on
+from flex_api.pages.frame import show
+from flex_api.pages.trouble import checked
+from flex_api.web.desk import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
+
+# Seconds: who asks again within them is told what was just said.
+FRESH = 5.0
 
 
 @router.get("/dns", response_class=HTMLResponse)
 def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Response:
-    """No name server is asked before somebody wants it: one that is away would keep everybody waiting."""
+    world = desk.world()
+    asked = desk.house.later.ask("name servers", lambda: verifying.verify(world), lasting=FRESH) if ask else None
+    return led_on(desk.request, "/dns?done=asked") if asked else _page(desk, pending=bool(ask))
+
+
+def _page(desk: Desk, *, pending: bool) -> Response:
     _, cycle = desk.views.base()
     dns_set = desk.settings.dns
     return show(
@@ -30,7 +41,7 @@ def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Resp
         known={plan.zone: plan for plan in cycle.plans} if cycle else {},
         set=dns_set,
         every=dns_set.every_zone,
-        rows=[present.verdict_row(verdict) for verdict in cycle.verdicts] if cycle else [],
-        drift=told(DriftShown, dns.drift(desk)) if ask else None,
+        check=checked(desk),
+        pending=pending,
         journal=desk.store.journal(cycle.id).rows() if cycle else (),
     )

@@ -15,7 +15,9 @@ from fastapi import Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
-from flex.errors import BadInput
+from flex.errors import BadInput, FlexError
+from flex_api.kinds import Problem
+from flex_api.routes import problems
 from flex_api.web.formed import local
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -37,7 +39,12 @@ DONE = {
     "rollback": "The plan back is made. Look it over, then apply it like any other.",
     "apply": "Applied, and checked on the name servers.",
     "ingest": "The logs are read.",
+    "asked": "The name servers were asked.",
 }
+
+
+# Fields that several names can stand in.
+SEVERAL = ("nodes", "not_on", "together", "apart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,42 @@ class Form:
         return tuple(word for value in self.fields.get(name, ()) for word in value.replace(",", " ").split())
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A form as it is shown: with what was typed and what is wrong where it was refused; else as it begins."""
+
+    form: Form = Form({})
+    problem: Problem | None = None
+
+    def typed(self, name: str, begins: object = "") -> str:
+        return " ".join(self.form.words(name)) if name in SEVERAL and self.problem else self._one(name, begins)
+
+    def ticked(self, name: str, value: str, begins: object = False) -> bool:
+        return value in self.form.words(name) if self.problem else bool(begins)
+
+    def invalid(self, name: str) -> bool:
+        """Whether the field is what was refused."""
+        return self.problem is not None and self.problem.asked == f"the field {name}"
+
+    def _one(self, name: str, begins: object) -> str:
+        return self.form.text(name) if self.problem else str(begins)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was sent to an address of ours and refused."""
+
+    action: str
+    sent: Sent
+
+
+def refuse(request: Request, action: str, error: FlexError) -> Problem:
+    """Of a form that is an address: its page says at the form what is wrong with it."""
+    problem = problems.problem(request.url.path, request.state.request_id, error)
+    request.state.refusal = Refusal(action, Sent(queried(request), problem))
+    return problem
+
+
 async def _form(request: Request) -> Form:
     form = Form(getattr(request.state, "form", {}))
     # Where a refusal leads back to.
@@ -62,6 +105,11 @@ async def _form(request: Request) -> Form:
 
 
 TheForm = Annotated[Form, Depends(_form)]
+
+
+def queried(request: Request) -> Form:
+    """What a form says whose answer is an address."""
+    return Form({name: request.query_params.getlist(name) for name in request.query_params})
 
 
 def given(model: type[Model], form: Form, **more: object) -> Model:
@@ -116,6 +164,12 @@ def address(path: str, **query: str) -> str:
     """Of a page, with what it should show."""
     said = {name: value for name, value in query.items() if value}
     return f"{quote(path)}{'?' if said else ''}{urlencode(said)}"
+
+
+def led_on(request: Request, to: str) -> Response:
+    """A script follows a redirect by itself and would put that page into this one."""
+    by_script = "hx-request" in request.headers
+    return Response(headers={"HX-Redirect": to}) if by_script else RedirectResponse(to, 303)
 
 
 def done(word: str, path: str, **query: str) -> Response:

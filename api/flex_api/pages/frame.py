@@ -17,15 +17,14 @@ from starlette.responses import Response
 
 import flex
 from flex.access import Role
-from flex_api.kinds import Problem
 from flex_api.night import freezing
-from flex_api.pages.forms import DONE
+from flex_api.pages.forms import DONE, Refusal, Sent
 from flex_api.pages.trouble import Trouble, heard, troubles
 from flex_api.pictures.lines import Spark, spark
 from flex_api.report import page as report
 from flex_api.routes.static import address
 from flex_api.told import words
-from flex_api.web.desk import Desk, House
+from flex_api.web.desk import Desk
 from flex_api.web.gate import cookie, csrf_of
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -59,13 +58,6 @@ PAGES = (
 TAKES: dict[str, Role] = {"/what-if": "operator", "/simulate": "operator"}
 
 
-# What somebody with a page does about it, where a program would send other headers.
-IN_PAGES = {
-    "precondition-required": "open the page again, and send the form that stands there",
-    "precondition-failed": "open the page again, see what has changed, then decide again",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Everything around the content of a page."""
@@ -85,6 +77,7 @@ class Frame:
     spark: Spark | None
     troubles: tuple[Trouble, ...]
     done: str
+    refusal: Refusal | None
 
 
 def told(kind: type[Model], answer: Response) -> Model:
@@ -93,27 +86,23 @@ def told(kind: type[Model], answer: Response) -> Model:
 
 
 def show(desk: Desk, template: str, here: str, status: int = 200, /, **values: object) -> HTMLResponse:
-    """The page. `here` is the path of the entry in the navigation that it belongs to."""
+    """The page. `here` is the path of the entry in the navigation that it belongs to; `pending` is said where part of
+    it is still being worked out.
+    """
+    frame = _frame(desk, here)
     html = report.page(
         f"pages/{template}",
-        frame=_frame(desk, here),
+        frame=frame,
+        sent=lambda action: frame.refusal.sent if frame.refusal and frame.refusal.action == action else Sent(),
         pages=[page for page in PAGES if desk.caller.may(TAKES.get(page[0], "viewer"))],
         asset=address,
         now=desk.now,
         clock=desk.house.clock(),
         may=desk.caller.may,
         version=flex.__version__,
-        **values,
+        **{"pending": False, **values},
     )
     return HTMLResponse(html, status, {"Content-Security-Policy": POLICY})
-
-
-def refused(request: Request, told: Problem, back: str) -> HTMLResponse:
-    """What was asked and not done, with the way on to everywhere else."""
-    house: House = request.app.state.house
-    desk = Desk(request, request.state.caller, house, house.store)
-    told = told.model_copy(update={"next_step": IN_PAGES.get(told.code, told.next_step)})
-    return show(desk, "refused.html", "", told.status, told=told, back=back)
 
 
 def _frame(desk: Desk, here: str) -> Frame:
@@ -122,6 +111,7 @@ def _frame(desk: Desk, here: str) -> Frame:
     known = heard(desk)
     applied = [one.worst for one in desk.views.headlines() if one.state == "applied" and one.settled][:NIGHTS]
     tolerance = desk.settings.solver.tolerance
+    refusal: Refusal | None = getattr(desk.request.state, "refusal", None)
     url, method = urlsplit(str(desk.request.url)), desk.request.method
     return Frame(
         cluster=desk.settings.cluster.name,
@@ -139,7 +129,8 @@ def _frame(desk: Desk, here: str) -> Frame:
         inside=cycle is not None and cycle.after.worst <= tolerance + 1e-9,
         spark=spark("Worst node of the last nights", applied[::-1], tolerance) if len(applied) > 1 else None,
         troubles=troubles(desk),
-        done=DONE.get(desk.request.query_params.get("done", ""), ""),
+        done="" if refusal else DONE.get(desk.request.query_params.get("done", ""), ""),
+        refusal=refusal,
     )
 
 

@@ -12,13 +12,15 @@ from flex_api.pages.forms import asked
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import Past, past
 from flex_api.pages.plans import following
+from flex_api.pictures.charts import Columns, counts
 from flex_api.pictures.lines import Lines, Value, lines
-from flex_api.routes import data, supposed
+from flex_api.routes import data
 from flex_api.routes.data import RunsQuery
 from flex_api.schemas.rest import CLEAN, RunsPage
 from flex_api.schemas.supposed import DiffOutput
 from flex_api.told import words
-from flex_api.web.desk import Viewer
+from flex_api.web.desk import Desk, Viewer
+from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)
 
@@ -30,6 +32,7 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
     query = asked(RunsQuery, request, "one", "other")
     found = told(RunsPage, data.runs(desk, query))
     nights = past(desk)
+    compared = _compared(desk, one, other or "current") if one else None
     errors = sorted(night.error for night in nights if night.error is not None)
     return show(
         desk,
@@ -44,9 +47,16 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
         query=query,
         one=one,
         other=other,
-        compared=told(DiffOutput, supposed.difference(desk, one, other or "current")) if one else None,
+        compared=compared,
+        pending=one and compared is None,
         following=following(request, found.next),
     )
+
+
+def _compared(desk: Desk, one: str, other: str) -> DiffOutput | None:
+    """None while it is being worked out: a partition of many sites is large."""
+    world = desk.world()
+    return desk.house.later.ask(f"{one} and {other}", lambda: supposing.difference(world, one, other))
 
 
 def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None:
@@ -65,7 +75,7 @@ def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None
     return lines(
         "The worst node, night by night",
         f"{len(nights)} nights; last {words.share(nights[-1].after)} predicted, the aim is {words.share(aim)}.",
-        [("measured before the night", "one", measured), ("predicted by the night before", "two", predicted)],
+        [("measured before the night", "one", measured), ("predicted by the night before", "dots", predicted)],
         [*_days(nights), (float(len(nights)), "next")],
         aim=aim,
         levels=((trigger, "trigger"),),
@@ -73,23 +83,11 @@ def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None
     )
 
 
-def _moves(nights: Sequence[Past]) -> Lines | None:
+def _moves(nights: Sequence[Past]) -> Columns | None:
+    """First placements are no moves."""
     if len(nights) < 2:
         return None
-    values = [
-        Value(at, night.moved, f"{night.settled:%d %b}: {words.count(night.moved, 'move')}")
-        for at, night in enumerate(nights)
-    ]
-    total = sum(night.moved for night in nights)
-    return lines(
-        "Moves from node to node, night by night",
-        f"{words.count(total, 'move')} in {words.count(len(nights), 'night')}.",
-        [("moves", "one", values)],
-        _days(nights),
-        say=lambda value: f"{value:,.0f}",
-        unit="moves",
-        least=4,
-    )
+    return counts("Moves from node to node, night by night", [(f"{one.settled:%d %b}", one.moved) for one in nights])
 
 
 def _days(nights: Sequence[Past]) -> list[tuple[float, str]]:

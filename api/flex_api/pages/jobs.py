@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse
 
-from flex_api.pages.forms import DONE, TheForm, done
+from flex_api.pages.forms import DONE, TheForm, done, led_on
 from flex_api.pages.frame import show, told
 from flex_api.routes import jobs
 from flex_api.schemas.rest import JobShown
@@ -21,15 +21,14 @@ def job(desk: Viewer, job: str) -> Response:
     """While it runs the page asks again by itself; where it went well, it leads to what came of it."""
     found = told(JobShown, jobs.job(desk, job))
     if found.state == "done" and found.result:
-        return _led_on(desk.request.headers.get("hx-request", ""), found)
+        return led_on(desk.request, _result(found))
     return show(desk, "job.html", "", job=found, share=found.done / found.size if found.size else None)
 
 
-def _led_on(by_script: str, found: JobShown) -> Response:
+def _result(found: JobShown) -> str:
+    """The page of what came of it."""
     path = {"ingest": "/data"}.get(found.kind, found.result.removeprefix(API))
-    to = f"{path}?done={found.kind}" if found.kind in DONE else path
-    # A script follows a redirect by itself and would put that page into this one.
-    return Response(headers={"HX-Redirect": to}) if by_script else RedirectResponse(to, 303)
+    return f"{path}?done={found.kind}" if found.kind in DONE else path
 
 
 @router.post("/jobs/{job}/cancel")

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
+from flex.domain import Cycle
 from flex.suppose import Supposition
-from flex_api.known.catalogue import Wanted
+from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.night import nodes as noding
-from flex_api.pages.forms import TheForm, asked, done, given, moment
+from flex_api.pages.forms import TheForm, address, asked, done, given, moment
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import past
 from flex_api.pages.trouble import latest_weeks
-from flex_api.pictures.charts import Load
-from flex_api.pictures.lines import DAYS, Heat, Pairs, heat, pairs
+from flex_api.pictures import charts
+from flex_api.pictures.charts import ROUNDING, Bars, Load
+from flex_api.pictures.lines import HOURS, Heat, Pairs, heat, hour_of_week, pairs, week, weeks_of
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
 from flex_api.schemas.night import NodeRow
 from flex_api.schemas.rest import DrainGiven, NodesPage
+from flex_api.schemas.supposed import WhatIfOutput
+from flex_api.told import words
 from flex_api.web.answers import Condition, etag
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)
 
-WEEKS, SITES, FAR = 4, 50, 0.1
-HOURS = tuple(f"{hour:02}" for hour in range(24))
+# What a preview of a drain hands on to the form below it.
+STATED = ("deadline", "reason")
+WEEKS, SITES, DRAWN, FAR = 4, 20, 10, 0.1
 
 
 @router.get("/nodes", response_class=HTMLResponse)
@@ -71,15 +77,14 @@ def hours_of(desk: Desk) -> dict[str, np.ndarray]:
     for segment in desk.store.segments(period.first_day, period.last_day):
         for hour, answers in segment.hours:
             if period.first_day <= hour // 24 <= period.last_day:
-                weeks.add((hour + 72) // 168)
-                # 1 January 1970 was a Thursday.
-                found.setdefault(segment.node, np.zeros(168))[(hour + 72) % 168] += answers
-    return {node: week / len(weeks) for node, week in sorted(found.items())}
+                weeks.add(weeks_of(hour))
+                found.setdefault(segment.node, np.zeros(7 * 24))[hour_of_week(hour)] += answers
+    return {node: each / len(weeks) for node, each in sorted(found.items())}
 
 
 def _hours_of_day(desk: Desk) -> Heat | None:
     found = hours_of(desk)
-    rows = [(node, (week.reshape(7, 24).sum(axis=0) / 7).tolist()) for node, week in found.items()]
+    rows = [(node, (each.reshape(7, 24).sum(axis=0) / 7).tolist()) for node, each in found.items()]
     return heat("Answers of each node in each hour of the day, UTC", rows, HOURS, "answers") if rows else None
 
 
@@ -92,11 +97,12 @@ def one(
     row = told(NodeRow, nodes.node(desk, name))
     found = desk.views.catalogue()
     rows, more = found.page(Wanted(node=row.node), "-access_bytes", SITES, None)
-    week = hours_of(desk).get(row.node)
+    hours = hours_of(desk).get(row.node)
     notes = noding.stopped_by(desk.world(), row.node, "draining") if preview else []
     _, cycle = desk.views.base()
-    load = next((one for one in cycle.after.nodes if one.node == row.node), None) if cycle else None
+    loads, tolerance = _loads(cycle, row.node), desk.settings.solver.tolerance
     measured = [one for one in predicted(desk)[1] if one[0] == row.node]
+    without = _without(desk, row.node) if preview else None
     return show(
         desk,
         "node.html",
@@ -105,25 +111,52 @@ def one(
         etag=etag(row),
         sites=[(str(found.sites[at]), found.measured(at), found.nodes_of(at)) for at in rows],
         more=more,
-        load=load,
-        loads=_loads(load.access / load.fair, load.working_set / load.fair) if load and load.fair else (),
-        tolerance=desk.settings.solver.tolerance,
+        loads=loads,
+        bars=charts.loads("Its load", loads, tolerance, charts.scale(loads)) if loads else None,
+        busiest=_busiest(found, row.node, rows),
+        tolerance=tolerance,
         measured=measured[0] if measured else None,
-        hours=None if week is None else _of_week(row.node, week),
+        hours=week(f"Answers of {row.node}", hours, "answers") if hours is not None else None,
         weeks=latest_weeks(desk, WEEKS),
-        preview=supposing.what_if(desk.world(), Supposition(lost=(row.node,))) if preview else None,
+        preview=without,
+        pending=preview and without is None,
         notes=notes,
+        stated={key: desk.request.query_params.get(key, "") for key in STATED},
         limits=desk.settings.safety,
     )
 
 
-def _loads(access: float, held: float) -> tuple[Load, ...]:
-    return Load("access rate", None, access), Load("working set", None, held)
+def _without(desk: Desk, node: str) -> WhatIfOutput | None:
+    """What would be done without it; None while that is being worked out."""
+    world = desk.world()
+    return desk.house.later.ask(f"without {node}", lambda: supposing.what_if(world, Supposition(lost=(node,))))
 
 
-def _of_week(node: str, week: np.ndarray) -> Heat:
-    rows = [(day, week[at * 24 : at * 24 + 24].tolist()) for at, day in enumerate(DAYS)]
-    return heat(f"Answers of {node} in each hour of the week, UTC", rows, HOURS, "answers")
+def _loads(cycle: Cycle | None, node: str) -> tuple[Load, ...]:
+    """Of both resources, before the partition in force and under it."""
+    load = next((one for one in cycle.after.nodes if one.node == node), None) if cycle else None
+    if cycle is None or load is None or not load.fair:
+        return ()
+    was = next((one for one in cycle.before.nodes if one.node == node), None) if cycle.before else None
+    before = (was.access / was.fair, was.working_set / was.fair) if was and was.fair else (None, None)
+    after = load.access / load.fair, load.working_set / load.fair
+    names = ("access rate", "working set")
+    return tuple(Load(name, then, now) for name, then, now in zip(names, before, after, strict=True))
+
+
+def _busiest(found: Catalogue, node: str, rows: Sequence[int]) -> Bars | None:
+    """What share of all that the node sends its busiest sites are; a site is asked for alike on each of its nodes."""
+    replicas = np.maximum(np.diff(found.first), 1)
+    sent = found.columns["access_bytes"] / replicas
+    total = float(sent[found.wanted(Wanted(node=node))].sum())
+    if not total:
+        return None
+    shares = [(str(found.sites[at]), float(sent[at]) / total) for at in rows[:DRAWN]]
+    others = 1 - sum(share for _, share in shares)
+    drawn = [*shares, *([("all others", others)] if others > ROUNDING else [])]
+    return charts.quantities(
+        "What it sends, by site", [(name, one, words.share(one)) for name, one in drawn], strong=""
+    )
 
 
 @router.post("/node/drain")
@@ -131,7 +164,8 @@ def drain(desk: Operator, form: TheForm) -> Response:
     """Give its sites away from the next plan on, or first show what that would do."""
     name = form.text("name")
     if form.text("do") == "preview":
-        return done("", "/node", name=name, preview="drain")
+        stated = {key: form.text(key) for key in STATED}
+        return RedirectResponse(address("/node", name=name, preview="drain", **stated) + "#preview", 303)
     deadline = moment(form.text("deadline"), "deadline")
     wanted = given(DrainGiven, form, **({"deadline": deadline} if deadline else {}))
     nodes.drain(desk, name, wanted, Condition(if_match=form.text("etag")))

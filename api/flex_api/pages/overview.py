@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+import numpy as np
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
 from flex.domain import Cycle
 from flex.headline import Headline
 from flex_api.known import present
+from flex_api.known.room import NONE, room
 from flex_api.pages.forms import address
 from flex_api.pages.frame import show
-from flex_api.pages.trouble import waits
-from flex_api.report.content import NIGHTS, Content, Notice, ReportData, content
+from flex_api.pages.past import sent_lately
+from flex_api.pages.trouble import checked, said_of_check, waits
+from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
+from flex_api.schemas.plans import ForecastRow
 from flex_api.told import words
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.views import PINS, PLANS
@@ -42,6 +46,9 @@ def overview(desk: Viewer) -> Response:
         first=data.first,
         tolerance=data.tolerance,
         waiting=shown.state == "proposed",
+        cards=tuple(_cards(desk)),
+        large=_large(desk),
+        dns=said_of_check(check, desk.now) if (check := checked(desk)) else "",
         ending=tuple(_ending(desk)),
         nights=[one for one in heads if one.state != "discarded"][:NIGHTS],
     )
@@ -67,6 +74,40 @@ def _content(desk: Desk, cycle: Cycle, heads: tuple[Headline, ...]) -> tuple[Rep
         lines={},
     )
     return data, content(data)
+
+
+def _cards(desk: Desk) -> Iterator[Tile]:
+    """How long the cluster can go on as it is."""
+    _, cycle = desk.views.base()
+    busy = [one.busiest_utilisation_ratio for one in _forecasts(desk, cycle)]
+    sent = sent_lately(desk)
+    if not busy or sent is None or sent.empty:
+        return
+    found = room(sent.sum(axis=0).tolist(), busy[0])
+    if found is None:
+        return
+    said = f"the busiest node works {words.share(found.busy)} of its busiest hour; visitors {_grow(found.growth)}"
+    if found.days is None:
+        yield Tile("Room", "for a long time at the present growth", said)
+    else:
+        yield Tile(words.count(found.days, "day"), "until a node is busy all the time, at the present growth", said)
+
+
+def _grow(growth: float) -> str:
+    return f"grow by {words.share(growth)} a period" if growth > NONE else "do not grow"
+
+
+def _forecasts(desk: Desk, cycle: Cycle | None) -> list[ForecastRow]:
+    return [one for one in desk.views.told(cycle.id).forecasts if one.policy == "after"] if cycle else []
+
+
+def _large(desk: Desk) -> list[str]:
+    """Sites that ask for more than a mean node's whole share of either resource, the busiest first."""
+    found = desk.views.catalogue()
+    nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
+    columns = [found.columns[name] for name in ("access_bytes", "working_set")]
+    over = np.logical_or.reduce([each * nodes > each.sum() for each in columns])
+    return [str(found.sites[row]) for row in found.order("-access_bytes") if over[row]] if over.any() else []
 
 
 def _ending(desk: Desk) -> Iterator[tuple[Notice, str]]:

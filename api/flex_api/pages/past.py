@@ -8,11 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import pandas as pd
+
 from flex.domain import Cycle
 from flex_api.web.desk import Desk
 from flex_api.web.views import IN_FORCE
 
 MOST = 60
+# How many periods small curves show, and growth is told from.
+PERIODS = 14
 # A first night moves everything, and nobody looks for a move in that.
 MOST_MOVES = 2_000
 
@@ -38,6 +42,14 @@ class Past:
 def past(desk: Desk) -> tuple[Past, ...]:
     """The newest first."""
     return desk.views.of("past", IN_FORCE, lambda: _past(desk))
+
+
+def sent_lately(desk: Desk) -> pd.DataFrame | None:
+    """What each site sent in the last periods, a column each; None while it is being read: of many it takes a while."""
+    store, period = desk.house.store, desk.views.catalogue().period
+    if period is None:
+        return pd.DataFrame()
+    return desk.house.later.ask("sent in the last periods", lambda: store.sent(period, PERIODS))
 
 
 def _past(desk: Desk) -> tuple[Past, ...]:

@@ -15,7 +15,7 @@ from flex_api.pages.frame import show, told
 from flex_api.pages.overview import chosen
 from flex_api.pages.planned import figures, kept_apart
 from flex_api.pictures.lines import Lines, Value, lines
-from flex_api.routes import changes, plans, supposed
+from flex_api.routes import changes, plans
 from flex_api.routes.plans import MovesQuery, PlansQuery
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, MovesPage, PlanGiven, PlansPage, RollbackGiven
 from flex_api.schemas.supposed import FrontierOutput, PointRow
@@ -79,14 +79,13 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
 
 def _frontier(desk: Desk, cycle: Cycle) -> dict[str, object]:
     """Of a plan that could be applied, or from the partition in force on; nothing of another base."""
-    base = desk.views.base()[0]
+    base, world = desk.views.base()[0], desk.world()
     onward = cycle.id == base
-    if onward:
-        found = supposing.frontier_of(desk.world())
-    elif cycle.base == base:
-        found = told(FrontierOutput, supposed.frontier(desk, cycle.id))
-    else:
+    if not onward and cycle.base != base:
         return {"frontier": None, "curve": None}
+    found = desk.house.later.ask("frontier", lambda: supposing.frontier_of(world))
+    if found is None:
+        return {"frontier": None, "curve": None, "pending": True}
     named = {0: "as it is"}
     if not onward:
         named |= {cycle.scratch_moves: "from scratch", len(cycle.moves): "this plan"}

@@ -11,10 +11,11 @@ from fastapi.responses import HTMLResponse
 
 from flex.steer.pool import Pool
 from flex_api.known.catalogue import Catalogue
-from flex_api.night import steering
+from flex_api.night import routed, steering
 from flex_api.pages.frame import show
 from flex_api.schemas.rest import CLEAN
 from flex_api.web.desk import Desk, Viewer
+from flex_api.web.distributors import GOOD, distributors
 from flex_api.web.views import IN_FORCE
 
 router = APIRouter(include_in_schema=False)
@@ -39,6 +40,8 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
     pools = desk.views.of("pools", IN_FORCE, lambda: _pools(desk)) if desk.settings.routing.on else {}
     replicated = [row for row in found.order("-access_bytes").tolist() if found.first[row + 1] - found.first[row] > 1]
     chosen = [row for row in replicated if name in str(found.sites[row])]
+    # One that is away keeps whoever asks it waiting.
+    heard = desk.house.later.ask("distributors", lambda: distributors(desk), lasting=GOOD)
     return show(
         desk,
         "routing.html",
@@ -48,6 +51,9 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
         count=len(replicated),
         share=_share(found, replicated),
         routing=desk.settings.routing,
+        heard=heard,
+        live=routed.as_live(heard or ()),
+        pending=heard is None,
         name=name,
     )
 

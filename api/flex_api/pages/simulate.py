@@ -1,7 +1,7 @@
 """Simulate: this cluster's own logs through a model of it, under several policies side by side.
 
-The work is done when somebody asks for it, on as many of the latest accesses as a page can wait for; `flex simulate`
-takes whole logs and every option.
+The work is done aside when somebody asks for it, on as many of the latest accesses as anybody waits for;
+`flex simulate` takes whole logs and every option.
 """
 
 from __future__ import annotations
@@ -14,23 +14,22 @@ from fastapi.responses import HTMLResponse
 from pydantic import Field
 
 from flex.domain import Period
-from flex.errors import NoData
-from flex.sim import traces
 from flex.sim.cluster import MIB, MODELS
 from flex.sim.policies import POLICIES
-from flex.sim.simulate import Result, simulate
-from flex_api.pages.forms import Form, given
+from flex.sim.simulate import Result
+from flex_api.pages.forms import given, queried
 from flex_api.pages.frame import show
 from flex_api.pictures.charts import Bars, quantities
 from flex_api.schemas.rest import Given
 from flex_api.told import words
-from flex_api.trials import simulating
+from flex_api.trials import comparing, simulating
 from flex_api.web.desk import Desk, Operator
-from flex_logs_ingest.merge import sample_of
 
 router = APIRouter(include_in_schema=False)
 
 USUAL = ("flex", "round_robin", "lard", "optimal")
+# One of them asks who sent each request, which pages do not tell.
+EVERY = [name for name in POLICIES if name != "round_robin_clients"]
 MOST_ACCESSES, MOST_POLICIES = 200_000, 8
 ABOUT = {
     "flex": "each site has its node, as FLEX does it",
@@ -77,23 +76,17 @@ class Told:
 
 @router.get("/simulate", response_class=HTMLResponse)
 def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
-    fields = {name: request.query_params.getlist(name) for name in request.query_params}
-    wanted = given(Asked, Form(fields))
+    wanted = given(Asked, queried(request))
     nodes = desk.world().nodes
     count = min(wanted.nodes or max(len(nodes), 1), 64)
     mib = wanted.ram_mib or max(min((node.ram for node in nodes), default=64 * MIB) // MIB, 1)
-    policies = [name for name in wanted.policies if name in POLICIES and name != "round_robin_clients"]
-    found = problem = None
-    if ask:
-        try:
-            found = _simulated(desk, policies, count, mib, wanted.model)
-        except NoData as error:
-            problem = error
+    policies = [name for name in wanted.policies if name in EVERY]
+    found = _answer(desk, policies, count, mib, wanted.model) if ask else None
     return show(
         desk,
         "simulate.html",
         "/simulate",
-        every=[name for name in POLICIES if name != "round_robin_clients"],
+        every=EVERY,
         chosen=policies,
         about=ABOUT,
         models=list(MODELS),
@@ -101,28 +94,23 @@ def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=
         count=count,
         mib=mib,
         found=found,
-        problem=problem,
+        pending=ask and found is None,
         most=MOST_POLICIES,
     )
 
 
+def _answer(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told | None:
+    """None while it is being worked out."""
+    question = f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in {model}"
+    return desk.house.later.ask(question, lambda: _simulated(desk, policies, nodes, mib, model))
+
+
 def _simulated(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told:
-    """Raises NoData where no access of the period was kept."""
+    """Raises Unknown where no access of the period was kept."""
     period = Period.days_before(desk.house.clock(), desk.settings.profile.window.days)
-    sample = sample_of(desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES)
-    if not len(sample.target):
-        raise NoData(
-            f"the accesses of {period}",
-            "none of them was kept",
-            kept="nothing was simulated",
-            advice="read the logs of that day first",
-        )
-    trace = traces.of_sample("our own logs", sample)
-    # Where one target in so many was kept, memory is as much smaller.
-    cluster = MODELS[model](nodes, max(round(mib * MIB * sample.rate), 1))
-    results = tuple(
-        simulate(trace, cluster, name, lambda asked, c: simulating.placed(asked, asked, c)) for name in policies
-    )
+    trace, rate = simulating.of_own_logs(desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES)
+    cluster = comparing.cluster_of(model, nodes, mib, rate=rate)
+    results = tuple(result for _, result in comparing.compared(trace, [cluster], policies))
     misses = [(one.policy, one.miss_ratio, words.share(one.miss_ratio)) for one in results]
     served = [(one.policy, one.throughput, f"{one.throughput:,.0f}") for one in results]
     return Told(

@@ -13,13 +13,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Pin
-from flex.errors import NoData
+from flex.errors import FlexError, NoData
 from flex_api import files, hosted
-from flex_api.pages.forms import Form, TheForm, address, done, given, moment
+from flex_api.pages.forms import SEVERAL, TheForm, address, done, given, moment, queried, refuse
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import of_site, past
 from flex_api.pages.trouble import latest_weeks
-from flex_api.pictures.lines import DAYS, Heat, Lines, Value, heat, lines
+from flex_api.pictures.lines import Heat, Lines, Value, hour_of_week, lines, week, weeks_of
 from flex_api.routes import pins, sites
 from flex_api.routes.sites import ProfileQuery, known
 from flex_api.schemas.rest import PinGiven, PinShown, ProfilePage
@@ -46,12 +46,20 @@ def site(
     profile = told(ProfilePage, sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS)))
     pin = desk.store.pin(row.site)
     parts: dict[str, object] = {"why": None, "files": None, "hours": None, "preview": None}
+    refusal = None
     if part:
-        parts[part] = PARTS[part](desk, row.site, request)
+        question = f"{part} of {row.site} {request.url.query}"
+        try:
+            parts[part] = desk.house.later.ask(question, lambda: PARTS[part](desk, row.site, request))
+        except FlexError as error:
+            if part != "preview":
+                raise
+            refusal = refuse(request, "/site/pin", error)
     return show(
         desk,
         "site.html",
         "/sites",
+        refusal.status if refusal else 200,
         site=row,
         periods=profile.items[::-1],
         pictures=_pictures(profile) if len(profile.items) > 1 else (),
@@ -61,6 +69,7 @@ def site(
         wish=_wish(request, pins.shown(desk, pin) if pin else None),
         nodes=[node.name for node in desk.world().nodes],
         part=part,
+        pending=part and parts[part] is None and not refusal,
         weeks=latest_weeks(desk, WEEKS),
         **parts,
     )
@@ -100,22 +109,16 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
     period = latest_weeks(desk, WEEKS)
     found = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
     hour, requests = found["hour"].to_numpy(dtype=np.int64), found["requests"].to_numpy(dtype=np.int64)
-    # 1 January 1970 was a Thursday.
-    place = (hour + 3 * 24) % (7 * 24)
-    week = np.bincount(place, weights=requests, minlength=7 * 24) / max(len(np.unique((hour + 72) // (7 * 24))), 1)
-    rows = [(day, week[at * 24 : at * 24 + 24].tolist()) for at, day in enumerate(DAYS)]
-    return heat("Requests in each hour of the week, UTC", rows, [f"{at:02}" for at in range(24)], "requests")
+    passed = max(len(np.unique(weeks_of(hour))), 1)
+    return week("Requests", np.bincount(hour_of_week(hour), weights=requests, minlength=7 * 24) / passed, "requests")
 
 
 def _preview(desk: Desk, name: str, request: Request) -> tuple[WhatIfOutput, WhatIfOutput]:
-    wish = given(PinGiven, Form({key: [value] for key, value in request.query_params.items()}))
+    wish = given(PinGiven, queried(request))
     return supposing.with_pin(desk.world(), Pin(site=name, author=desk.caller.name, **dict(wish)))
 
 
 PARTS = {"why": _why, "files": _files, "hours": _hours, "preview": _preview}
-
-
-SEVERAL = ("nodes", "not_on", "together", "apart")
 
 
 def _wish(request: Request, pin: PinShown | None) -> dict[str, object]:

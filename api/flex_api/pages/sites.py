@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
@@ -13,12 +14,15 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from flex_api.known.catalogue import Catalogue
 from flex_api.pages.forms import asked
 from flex_api.pages.frame import show, told
+from flex_api.pages.past import past, sent_lately
 from flex_api.pages.plans import following
 from flex_api.pictures import cloud as charts_cloud
 from flex_api.pictures.charts import Scatter
+from flex_api.pictures.lines import Spark, course
 from flex_api.routes import sites
 from flex_api.routes.sites import SitesQuery
 from flex_api.schemas.rest import SitesPage
+from flex_api.told import words
 from flex_api.web.desk import Desk, Viewer
 from flex_api.web.views import PINS, SITES
 
@@ -51,6 +55,8 @@ def every(desk: Viewer, request: Request) -> Response:
         picture=picture,
         table=table,
         nodes=[node.name for node in desk.world().nodes],
+        moved=_moved(desk),
+        courses=_courses(desk, [row.site for row in found.items]),
         address=_with(request),
         following=following(request, found.next),
     )
@@ -67,6 +73,31 @@ def _cloud(desk: Desk, found: Catalogue) -> tuple[Scatter | None, tuple[tuple[st
     names = found.sites
     picture = charts_cloud.cloud("Sites by working set and bytes sent", names, held, sent, share, marked)
     return picture, charts_cloud.decades(held, sent)
+
+
+def _moved(desk: Desk) -> dict[str, datetime]:
+    """By site when it last left a node for another, in the nights that are kept."""
+    found: dict[str, datetime] = {}
+    for one in past(desk):
+        for site, source, target in one.moves:
+            if source and target:
+                found.setdefault(site, one.settled)
+    return found
+
+
+def _courses(desk: Desk, shown: Sequence[str]) -> dict[str, Spark] | None:
+    """What each sent in the last periods; None while it is being read."""
+    sent = sent_lately(desk)
+    if sent is None:
+        return None
+    rows = sent.reindex(list(shown), fill_value=0)
+    return {
+        site: course(
+            f"Sent in the last {words.count(len(values), 'period')}, {words.size(values[-1])} in the last", values
+        )
+        for site, values in zip(rows.index.tolist(), rows.to_numpy().tolist(), strict=True)
+        if len(values) > 1
+    }
 
 
 def _with(request: Request) -> Callable[[str, str], str]:

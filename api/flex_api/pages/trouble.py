@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from flex import checks
+from flex.checks import Check
 from flex.domain import Period, Run
 from flex.headline import Headline
 from flex.orders import Freeze
@@ -163,16 +165,33 @@ def _listed(nodes: Sequence[str]) -> str:
     return ", ".join(nodes[:NAMED]) + more
 
 
+def checked(desk: Desk) -> Check | None:
+    """What the name servers said of the partition in force when last asked; else when it was applied."""
+    base, cycle = desk.views.base()
+    kept = desk.store.last_check()
+    if kept and kept.partition == base:
+        return kept
+    return checks.check(cycle.settled or cycle.created, base, cycle.verdicts) if cycle and cycle.verdicts else None
+
+
 def _of_dns(desk: Desk) -> Iterator[Trouble]:
-    _, cycle = desk.views.base()
-    wrong = [one for one in cycle.verdicts if not one.agrees] if cycle else []
-    if wrong:
-        names = words.count(sum(len(one.wrong) for one in wrong), "record set")
-        yield Trouble(
-            f"{words.count(len(wrong), 'name server')} disagreed when last checked: {names}.",
-            "Ask them again",
-            address("/dns", ask="now"),
-        )
+    known = checked(desk)
+    if known and known.wrong:
+        yield Trouble(said_of_check(known, desk.now), "Ask them again", address("/dns", ask="now"))
+
+
+def said_of_check(found: Check, now: datetime) -> str:
+    """Which name servers were right, when they were asked."""
+    silent = [one.server for one in found.wrong if one.error]
+    other = [one for one in found.wrong if not one.error]
+    said = [f"{_listed(silent)} did not answer"] if silent else []
+    if other:
+        lines = words.count(sum(one.differ for one in other), "line")
+        said.append(f"{_listed([one.server for one in other])} disagreed in {lines}")
+    if not said:
+        telling = [one for one in found.servers if one.checked]
+        said = [f"{words.count(len(telling), 'name server')} agreed"] if telling else ["there was nothing to ask for"]
+    return f"DNS, {words.ago(found.asked, now)}: {'; '.join(said)}."
 
 
 def _said_of_freeze(found: Freeze) -> str:

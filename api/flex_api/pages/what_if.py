@@ -1,4 +1,7 @@
-"""What if: other nodes, other visitors, another aim. A form whose answer is an address; nothing is stored."""
+"""What if: other nodes, other visitors, another aim. A form whose answer is an address; nothing is stored.
+
+The answer takes as long as making a plan: it is worked out aside, and the page asks again until it is there.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from flex_api.pages.forms import Form, given, valid
-from flex_api.pages.frame import show, told
+from flex_api.pages.forms import given, queried, valid
+from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
 from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
 from flex_api.routes import supposed
@@ -17,6 +20,7 @@ from flex_api.schemas.plans import BalanceOutput
 from flex_api.schemas.rest import Given, Supposed
 from flex_api.schemas.supposed import WhatIfOutput
 from flex_api.web.desk import Desk, Operator
+from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,21 +43,37 @@ class Asked(Given):
 
 @router.get("/what-if", response_class=HTMLResponse)
 def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
-    """The form alone until something is asked: finding it out takes as long as making a plan."""
-    fields = Form({name: request.query_params.getlist(name) for name in request.query_params})
-    wanted = given(Asked, fields)
-    answer = told(WhatIfOutput, supposed.what_if(desk, _supposed(wanted))) if ask else None
+    """The form alone until something is asked."""
+    wanted = given(Asked, queried(request))
+    answer = _answer(desk, _supposed(wanted)) if ask else None
     return show(
         desk,
         "what_if.html",
         "/what-if",
         asked=wanted,
         answer=answer,
+        pending=ask and answer is None,
+        plannable=_plannable(wanted),
         bars=_bars(desk, answer) if answer else (),
         curve=points_of(answer.frontier, desk.settings.solver.tolerance) if answer and answer.frontier else None,
         tolerance=desk.settings.solver.tolerance,
         nodes=[node.name for node in desk.world().nodes],
     )
+
+
+def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
+    """None while it is being worked out."""
+    question, world = supposed.wanted(wanted), desk.world()
+    return desk.house.later.ask(
+        f"what if {wanted.model_dump_json()}",
+        lambda: supposing.what_if(world, question, with_frontier=wanted.frontier),
+    )
+
+
+def _plannable(wanted: Asked) -> bool:
+    """Whether a plan can be made of it: of the cluster and the visitors as they are."""
+    free = {"max_moves": wanted.max_moves, "tolerance_percent": wanted.tolerance_percent, "frontier": wanted.frontier}
+    return wanted == Asked(**free)
 
 
 def _supposed(wanted: Asked) -> Supposed:

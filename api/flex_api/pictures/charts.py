@@ -180,6 +180,18 @@ def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
     return Columns(title, _said_of_loads(rows, tolerance), columns, ticks)
 
 
+def counts(title: str, rows: Sequence[tuple[str, int]]) -> Columns:
+    """A column for each (label, count), in their order; of many only some are labelled."""
+    most, width = max([1, *(count for _, count in rows)]), 100 / max(len(rows), 1)
+    every, total = max(len(rows) // 6, 1), sum(count for _, count in rows)
+    columns = tuple(
+        Column(at * width, width, count / most * COLUMN_HEIGHT, None, f"{count:,}" if count and len(rows) <= 24 else "")
+        for at, (_, count) in enumerate(rows)
+    )
+    ticks = tuple(Tick((at + 0.5) * width, label) for at, (label, _) in enumerate(rows) if at % every == 0)
+    return Columns(title, f"{total:,} in all, {most:,} at most.", columns, ticks)
+
+
 def _binned(values: Iterable[float]) -> list[int]:
     counts = [0] * (len(BINS) + 1)
     for value in values:

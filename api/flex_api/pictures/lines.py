@@ -9,10 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
 
 from flex_api.pictures import charts
 from flex_api.pictures.charts import Tick
 from flex_api.told import shown, words
+
+Hours = TypeVar("Hours", int, np.ndarray)
 
 PLOT = 200
 SPARK_WIDTH, SPARK_HEIGHT = 90, 18
@@ -24,18 +29,26 @@ class Spark:
 
     title: str
     points: tuple[tuple[float, float], ...]
-    band: float
+    band: float | None
+
+
+def course(title: str, values: Sequence[float]) -> Spark:
+    """From zero to the most, oldest on the left; its numbers stand beside it."""
+    return Spark(title, _points(values, max(values, default=0.0) * 1.1 or 1.0), None)
+
+
+def _points(values: Sequence[float], most: float) -> tuple[tuple[float, float], ...]:
+    step = (SPARK_WIDTH - 6) / max(len(values) - 1, 1)
+    return tuple(
+        (round(3 + at * step, 1), round(SPARK_HEIGHT * (1 - each / most), 1)) for at, each in enumerate(values)
+    )
 
 
 def spark(title: str, values: Sequence[float], aim: float) -> Spark:
     """From zero up, oldest on the left."""
     most = max([aim * 2, *values]) * 1.1
-    step = (SPARK_WIDTH - 6) / max(len(values) - 1, 1)
-    points = tuple(
-        (round(3 + at * step, 1), round(SPARK_HEIGHT * (1 - value / most), 1)) for at, value in enumerate(values)
-    )
     said = f"{title}: {', '.join(words.share(value) for value in values)}; the aim is {words.share(aim)}."
-    return Spark(said, points, round(SPARK_HEIGHT * (1 - aim / most), 1))
+    return Spark(said, _points(values, most), round(SPARK_HEIGHT * (1 - aim / most), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line; its `kind` names how it is drawn: "one" and "two" differ in dash and mark, not in colour alone."""
+    """One line; its `kind` names how it is drawn: "one" and "two" differ in dash and mark, not in colour alone, and
+    of "dots" nothing is joined.
+    """
 
     name: str
     kind: str
@@ -152,6 +167,23 @@ class Heat:
 SHADES = 8
 MOST_ROWS = 32
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+HOURS = tuple(f"{hour:02}" for hour in range(24))
+
+
+def hour_of_week(hours: Hours) -> Hours:
+    """Hours since 1970 as hours since Monday; 1 January 1970 was a Thursday."""
+    return (hours + 3 * 24) % (7 * 24)
+
+
+def week(title: str, hours: np.ndarray, unit: str) -> Heat:
+    """A row a day, from the hours of a week."""
+    rows = [(day, hours[at * 24 : at * 24 + 24].tolist()) for at, day in enumerate(DAYS)]
+    return heat(f"{title} in each hour of the week, UTC", rows, HOURS, unit)
+
+
+def weeks_of(hours: Hours) -> Hours:
+    """Which week each hour is of."""
+    return (hours + 3 * 24) // (7 * 24)
 
 
 def heat(title: str, rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], unit: str) -> Heat:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Response
 
 from flex.consent import Approval
 from flex.errors import Overtaken, Unconditional
+from flex.suppose import Supposition
 from flex_api.known import present
 from flex_api.night import applying, approving, nightly
 from flex_api.night.leases import lease
@@ -24,8 +25,11 @@ router = APIRouter(prefix="/api/v1", tags=["plans"])
 
 @router.post("/plans", status_code=202, response_model=JobShown)
 def make(desk: Operator, given: PlanGiven) -> Response:
-    """Make a plan from the logs read so far. DNS is read, never written. The job's result is the plan."""
+    """Make a plan from the logs read so far, if asked for with another aim or fewer moves than the settings say.
+    DNS is read, never written. The job's result is the plan.
+    """
     author = desk.caller.name
+    wanted = Supposition(tolerance=given.tolerance_ratio, max_moves=given.max_moves)
 
     def work(world: World, follow: Follow) -> str:
         with lease(world, "plan") as held:
@@ -34,7 +38,7 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             follow.say("finishing what was begun")
             applying.finish(world)
             follow.say("looking for a better partition")
-            cycle = nightly.propose(world, given.force, author=author).cycle
+            cycle = nightly.propose(world, given.force, author=author, wanted=wanted).cycle
             held.concerns(cycle)
         return f"/api/v1/plans/{cycle.id}"
 

@@ -151,7 +151,7 @@ def _answer(request: Request, told: Problem) -> Response:
         if caller is not None and told.code not in UNFRAMED:
             framed: Response = request.app.state.refused(request, told, back)
             return framed
-        return HTMLResponse(page("pages/problem.html", told=told, back=back), told.status)
+        return HTMLResponse(request.app.state.unframed(request, told, back), told.status)
     return ProblemAnswer(told.model_dump(exclude_defaults=True), told.status)
 
 

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from flex.caches import CACHES
 from flex.domain import Period
-from flex.errors import Unknown
 from flex.sim import traces
 from flex.sim.cluster import MODELS
 from flex.sim.policies import POLICIES
@@ -20,7 +19,6 @@ from flex_api.schemas.sim import SimulateOutput
 from flex_api.trials import comparing, simulating
 from flex_api.web.answers import reply
 from flex_api.web.desk import Desk, Operator
-from flex_logs_ingest.merge import sample_of
 
 router = APIRouter(prefix="/api/v1/simulations", tags=["what-if"])
 
@@ -68,12 +66,4 @@ def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
     if given.twin:
         return traces.first(simulating.of_twin(given.twin), given.accesses), 1.0
     period = Period.days_before(desk.house.clock(), desk.settings.profile.window.days)
-    sample = sample_of(desk.store, desk.settings.ingest.directory, period, given.accesses)
-    if not len(sample.target):
-        raise Unknown(
-            f"the accesses of {period}",
-            "none of them was kept",
-            kept="nothing was simulated",
-            advice="read the logs of that day first, or name a twin",
-        )
-    return traces.of_sample("our own logs", sample), sample.rate
+    return simulating.of_own_logs(desk.store, desk.settings.ingest.directory, period, given.accesses)

@@ -21,7 +21,11 @@ router = APIRouter(prefix="/api/v1", tags=["what-if"])
 @router.post("/whatif", response_model=WhatIfOutput)
 def what_if(desk: Operator, given: Supposed) -> Response:
     """What FLEX would do if nodes, memory or visitors were others. Asks no name server."""
-    wanted = Supposition(
+    return reply(desk.request, supposing.what_if(desk.world(), wanted(given), with_frontier=given.frontier))
+
+
+def wanted(given: Supposed) -> Supposition:
+    return Supposition(
         given.more_nodes,
         given.without_nodes,
         given.ram_factor,
@@ -30,7 +34,6 @@ def what_if(desk: Operator, given: Supposed) -> Response:
         given.tolerance_ratio,
         given.max_moves,
     )
-    return reply(desk.request, supposing.what_if(desk.world(), wanted, with_frontier=given.frontier))
 
 
 @router.get("/plans/{plan}/frontier", response_model=FrontierOutput)

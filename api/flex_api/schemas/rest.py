@@ -187,6 +187,8 @@ class PlanGiven(Given):
     force: Annotated[
         tuple[Text, ...], Field(max_length=50, description="rules for logs that this plan may be made in spite of")
     ] = ()
+    tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
+    max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
     reason: Text = ""
 
 

@@ -81,7 +81,7 @@ def headline(output: PlanOutput) -> str:
 
 
 def moved(output: PlanOutput) -> str:
-    """7 of 100 sites move (at least 6 must; a partition from scratch would move 71)."""
+    """7 of 100 sites move (at least 6 must; a partition from scratch would move 71); moved, once they have."""
     if not output.before:
         return f"{words.count(output.sites, 'site')} placed for the first time"
     placed = [move for move in output.moves if move.target]
@@ -91,7 +91,8 @@ def moved(output: PlanOutput) -> str:
     # What is counted beside it are rows: a site on several nodes may move more than once.
     what = which if rows == sites else f"{rows:,} replicas of {which}"
     taken_away = f"; {words.count(taken, 'replica')} taken away" if taken else ""
-    return f"{what} move ({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
+    verb = "moved" if output.state == "applied" else "move"
+    return f"{what} {verb} ({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
 
 
 def least(output: PlanOutput) -> str:

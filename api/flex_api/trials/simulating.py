@@ -14,6 +14,7 @@ import flex_solver
 from flex import profile
 from flex.domain import Node, Period
 from flex.errors import Unknown
+from flex.ports import Store
 from flex.problem import Budget, build
 from flex.sim.cluster import Cluster
 from flex.sim.fitted import twin
@@ -43,6 +44,19 @@ def of_twin(name: str) -> Trace:
             advice=f"take one of {', '.join(PUBLISHED)}",
         )
     return twin(PUBLISHED[name])
+
+
+def of_own_logs(store: Store, folder: Path, period: Period, most: int) -> tuple[Trace, float]:
+    """The kept accesses of a period, and which share of the targets they hold. Raises Unknown where there is none."""
+    sample = sample_of(store, folder, period, most)
+    if not len(sample.target):
+        raise Unknown(
+            f"the accesses of {period}",
+            "none of them was kept",
+            kept="nothing was simulated",
+            advice="read the logs of that day first, or name a twin",
+        )
+    return of_sample("our own logs", sample), sample.rate
 
 
 def of_logs(paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True) -> Trace:

@@ -19,6 +19,7 @@ from flex_api import wiring
 from flex_api.access import Caller, refuse_below
 from flex_api.settings.file import Settings
 from flex_api.web.gate import Gate, unauthenticated
+from flex_api.web.later import Later
 from flex_api.web.timing import Timing
 from flex_api.web.views import Views
 from flex_api.wiring import Clock, World
@@ -37,6 +38,7 @@ class House:
     clock: Clock
     gate: Gate
     views: Views
+    later: Later
     workers: Workers
     timing: Timing
 

@@ -1,0 +1,40 @@
+"""Keeps what pages are made from as new as the store is, before anybody asks for it.
+
+In go views; a thread looks every second whether something has changed. It ends with the application.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+
+from fastapi import FastAPI
+
+from flex.errors import FlexError
+from flex_api.web.views import Views
+
+EVERY = 1.0
+
+
+def warming(views: Views) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """What an application does from its start to its end."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        over = threading.Event()
+        thread = threading.Thread(target=_keep_warm, args=(views, over), name="warming", daemon=True)
+        thread.start()
+        yield
+        over.set()
+
+    return lifespan
+
+
+def _keep_warm(views: Views, over: threading.Event) -> None:
+    while True:
+        # Of what is wrong whoever asks next is told.
+        with suppress(FlexError):
+            views.warm()
+        if over.wait(EVERY):
+            return
