@@ -82,10 +82,10 @@ def _frontier(desk: Desk, cycle: Cycle) -> dict[str, object]:
     base, world = desk.views.base()[0], desk.world()
     onward = cycle.id == base
     if not onward and cycle.base != base:
-        return {"frontier": None, "curve": None}
+        return {"frontier": None, "curve": None, "onward": onward}
     found = desk.house.later.ask("frontier", lambda: supposing.frontier_of(world))
     if found is None:
-        return {"frontier": None, "curve": None, "pending": True}
+        return {"frontier": None, "curve": None, "onward": onward, "pending": True}
     named = {0: "as it is"}
     if not onward:
         named |= {cycle.scratch_moves: "from scratch", len(cycle.moves): "this plan"}

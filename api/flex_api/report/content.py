@@ -227,11 +227,7 @@ def state(plan: PlanOutput) -> str:
 def _tiles(plan: PlanOutput) -> Iterator[Tile]:
     sites, of_all = len({move.site for move in plan.moves if move.target}), words.count(plan.sites, "site")
     if plan.before:
-        yield Tile(
-            f"{sites:,}",
-            f"of {of_all} {'moved' if plan.state == 'applied' else 'move'}",
-            text.least(plan) if plan.moves else "",
-        )
+        yield Tile(f"{sites:,}", f"of {of_all} {text.move(plan)}", text.least(plan) if plan.moves else "")
         yield Tile(f"{plan.moves_from_scratch:,}", "would move in a partition from scratch")
     else:
         yield Tile(f"{sites:,}", f"of {of_all} placed for the first time")

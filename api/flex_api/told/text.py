@@ -91,8 +91,12 @@ def moved(output: PlanOutput) -> str:
     # What is counted beside it are rows: a site on several nodes may move more than once.
     what = which if rows == sites else f"{rows:,} replicas of {which}"
     taken_away = f"; {words.count(taken, 'replica')} taken away" if taken else ""
-    verb = "moved" if output.state == "applied" else "move"
-    return f"{what} {verb} ({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
+    return f"{what} {move(output)} ({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
+
+
+def move(output: PlanOutput) -> str:
+    """Sites move, or have moved."""
+    return "moved" if output.state == "applied" else "move"
 
 
 def least(output: PlanOutput) -> str:
