@@ -46,10 +46,10 @@ def by_one(trace: Trace, cluster: Cluster, rule: str, *, memory: int = OWN) -> R
     return Routing(np.zeros_like(trace.target), _rules(rule, 1), first, option, memory=memory)
 
 
-def by_target(trace: Trace, cluster: Cluster, rule: str, *, cpu_share: int = 0) -> Routing:
+def by_target(trace: Trace, cluster: Cluster, rule: str) -> Routing:
     """A rule that remembers each target, among all nodes."""
     first, option = everywhere(len(trace.size), cluster.nodes)
-    return Routing(trace.target, _rules(rule, len(trace.size)), first, option, cpu_share=cpu_share)
+    return Routing(trace.target, _rules(rule, len(trace.size)), first, option)
 
 
 def among(key: Ints, rule: str, sets: Sequence[Sequence[int]]) -> Routing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,16 @@ def test_in_bursts_a_target_comes_within_its_share_of_the_time() -> None:
         # Around the end of the trace and on from its beginning.
         gap = np.diff(np.append(place, place[0] + len(after.target))).max()
         assert len(after.target) - gap < 0.2 * len(after.target)
+
+
+def test_only_what_few_ask_for_comes_in_bursts_where_that_is_asked_for() -> None:
+    before = _trace()
+    popular = replace(before, target=np.where(np.arange(4000) % 2 == 0, 0, before.target))
+    after = in_bursts(popular, 0.1, below=0.1)
+    places = [np.flatnonzero(after.target == target) for target in range(40)]
+    assert np.diff(places[0]).max() < 100, "every second access is to the first target, all the time"
+    gaps = [np.diff(np.append(place, place[0] + 4000)).max() for place in places[1:]]
+    assert 4000 - min(gaps) < 0.3 * 4000
 
 
 def test_the_busiest_days_come_in_the_order_of_time() -> None:

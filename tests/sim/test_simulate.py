@@ -190,6 +190,25 @@ def test_lard_with_replication_gives_a_hot_target_more_nodes(engine_name: str) -
     assert set(_run(engine_name, hot, clusters.lard(3), "lard_r").node.tolist()) == {0, 1, 2}
 
 
+def test_hacc_has_a_node_for_each_static_document_and_for_each_branch_of_dynamic_ones(engine_name: str) -> None:
+    """Sites a to d are the branches; the first eight documents are dynamic, two of each branch."""
+    trace = _trace([n % 16 for n in range(160)], [500] * 16, [1_000_000] * 8 + [0] * 8)
+    run = _run(engine_name, trace, replace(clusters.lard(3), limit=2), "hacc")
+    of = [set(run.node[target::16].tolist()) for target in range(16)]
+    assert all(len(nodes) == 1 for nodes in of)
+    assert all(of[document] == of[document + 4] for document in range(4))
+    assert len(set.union(*of[8:])) == 3, "documents of one branch are on any node"
+
+
+def test_hacc_hands_documents_of_an_overloaded_node_to_the_least_loaded(engine_name: str) -> None:
+    """One node has a hundredth of the others' memory, so its disk has more to do."""
+    trace = _trace([n * n % 97 for n in range(3000)], [4000] * 97)
+    unequal = replace(clusters.lard(3, 400_000), ram=(4_000, 400_000, 400_000))
+    run = _run(engine_name, trace, unequal, "hacc")
+    early, late = run.node[:300], run.node[-1500:]
+    assert (late == 0).mean() < (early == 0).mean() / 2
+
+
 def test_what_is_prefetched_is_never_read(engine_name: str) -> None:
     trace = _trace([0, 1, 2, 3] * 50, [1000] * 4)
     cluster = replace(clusters.lard(2, 8000), prefetch=50)

@@ -80,7 +80,8 @@ def write(folder: Path, rows: Sequence[ClaimRow], lab: Lab) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         for name, markup in pictures.items():
             (folder / name).write_text(markup, encoding="utf-8")
-        (folder / PAGE).write_text(_page(rows, list(pictures), lab.real), encoding="utf-8")
+        parts = [page(rows, list(pictures), lab.real), *([] if lab.real is not None else _fits())]
+        (folder / PAGE).write_text("\n".join(parts) + "\n", encoding="utf-8")
     except OSError as error:
         raise NotWritten(
             f"the page of the papers in {folder}",
@@ -109,7 +110,8 @@ def pictures_of(points: Sequence[Point]) -> dict[str, str]:
     }
 
 
-def _page(rows: Sequence[ClaimRow], pictures: Sequence[str], real: Trace | None) -> str:
+def page(rows: Sequence[ClaimRow], pictures: Sequence[str], real: Trace | None = None) -> str:
+    """Claims, reasons and pictures, in Markdown."""
     held = sum(1 for row in rows if row.verdict == HOLDS)
     ran = dict.fromkeys(row.experiment for row in rows)
     left = [name for name in every(real) if name not in ran]
@@ -121,7 +123,7 @@ def _page(rows: Sequence[ClaimRow], pictures: Sequence[str], real: Trace | None)
     parts += ["\n## Why not\n", *_reasons(rows)]
     parts.append("\n## Pictures\n")
     parts += [f"![{name}]({name})" for name in pictures]
-    return "\n".join([*parts, *([] if real is not None else _fits())]) + "\n"
+    return "\n".join(parts)
 
 
 def _reasons(rows: Sequence[ClaimRow]) -> list[str]:

@@ -23,6 +23,8 @@ from flex.sim.traces import Trace, days, first
 Solve = Callable[[Trace, Trace, Cluster], Sequence[Sequence[int]]]
 # Counter-experiments give each target's accesses so much of the time, in place of all of it.
 BURST = 0.1
+# Files with fewer of the requests than this are the rarer ones.
+RARER = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,10 @@ class Lab:
 
     def in_bursts(self, name: str) -> Trace:
         return in_bursts(self.twin(name), BURST)
+
+    def rarer_in_bursts(self, trace: Trace) -> Trace:
+        """Those that many ask for stay as they are."""
+        return in_bursts(trace, BURST, below=RARER)
 
     def changed(self, name: str, **figures: float) -> Trace:
         """A twin of other figures than those published or assumed."""
