@@ -55,6 +55,8 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("[api]\nlisten = '8080'", "api.listen = '8080'"),
         ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '1 GiB'\ncapacity = nan", "node.0.capacity"),
         ("schema = 2", "schema = 2"),
+        ("[dns]\nmoving_ttl = 30", "moving_ttl does nothing without make_before_break"),
+        ("[dns]\nmake_before_break = true\nwaves = [1.5]", "dns.waves.0 = 1.5"),
         ("[dns]\nzones = ['a.example']\n[[dns.primary]]\nzones = ['A.example.']", "a.example. is there twice"),
         ("[profile]\nwindow = '99999999999d'", "longer than 3660d"),
         ("[profile]\nwindow = '400d'", "366d at most"),

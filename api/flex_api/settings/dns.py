@@ -87,6 +87,13 @@ class Dns(Primary):
             raise ValueError(f"the zone {twice} is there twice: nobody could tell which primary takes its updates")
         return self
 
+    @model_validator(mode="after")
+    def _gentle(self) -> Dns:
+        alone = [name for name in ("moving_ttl", "warm_command") if getattr(self, name)]
+        if alone and not self.make_before_break:
+            raise ValueError(f"{alone[0]} does nothing without make_before_break = true")
+        return self
+
     @property
     def primaries(self) -> tuple[Primary, ...]:
         """Those that have zones."""
