@@ -50,11 +50,12 @@ def test_while_changes_are_frozen_nothing_is_applied_until_somebody_says_so_by_n
 
 def test_a_freeze_ends_by_itself(installation: Installation) -> None:
     assert installation.flex("freeze", "--until", "2020-01-01").code == 3
-    soon = datetime.now(UTC) + timedelta(seconds=1)
+    soon = datetime.now(UTC) + timedelta(hours=1)
     assert installation.flex("freeze", "--until", soon.isoformat()).code == 0
     world = wiring.world(config.load(installation.settings), lambda: soon)
     freeze = world.store.freeze()
     assert freeze is not None
+    assert freeze.holds(soon - timedelta(seconds=1))
     assert not freeze.holds(soon)
 
 
