@@ -78,6 +78,15 @@ def test_who_may_less_than_a_route_needs_is_refused_and_changes_nothing(door: Do
     assert door.store.noted() == noted
 
 
+@pytest.mark.parametrize("route", routes(), ids=named)
+def test_a_parameter_that_nobody_knows_is_refused_and_changes_nothing(door: Door, route: APIRoute) -> None:
+    noted = door.store.noted()
+    for name in ("no_such_parameter", ""):
+        answer = door.open("admin").request(method(route), f"{path(door, route)}?{name}=1", json={})
+        assert (answer.status_code, answer.json()["code"]) == (422, "validation"), answer.text
+    assert door.store.noted() == noted
+
+
 @pytest.mark.parametrize("route", writing(), ids=named)
 def test_what_changes_something_takes_more_than_a_viewer(route: APIRoute) -> None:
     assert needed(route) != "viewer"

@@ -18,6 +18,7 @@ from flex.ports import DnsTarget, Store
 from flex_api import wiring
 from flex_api.access import Caller, refuse_below
 from flex_api.settings.file import Settings
+from flex_api.web import known
 from flex_api.web.gate import Gate, unauthenticated
 from flex_api.web.later import Later
 from flex_api.web.timing import Timing
@@ -90,6 +91,7 @@ def _desk(role: Role) -> Callable[[Request], Awaitable[Desk]]:
         if caller is None:
             raise unauthenticated("no token came with the request")
         refuse_below(caller, role, f"{request.method} {request.url.path}")
+        known.refuse_unknown(request)
         house: House = request.app.state.house
         author = Author(caller.name, "", request.state.request_id)
         return Desk(request, caller, house, house.store.signed(author))

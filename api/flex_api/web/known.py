@@ -1,0 +1,40 @@
+"""Which parameters an address takes: one that nobody knows is an error, and not a wish that is quietly not met.
+
+In goes a request that has found its route; nothing comes out but a refusal. Pages are left alone: what a link from
+elsewhere carries besides is nobody's concern.
+"""
+
+from __future__ import annotations
+
+from fastapi import Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+
+from flex.errors import BadInput
+
+
+def refuse_unknown(request: Request) -> None:
+    """Raises BadInput."""
+    route = request.scope["route"]
+    if not request.query_params or not isinstance(route, APIRoute) or not route.path.startswith("/api/"):
+        return
+    there = _named(route.dependant)
+    if unknown := sorted(set(request.query_params) - there):
+        raise BadInput(
+            f"the parameter {unknown[0][:100]!r}",
+            f"there are {', '.join(sorted(there)) or 'none'} here",
+            kept="nothing was read or changed",
+            advice="leave it out, or see /api/docs for what can be asked",
+        )
+
+
+def _named(dependant: Dependant) -> set[str]:
+    names = set[str]()
+    for one in dependant.query_params:
+        kind = one.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            names |= set(kind.model_fields)
+        else:
+            names.add(one.alias)
+    return names.union(*(_named(inner) for inner in dependant.dependencies))
