@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -31,17 +32,25 @@ router = APIRouter(include_in_schema=False)
 COLUMNS = (
     "site", "nodes", "access_bytes", "working_set", "requests", "targets", "one_timers", "busy_hour_bytes", "pinned",
 )  # fmt: skip
+# What of the picture is drawn, in the address.
+ZOOMS = (
+    ("held_from", "Working set from, bytes"), ("held_to", "to"), ("sent_from", "Sent from, bytes"),
+    ("sent_to", "up to"),
+)  # fmt: skip
 # Rows of the file that are made at a time, and what a spreadsheet would take for a formula.
 PIECE, FORMULA = 1000, ("=", "+", "-", "@", "\t", "\r")
 
 
 @router.get("/sites", response_class=HTMLResponse)
 def every(desk: Viewer, request: Request) -> Response:
-    query = asked(SitesQuery, request)
+    zoom = _zoom(request)
+    query = asked(SitesQuery, request, *(name for name, _ in ZOOMS))
     found = told(SitesPage, sites.sites(desk, query))
     seconds = (found.period_end - found.period_start).total_seconds() if found.period_start and found.period_end else 0
     known = desk.views.catalogue()
-    picture, table = desk.views.of("cloud", (*SITES, *PINS), lambda: _cloud(desk, known))
+    picture, table = (
+        _cloud(desk, known, zoom) if zoom else desk.views.of("cloud", (*SITES, *PINS), lambda: _cloud(desk, known, {}))
+    )
     return show(
         desk,
         "sites.html",
@@ -53,6 +62,8 @@ def every(desk: Viewer, request: Request) -> Response:
         count=len(known.sites),
         matching=int(known.wanted(sites.wanted(desk, query)).sum()),
         picture=picture,
+        zoom=zoom,
+        zooms=ZOOMS,
         table=table,
         nodes=[node.name for node in desk.world().nodes],
         moved=_moved(desk),
@@ -62,7 +73,15 @@ def every(desk: Viewer, request: Request) -> Response:
     )
 
 
-def _cloud(desk: Desk, found: Catalogue) -> tuple[Scatter | None, tuple[tuple[str, int, float, float], ...]]:
+def _zoom(request: Request) -> dict[str, int]:
+    """Between which working sets and bytes sent sites are drawn; what is no number draws all."""
+    stated = {name: request.query_params.get(name, "") for name, _ in ZOOMS}
+    return {name: int(text) for name, text in stated.items() if re.fullmatch("[0-9]{1,18}", text)}
+
+
+def _cloud(
+    desk: Desk, found: Catalogue, zoom: Mapping[str, int]
+) -> tuple[Scatter | None, tuple[tuple[str, int, float, float], ...]]:
     held, sent = found.columns["working_set"], found.columns["access_bytes"]
     if not len(found.sites):
         return None, ()
@@ -70,8 +89,10 @@ def _cloud(desk: Desk, found: Catalogue) -> tuple[Scatter | None, tuple[tuple[st
     rows = [row for row in (found.row_of(site) for site in desk.views.pins()) if row is not None]
     share = int(held.sum()) / nodes, int(sent.sum()) / nodes
     marked = np.array(sorted(rows), dtype=np.int64)
-    names = found.sites
-    picture = charts_cloud.cloud("Sites by working set and bytes sent", names, held, sent, share, marked)
+    drawn = _between(held, zoom, "held") & _between(sent, zoom, "sent")
+    rings = np.searchsorted(np.flatnonzero(drawn), marked[drawn[marked]])
+    held, sent = held[drawn], sent[drawn]
+    picture = charts_cloud.cloud("Sites by working set and bytes sent", found.sites[drawn], held, sent, share, rings)
     return picture, charts_cloud.decades(held, sent)
 
 
@@ -100,6 +121,12 @@ def _courses(desk: Desk, shown: Sequence[str]) -> dict[str, Spark] | None:
     }
 
 
+def _between(values: np.ndarray, zoom: Mapping[str, int], name: str) -> np.ndarray:
+    most = np.iinfo(np.int64).max
+    drawn: np.ndarray = (values >= zoom.get(f"{name}_from", 0)) & (values <= zoom.get(f"{name}_to", most))
+    return drawn
+
+
 def _with(request: Request) -> Callable[[str, str], str]:
     """The address of this page with one thing chosen otherwise; from its beginning."""
     plain = request.url.remove_query_params(["cursor", "done"])
@@ -114,7 +141,7 @@ def _with(request: Request) -> Callable[[str, str], str]:
 @router.get("/sites.csv")
 def table(desk: Viewer, request: Request) -> StreamingResponse:
     """All that are asked for, as the page sorts and filters them."""
-    query = asked(SitesQuery, request)
+    query = asked(SitesQuery, request, *(name for name, _ in ZOOMS))
     found = desk.views.catalogue()
     rows, _ = found.page(sites.wanted(desk, query), query.sort, len(found.sites), None)
     pinned = frozenset(desk.views.pins())

@@ -216,6 +216,7 @@ class Point:
     size: float
     title: str = ""
     marked: bool = False
+    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)
