@@ -20,6 +20,7 @@ from flex.access import Role
 from flex_api.night import freezing
 from flex_api.pages.forms import DONE, Refusal, Sent
 from flex_api.pages.trouble import Trouble, heard, troubles
+from flex_api.pictures.charts import ROUNDING
 from flex_api.pictures.lines import Spark, spark
 from flex_api.report import page as report
 from flex_api.routes.static import address
@@ -126,7 +127,7 @@ def _frame(desk: Desk, here: str) -> Frame:
         role=desk.caller.role,
         newest=known.last,
         worst=words.share(cycle.after.worst) if cycle else "",
-        inside=cycle is not None and cycle.after.worst <= tolerance + 1e-9,
+        inside=cycle is not None and cycle.after.worst <= tolerance + ROUNDING,
         spark=spark("Worst node of the last nights", applied[::-1], tolerance) if len(applied) > 1 else None,
         troubles=troubles(desk),
         done="" if refusal else DONE.get(desk.request.query_params.get("done", ""), ""),

@@ -23,7 +23,7 @@ FACTS = (
 )  # fmt: skip
 
 # Seconds: how long a page waits itself, when a question counts as forgotten, and how long an answer is good.
-PATIENCE, FORGOTTEN, LASTING = 0.1, 5.0, 600.0
+PATIENCE, FORGOTTEN, LASTING = 0.05, 5.0, 600.0
 # How many are worked out at a time, and how many are remembered.
 AT_ONCE, MOST = 2, 64
 
