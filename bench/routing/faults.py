@@ -1,8 +1,8 @@
 """What visitors notice while things go wrong: failures, and how soon the rate is again what it should be.
 
 In goes how long and how fast; out come figures. A rate should be nine tenths of that of a healthy cluster of the size
-that is left, measured beside under the same load. One crowd sees all faults, one after the other: a member slow, dead,
-taken out and put back, the link between two distributors cut, one of these killed.
+that is left, measured beside under the same load. Each drill is one crowd's, on nodes that were well: a member slow, or
+dead, or taken out, and then back; the link between two distributors cut and mended, and one of these killed.
 """
 
 from __future__ import annotations
@@ -70,33 +70,62 @@ def _kill(each: Rig) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-FAULTS = (
-    Fault("slow", lambda each: each.told("slow", 1, SLOW), NODES - 1),
-    Fault("quick_again", lambda each: each.told("slow", 1, 1.0), NODES),
-    Fault("killed", lambda each: each.told("kill", 1), NODES - 1),
-    Fault("returned", lambda each: each.told("revive", 1), NODES),
-    Fault("taken_out", _take_out, NODES - 1),
-    Fault("put_back", lambda each: each.become(), NODES),
-    Fault("link_cut", lambda each: each.link("cut"), NODES),
-    Fault("link_mended", lambda each: each.link("mend"), NODES),
-    Fault("distributor_killed", _kill, NODES),
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """What happens one after the other, to nodes of which so many are distributors."""
+
+    distributors: int
+    faults: tuple[Fault, ...]
+
+
+DRILLS = (
+    Drill(
+        1,
+        (
+            Fault("slow", lambda each: each.told("slow", 1, SLOW), NODES - 1),
+            Fault("quick_again", lambda each: each.told("slow", 1, 1.0), NODES),
+        ),
+    ),
+    Drill(
+        1,
+        (
+            Fault("killed", lambda each: each.told("kill", 1), NODES - 1),
+            Fault("returned", lambda each: each.told("revive", 1), NODES),
+        ),
+    ),
+    Drill(
+        1,
+        (
+            Fault("taken_out", _take_out, NODES - 1),
+            Fault("put_back", lambda each: each.become(), NODES),
+        ),
+    ),
+    Drill(
+        2,
+        (
+            Fault("link_cut", lambda each: each.link("cut"), NODES),
+            Fault("link_mended", lambda each: each.link("mend"), NODES),
+            Fault("distributor_killed", _kill, NODES),
+        ),
+    ),
 )
+FAULTS = tuple(fault for drill in DRILLS for fault in drill.faults)
 
 
 def measure(quick: bool, slower: float) -> Figures:
     pace = Pace(3.0, 6.0, 0.0, 5, slower) if quick else Pace(12.0, 40.0, 5.0, 60, slower)
     case = next(traffic.made_up(NODES))
     healthy = {nodes: _healthy(case, nodes, pace) for nodes in (NODES - 1, NODES)}
-    return {
-        **{f"healthy_per_second_k{nodes}": rate for nodes, rate in healthy.items()},
-        **_reloads(case, pace),
-        **_faults(case, pace, healthy),
-    }
+    figures: Figures = {f"healthy_per_second_k{nodes}": rate for nodes, rate in healthy.items()}
+    figures |= _reloads(case, pace)
+    for drill in DRILLS:
+        figures |= _drilled(drill, case, pace, healthy)
+    return figures
 
 
-def _started(each: Rig, case: Case, machine: Machine, pace: Pace) -> None:
+def _started(each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1) -> None:
     each.relayed()
-    each.start("lardr", Limits(), on=list(each.addresses)[:2], mastered=True)
+    each.start("lardr", Limits(), on=list(each.addresses)[:distributors], mastered=True)
     each.told("machine", value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0))
     each.all_once(case.trace, VISITORS)
     each.during(VISITORS, pace.warm)
@@ -131,21 +160,21 @@ def _reloads(case: Case, pace: Pace) -> Figures:
     }
 
 
-def _faults(case: Case, pace: Pace, healthy: Mapping[int, float]) -> Figures:
+def _drilled(drill: Drill, case: Case, pace: Pace, healthy: Mapping[int, float]) -> Figures:
     machine = Machine(case.memory).slower(pace.slower)
     moments = []
     with rig(NODES, machine, case.trace) as each:
-        _started(each, case, machine, pace)
+        _started(each, case, machine, pace, drill.distributors)
         each.begin(VISITORS)
         each.settle(pace.each / 4)
-        for fault in FAULTS:
+        for fault in drill.faults:
             moments.append(each.now())
             fault.happens(each)
             _heal(each, ENOUGH * healthy[fault.left], pace)
         moments.append(each.now())
         answers = each.end()
     figures: Figures = {}
-    for fault, begin, end in zip(FAULTS, moments[:-1], moments[1:], strict=True):
+    for fault, begin, end in zip(drill.faults, moments[:-1], moments[1:], strict=True):
         found = _figures(fault, answers.between(begin, end), begin, end, healthy[fault.left])
         print(f"{fault.name}: {', '.join(f'{value:.4g}' for value in found.values())}", flush=True)
         figures |= found
