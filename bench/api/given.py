@@ -55,7 +55,10 @@ def installation(folder: Path, size: Size) -> Settings:
         migrate.upgrade(found.database.url)
         with open_store(found.database.url) as store:
             _fill(store, found.database.url, size)
-    return config.load(path)
+    settings = config.load(path)
+    # One that was kept may be of an earlier FLEX.
+    migrate.upgrade(settings.database.url)
+    return settings
 
 
 def site_name(number: int) -> str:
