@@ -274,7 +274,7 @@ def test_what_was_begun_is_not_called_failed_when_the_server_is_away(cluster: Cl
 def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(cluster: Cluster) -> None:
     made = cluster.propose()
     cluster.target = Failing(cluster.target, 1, REFUSED, wrong="silent")
-    with pytest.raises(Unverified, match="ns2, hosting.example.: silent"):
+    with pytest.raises(Unverified, match=r"ns2, hosting\.example\.: silent"):
         cluster.carry_out(made)
     assert cluster.store.placement()[0] == made.cycle.id
 
