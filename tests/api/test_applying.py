@@ -85,4 +85,7 @@ def test_a_server_that_does_not_answer_is_no_drift(installation: Installation, f
     installation.settings.write_text(text.replace("[dns]\n", f"[dns]\n{both}\n"), encoding="utf-8")
     said = installation.flex("-o", "json", "verify")
     assert said.code == 30
-    assert [server["agrees"] for server in said.json["servers"]] == [True, False]
+    assert [(server["agrees"], server["zone"]) for server in said.json["servers"]] == [
+        (True, installation.zone),
+        (False, installation.zone),
+    ]
