@@ -101,4 +101,6 @@ def _solve(solver: str, problem: Problem, seconds: float) -> Found:
     seconds = time.perf_counter() - started
     outside = np.abs(score.deviation(problem, solution.rows)) > problem.tolerance + score.ROUNDING
     moves = score.moves(problem, solution.rows)
+    size = f"{len(problem.sites):,} x {len(problem.nodes):,}"
+    print(f"{solver}, {size}: {moves} moves, at least {solution.bound}, {seconds:.1f} s", flush=True)
     return Found(moves, solution.bound, solution.proven, int(outside.any(axis=1).sum()), seconds)

@@ -1,10 +1,11 @@
 """Few moves for large clusters, often proven fewest: a search around the placement in force, then blocks of nodes.
 
-In go a Problem and a Budget; out comes the answer of a search like that of local.py, made better by HiGHS: the nodes
-that some moves connect are taken out and solved anew, again and again, until the moves are as few as relax.py says they
-must be, or proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks that share
-no node are solved at the same time; what comes out does not depend on how many at a time, nor on the clock, as long as
-the budget's seconds are not used up. Without HiGHS the answer is that of the search.
+In go a Problem and a Budget; out comes the answer of some searches like that of local.py, one of which starts where
+packing.py has put groups of nodes right. HiGHS makes it better: the nodes that some moves connect are taken out and
+solved anew, again and again, until the moves are as few as relax.py says they must be, or proof.py of the clusters it
+can look at, the steps are used up, or no block gets better. Blocks that share no node are solved at the same time; what
+comes out does not depend on how many at a time, nor on the clock, as long as the budget's seconds are not used up.
+Without HiGHS the answer is that of the searches.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.problem import Budget, Ints, Problem, Solution
+from flex.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver import block, highs, proof
 from flex_solver.answer import answer
 from flex_solver.candidates import chosen
@@ -25,8 +26,10 @@ from flex_solver.improve import MOVE
 from flex_solver.limited import limited
 from flex_solver.local import OF_EACH, InTime, changes, searched, settled
 from flex_solver.neighbourhood import linked_block
-from flex_solver.placed import Placed, placed
+from flex_solver.packing import packed
+from flex_solver.placed import Placed, movable_rows, placed
 from flex_solver.relax import Relaxed, relaxed
+from flex_solver.start import repaired
 
 # A block costs as much as so many of the changes that the search before it tries.
 BLOCK = 400
@@ -35,6 +38,8 @@ SIZES, ABREAST = (4, 6, 8, 10), 4
 # How many times the steps of local.py go into a search that the blocks may start from, and how many of these there are.
 # With more nodes than a few, one search differs less from the next, and two are enough.
 THOROUGH, STARTS, FEW = 10, 4, 100
+# One of these starts is that of packing.py, as long as there are no more nodes than this.
+PACKED = 400
 # The part of the time left that proofs may take.
 FOR_PROOFS = 0.8
 # A size is given up after so many blocks in a row that were tried before.
@@ -46,7 +51,8 @@ def place(
 ) -> Solution:
     until = time.monotonic() + budget.seconds
     known = relaxed(problem)
-    found, note = _best_of_some(problem, known, budget.steps, threads, lambda: time.monotonic() < until)
+    starts = _starts(problem, with_highs=with_highs and budget.seconds > 0)
+    found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
     if with_highs and not note:
         most = FOR_PROOFS * (until - time.monotonic())
         found, known, unsettled = _with_proof(problem, found, known, budget.steps, time.monotonic() + most)
@@ -57,14 +63,25 @@ def place(
     return answer(problem, best.rows, "large", least=known.least, note=note)
 
 
-def _best_of_some(problem: Problem, known: Relaxed, steps: int, threads: int, in_time: InTime) -> tuple[Placed, str]:
+def _starts(problem: Problem, *, with_highs: bool) -> list[Ints]:
+    """The rows that each search starts from: one, unless there are too many nodes, has groups put right already."""
+    rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
+    starts = [rows] * (STARTS if nodes <= FEW else 2)
+    if with_highs and nodes <= PACKED:
+        starts[0] = packed(placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))).rows
+    return starts
+
+
+def _best_of_some(
+    problem: Problem, known: Relaxed, starts: list[Ints], steps: int, threads: int, in_time: InTime
+) -> tuple[Placed, str]:
     """The best of some searches is better than one that is as long as all of them."""
 
     def search(seed: int) -> tuple[Placed, str]:
-        return searched(problem, known, THOROUGH * steps, in_time, seed)
+        return searched(problem, known, starts[seed], THOROUGH * steps, in_time, seed)
 
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(search, range(STARTS if problem.open.sum() <= FEW else 2)))
+        found = list(pool.map(search, range(len(starts))))
     return min((placed for placed, _ in found), key=Placed.merit), max(note for _, note in found)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from flex.problem import Budget, Problem, Solution, in_order
+from flex.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver.anneal import PARTS, annealed, with_fewer_cold_bytes
 from flex_solver.answer import answer
 from flex_solver.candidates import chosen
@@ -31,14 +31,16 @@ InTime = Callable[[], bool]
 def place(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
     known = relaxed(problem)
-    found, note = searched(problem, known, budget.steps, lambda: time.monotonic() < until)
+    rows = in_order(repaired(problem))
+    found, note = searched(problem, known, rows, budget.steps, lambda: time.monotonic() < until)
     best = limited(problem, found if note else settled(found, changes(found, budget.steps)))
     return answer(problem, best.rows, "local", least=known.least, note=note)
 
 
-def searched(problem: Problem, known: Relaxed, steps: int, in_time: InTime, seed: int = 0) -> tuple[Placed, str]:
-    """The best placement found around the one in force, and a word where time ran out."""
-    rows = in_order(repaired(problem))
+def searched(
+    problem: Problem, known: Relaxed, rows: Ints, steps: int, in_time: InTime, seed: int = 0
+) -> tuple[Placed, str]:
+    """The best placement found around the one in force, starting from the rows, and a word where time ran out."""
     start = placed(problem, rows, chosen(problem, rows, known, OF_EACH))
     found, parts = annealed(start, changes(start, steps), in_time, seed)
     late = f"out of time after {parts} of {PARTS} parts of the search: another run may differ"
