@@ -54,7 +54,7 @@ def mending(placed: Placed, totals: Ints) -> Mending:
 
 def outside_band(items: Items, nodes: Ints, totals: Ints) -> Bools:
     """Which of the nodes would be outside the band if they carried so much."""
-    outside: Bools = ((totals > items.high[nodes]) | (totals < items.low[nodes])).any(axis=1)
+    outside: Bools = np.any((totals > items.high[nodes]) | (totals < items.low[nodes]), axis=1)
     return outside
 
 
