@@ -175,6 +175,25 @@ def test_an_experiment_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     assert {row.paper for row in said.items} == {"HACC", "LARD"}
 
 
+def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
+    """Of every experiment, with every picture; and claims that nobody makes any more are not on it."""
+    folder = ROOT / "docs/papers"
+    kept = (folder / papers.PAGE).read_text(encoding="utf-8")
+    said = papers.run(["lard-disks", "cward-worldcup"], lambda _: None, None, 1000)
+    made = papers.page(said.items, [])
+    assert kept.split("Run for this page")[0] == made.split("Run for this page")[0]
+    assert f"Run for this page: {', '.join(papers.every(None))}. Not run for it: none." in kept
+    assert [line for line in kept.splitlines() if line.startswith("#")][: made.count("\n#") + 1] == [
+        line for line in made.splitlines() if line.startswith("#")
+    ]
+    for row in said.items:
+        assert f"| {row.paper} | {row.claim} | {row.published} | " in kept
+    pictures = re.findall(r"!\[.*\]\((.*)\)", kept)
+    assert sorted(pictures) == sorted(path.name for path in folder.glob("*.svg"))
+    for picture in pictures:
+        ElementTree.parse(folder / picture)
+
+
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
