@@ -216,7 +216,6 @@ class Point:
     size: float
     title: str = ""
     marked: bool = False
-    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)

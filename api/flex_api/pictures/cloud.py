@@ -69,7 +69,7 @@ def cloud(title: str, names: np.ndarray, held: Ints, sent: Ints, share: tuple[fl
 
 
 def _named(name: str, x: float, y: float, *, ring: bool = False) -> Point:
-    return Point(float(x), float(y), 3.0, shown.short(str(name)), ring, str(name))
+    return Point(float(x), float(y), 3.0, shown.short(str(name)), ring)
 
 
 def _circles(x: np.ndarray, y: np.ndarray) -> list[Point]:
