@@ -21,7 +21,7 @@ from flex.consent import Breach
 from flex.domain import Balance, Cycle, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream
 from flex.jobs import Job
 from flex.ports import DnsTarget, Store
-from flex.store import MemoryStore, holder, open_store
+from flex.store import MemoryStore, holder, migrate, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_api import access
 from flex_api.access import Caller
@@ -183,6 +183,14 @@ def filled() -> Iterator[Callable[[str], Door]]:
     """The same over a database, without readings of logs that are nowhere."""
     with ExitStack() as later:
         yield lambda url: Door(fill(later.enter_context(open_store(url)), read=0))
+
+
+@pytest.fixture
+def stamped(tmp_path: Path, filled: Callable[[str], Door]) -> Door:
+    """Over a store that says when it was changed, so that answers are given again."""
+    url = f"sqlite:///{tmp_path}/flex.db"
+    migrate.upgrade(url)
+    return filled(url)
 
 
 @pytest.fixture

@@ -42,9 +42,16 @@ class Asked:
         await told(Request(scope), self.text, "text/plain")(scope, receive, send)
 
     def get(
-        self, path: str = SITES, *, role: Role = "viewer", query: bytes = b"", method: str = "GET", **headers: str
+        self,
+        path: str = SITES,
+        *,
+        name: str = "anna",
+        role: Role = "viewer",
+        query: bytes = b"",
+        method: str = "GET",
+        **headers: str,
     ) -> tuple[int, bytes]:
-        given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+        given = [(header.replace("_", "-").encode(), value.encode()) for header, value in headers.items()]
         scope = {"type": "http", "method": method, "path": path, "query_string": query, "headers": given}
         said: list[Message] = []
 
@@ -54,7 +61,7 @@ class Asked:
         async def receive() -> Message:
             return {"type": "http.request"}
 
-        asyncio.run(self.layer({**scope, "state": {"caller": Caller("anna", role)}}, receive, send))
+        asyncio.run(self.layer({**scope, "state": {"caller": Caller(name, role)}}, receive, send))
         return said[0]["status"], said[1]["body"]
 
 
@@ -93,6 +100,7 @@ def test_what_time_alone_changes_is_late_by_no_more_than_is_said(asked: Asked) -
     "other",
     [
         lambda asked: asked.get(role="admin"),
+        lambda asked: asked.get(name="token:node@n1"),
         lambda asked: asked.get(query=b"limit=2"),
         lambda asked: asked.get(f"{SITES}/a.example.org"),
         lambda asked: asked.get(accept="text/markdown"),

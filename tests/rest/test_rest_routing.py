@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pytest
+
 from flex.steer.live import Distributor, Live, MemberLive, TargetLive
 from flex_api.night import routed
 from flex_api.night.routed import Heard
@@ -50,10 +52,16 @@ def of_node(door: Door, node: str) -> TestClient:
     return client
 
 
-def test_a_nodes_own_token_opens_its_files_and_nothing_else(door: Door) -> None:
-    node = of_node(door, "n1")
+@pytest.mark.parametrize("kind", ["door", "stamped"])
+def test_a_nodes_own_token_opens_its_files_and_nothing_else(kind: str, request: pytest.FixtureRequest) -> None:
+    """Nor what somebody else was answered a moment ago."""
+    door: Door = request.getfixturevalue(kind)
+    node, viewer = of_node(door, "n1"), door.open("viewer")
     assert node.get(FILES).status_code == 200
-    for other in ("/api/v1/routing/nodes/n2", "/api/v1/routing", "/api/v1/sites", "/metrics", "/", "/api/v1/tokens"):
+    ours = ("/api/v1/routing/nodes/n2", "/api/v1/routing", "/metrics", "/", "/api/v1/tokens")
+    stored = ("sites", "nodes", "plans", "partitions", "pins", "runs", "audit", "jobs", "freeze")
+    for other in (*ours, *(f"/api/v1/{name}" for name in stored)):
+        assert viewer.get(other).status_code == (403 if "tokens" in other else 200), other
         answer = node.get(other)
         assert answer.status_code == 403, other
         assert "n1 alone" in answer.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import timedelta
+from time import process_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -193,6 +194,20 @@ def test_a_bucket_fills_again_with_time() -> None:
     assert [rate.take("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
     moment[0] = 0.5
     assert [rate.take("a"), rate.take("a") > 0, rate.take("b")] == [0, True, 0]
+
+
+def test_a_request_is_counted_before_what_was_sent_is_looked_through(doors: Callable[..., Door]) -> None:
+    stranger = doors(api={"requests_per_second": 5}).open()
+    codes = [stranger.get("/api/v1/freeze?a=1&a=2").status_code for _ in range(30)]
+    assert (codes[:10], codes[-1]) == ([422] * 10, 429)
+
+
+def test_a_request_of_a_great_many_parameters_is_looked_through_at_once(door: Door) -> None:
+    query = "&".join(f"{number}" for number in range(12_000)) + "&7"
+    begun = process_time()
+    answer = door.open().get(f"/api/v1/freeze?{query}")
+    assert (answer.status_code, "'7'" in answer.text) == (422, True)
+    assert process_time() - begun < 1.0
 
 
 def test_no_answer_lets_a_page_run_scripts_or_be_framed(door: Door) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -92,7 +93,6 @@ class Asking:
 
     async def _let_in(self, request: Request) -> None:
         """Who asks is on the request from here on. Raises what keeps them out."""
-        _refuse_twice(request)
         request.state.caller = None
         proof = formed.proof(getattr(request.state, "form", {}))
         peer = request.client.host if request.client else ""
@@ -111,6 +111,8 @@ class Asking:
                 raise
         caller = request.state.caller
         self._count(caller.token or caller.name if caller else f"from {peer}")
+        # Whoever it is, it is counted before what was sent is looked through.
+        _refuse_twice(request)
 
     def _count(self, caller: str) -> None:
         if seconds := self.rate.take(caller):
@@ -126,8 +128,8 @@ def _route(scope: Scope) -> str:
 def _refuse_twice(request: Request) -> None:
     """The framework would take the last of several values and say nothing of the others."""
     ticked = TICKED.get(request.url.path)
-    names = [name for name, _ in request.query_params.multi_items() if name != ticked]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    names = Counter(name for name, _ in request.query_params.multi_items() if name != ticked)
+    if twice := sorted(name for name, times in names.items() if times > 1):
         raise BadInput(
             f"the parameter {twice[0][:100]!r}",
             "it is there more than once",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flex.ports import Store
+from flex_api.access import Caller
 from flex_api.web.answers import matches
 
 # What is made of the store, the settings and the time, and of nothing else.
@@ -82,11 +83,13 @@ class Kept:
 
 
 def _key(scope: Scope) -> Key | None:
-    """None for what is asked of the route each time."""
+    """None for what is asked of the route each time, as by who may not read it: a role alone opens nothing."""
     if scope["type"] != "http" or scope["method"] != "GET" or not STORED.fullmatch(scope["path"]):
         return None
-    caller = scope["state"]["caller"]
-    return caller and (caller.role, scope["path"], scope["query_string"], _header(scope, b"accept"))
+    caller: Caller | None = scope["state"]["caller"]
+    if caller is None or not caller.may("viewer"):
+        return None
+    return caller.role, scope["path"], scope["query_string"], _header(scope, b"accept")
 
 
 def _header(scope: Scope, wanted: bytes) -> bytes:
