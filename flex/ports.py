@@ -252,8 +252,8 @@ class Runs(Protocol):
         """
         ...
 
-    def wait(self) -> str:
-        """From now on whoever holds the lease only waits. Its run's id; "" where nobody holds it."""
+    def wait(self, run_id: str) -> None:
+        """From now on the run only waits. Raises Busy where the lease is another's."""
         ...
 
     def holds(self, run_id: str) -> bool:

@@ -278,22 +278,21 @@ class MemoryStore(MemoryDesk):
                 raise refusals.lost(run_id, self._lease)
             self._leases["cluster"] = replace(self._lease, expires=now + lease)
 
-    def wait(self) -> str:
-        with self._lock:
-            if self._lease is None:
-                return ""
-            self._leases["cluster"] = replace(self._lease, waiting=True)
-            return self._lease.run
+    def wait(self, run_id: str) -> None:
+        self._waits(run_id, waiting=True)
 
     def holds(self, run_id: str) -> bool:
         with self._lock:
             return self._lease is not None and self._lease.run == run_id
 
     def go_on(self, run_id: str) -> None:
+        self._waits(run_id, waiting=False)
+
+    def _waits(self, run_id: str, *, waiting: bool) -> None:
         with self._lock:
             if self._lease is None or self._lease.run != run_id:
                 raise refusals.lost(run_id, self._lease)
-            self._leases["cluster"] = replace(self._lease, waiting=False)
+            self._leases["cluster"] = replace(self._lease, waiting=waiting)
 
     def installation(self) -> str:
         return self._name

@@ -36,19 +36,20 @@ class SqlRuns(Part):
             if not connection.execute(mine.values(expires=now + lease)).rowcount:
                 raise refusals.lost(run_id, _lease(connection))
 
-    def wait(self) -> str:
-        with self._database.writing() as connection:
-            connection.execute(update(schema.lease).values(waiting=True))
-            return connection.scalar(select(schema.lease.c.run)) or ""
+    def wait(self, run_id: str) -> None:
+        self._waits(run_id, waiting=True)
 
     def holds(self, run_id: str) -> bool:
         with self._database.reading() as connection:
             return connection.scalar(select(schema.lease.c.run)) == run_id
 
     def go_on(self, run_id: str) -> None:
+        self._waits(run_id, waiting=False)
+
+    def _waits(self, run_id: str, *, waiting: bool) -> None:
         mine = update(schema.lease).where(schema.lease.c.run == run_id)
         with self._database.writing() as connection:
-            if not connection.execute(mine.values(waiting=False)).rowcount:
+            if not connection.execute(mine.values(waiting=waiting)).rowcount:
                 raise refusals.lost(run_id, _lease(connection))
 
     def installation(self) -> str:

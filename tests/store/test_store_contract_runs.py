@@ -48,7 +48,7 @@ def test_who_cannot_wait_breaks_in_on_a_run_that_only_waits(store: Store) -> Non
     store.begin(run("r1"), HOUR, NOW)
     with pytest.raises(Busy):
         store.begin(run("r2"), HOUR, NOW, breaks_in=True)
-    assert store.wait() == "r1"
+    store.wait("r1")
     with pytest.raises(Busy):
         store.begin(run("r2"), HOUR, NOW)
     (ended,) = store.begin(run("r3"), HOUR, NOW, breaks_in=True)
@@ -59,14 +59,18 @@ def test_who_cannot_wait_breaks_in_on_a_run_that_only_waits(store: Store) -> Non
 
 def test_a_run_that_goes_on_is_not_broken_in_on(store: Store) -> None:
     store.begin(run("r1"), HOUR, NOW)
-    store.go_on(store.wait())
+    store.wait("r1")
+    store.go_on("r1")
     with pytest.raises(Busy):
         store.begin(run("r2"), HOUR, NOW, breaks_in=True)
 
 
-def test_where_nobody_holds_the_lease_nobody_waits(store: Store) -> None:
-    assert store.wait() == ""
+def test_nobody_waits_with_a_lease_that_is_not_his(store: Store) -> None:
+    with pytest.raises(Busy, match="given back"):
+        store.wait("r1")
     store.begin(run("r1"), HOUR, NOW)
+    with pytest.raises(Busy, match="r1"):
+        store.wait("r0")
     with pytest.raises(Busy):
         store.begin(run("r2"), HOUR, NOW, breaks_in=True)
 

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -22,6 +23,8 @@ from flex_api.wiring import World
 # What a holder on another machine is waited for after its last sign of life.
 LEASE = timedelta(hours=1)
 BEATS = timedelta(minutes=5)
+
+_MINE: ContextVar[str] = ContextVar("the run whose lease is held here", default="")
 
 
 @dataclass(slots=True)
@@ -52,7 +55,7 @@ def lease(world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bo
     run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
     for lost in world.store.begin(run, LEASE, world.time_of_day(), breaks_in=breaks_in):
         world.say(f"The run of {words.when(lost.started)} was {lost.message}. Its work is taken up where it ended.")
-    held = Lease(run)
+    held, token = Lease(run), _MINE.set(run.id)
     held.ends(1, f"{purpose}: interrupted")
     try:
         with _beating(world, run, beats):
@@ -63,7 +66,13 @@ def lease(world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bo
         held.ends(error.exit_code, f"{purpose}: {error}")
         raise
     finally:
+        _MINE.reset(token)
         world.store.end(replace(held.run, ended=world.clock()))
+
+
+def mine() -> str:
+    """The run of the step that asks; "" where it holds no lease."""
+    return _MINE.get()
 
 
 def beat(world: World, run: Run) -> None:

@@ -1,16 +1,17 @@
 """A wait in the middle of a plan: nothing is done meanwhile, and whoever cannot wait may break in.
 
-In go for how long, or what to do meanwhile; it returns when that is over. Who broke in has taken back what was begun.
+In go for how long, or what to do meanwhile; it returns when that is over. Who broke in takes back what was begun.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
 from flex.errors import Busy
+from flex_api.night import leases
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -29,20 +30,24 @@ def pause(world: World, seconds: float) -> None:
 
 @contextmanager
 def giving_way(world: World) -> Iterator[str]:
-    """Nothing is done to DNS in here. Raises Busy at its end where another run broke in."""
-    run = world.store.wait()
-    yield run
+    """Nothing is done to DNS in here. Raises Busy at its end where another run broke in, whatever else went wrong."""
+    run = leases.mine()
     if run:
-        _go_on(world, run)
-
-
-def _go_on(world: World, run: str) -> None:
+        _mine_still(world.store.wait, run)
     try:
-        world.store.go_on(run)
+        yield run
+    finally:
+        if run:
+            _mine_still(world.store.go_on, run)
+
+
+def _mine_still(tell: Callable[[str], None], run: str) -> None:
+    try:
+        tell(run)
     except Busy as error:
         raise Busy(
             "waiting with new and old addresses of what moves in DNS",
             "a node died meanwhile, and taking it out of DNS could not wait",
-            kept="what was begun was taken back by whoever took the node out; `flex plan list` says so",
+            kept="what was begun is being taken back by whoever takes the node out; `flex plan list` says more",
             advice="make a new plan with `flex plan`",
         ) from error

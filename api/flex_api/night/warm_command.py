@@ -54,7 +54,14 @@ def _ran(world: World, command: Sequence[str]) -> str:
     patience = world.settings.dns.warm_time.total_seconds()
     try:
         done = subprocess.run(  # noqa: S603 - of the settings, and no shell
-            command, capture_output=True, text=True, check=False, timeout=patience, stdin=subprocess.DEVNULL
+            command,
+            check=False,
+            timeout=patience,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{command[0]}: {error}"

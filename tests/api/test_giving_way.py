@@ -1,0 +1,80 @@
+"""A run that only waits gives way to one that cannot wait, and never takes its lease for its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from flex.domain import Node, Run
+from flex.errors import Busy, Unwell
+from flex.store import MemoryStore, holder
+from flex_api import wiring
+from flex_api.night import warm_command
+from flex_api.night.leases import LEASE, lease
+from flex_api.night.pausing import giving_way, pause
+from flex_api.settings.file import Settings
+from flex_api.wiring import World
+from flex_dns.memory import MemoryTarget
+
+AS_OF = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
+NODE = Node("n2", ("192.0.2.2",), 1)
+
+
+def world(say: Callable[[str], None] = wiring.silent, **dns: object) -> World:
+    return World(
+        settings=Settings.model_validate({"dns": {"make_before_break": True, **dns}}),
+        store=MemoryStore(),
+        connect=lambda: MemoryTarget([], "me"),
+        clock=lambda: AS_OF,
+        time_of_day=lambda: datetime.now(UTC),
+        say=say,
+        progress=wiring.silent,
+    )
+
+
+def breaks_in(here: World) -> None:
+    """Somebody else takes the lease, and keeps it."""
+    here.store.begin(Run("rival", holder(), AS_OF), LEASE, here.time_of_day(), breaks_in=True)
+
+
+def fails_when_broken_into(here: World) -> None:
+    with lease(here, "nightly"), giving_way(here):
+        breaks_in(here)
+        raise Unwell("warming up", "it failed", kept="", advice="")
+
+
+def waits_when_its_lease_is_lost(here: World) -> None:
+    with lease(here, "nightly"):
+        here.store.end(here.store.runs()[0])
+        breaks_in(here)
+        pause(here, 60.0)
+
+
+def test_what_fails_after_somebody_broke_in_does_not_hide_that_he_did() -> None:
+    """Or it would be taken back here as well, beside the one who holds the lease."""
+    with pytest.raises(Busy, match="a node died meanwhile") as refused:
+        fails_when_broken_into(world())
+    assert "is being taken back" in refused.value.kept
+
+
+def test_a_run_that_lost_its_lease_does_not_wait_with_that_of_another() -> None:
+    here = world()
+    with pytest.raises(Busy):
+        waits_when_its_lease_is_lost(here)
+    with pytest.raises(Busy):
+        here.store.begin(Run("third", holder(), AS_OF), LEASE, here.time_of_day(), breaks_in=True)
+
+
+def test_who_holds_no_lease_waits_all_the_same() -> None:
+    pause(world(), 0.0)
+
+
+def test_a_command_that_writes_no_text_fails_as_any_other() -> None:
+    said: list[str] = []
+    here = world(said.append, warm_command=["sh", "-c", "printf '\\377' ; printf '\\377 it is full' >&2; exit 1"])
+    warm_command.run(here, {NODE: ["www.example.org"]})
+    (line,) = said
+    assert line.startswith("Warming up failed: sh: ")
+    assert line.endswith(" it is full")
