@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from flex.errors import BadInput, NotWritten, Unknown
@@ -18,25 +19,43 @@ from flex.steer.program import Program, refusal, write
 from flex.steer.rules.popular import POPULAR
 
 BEFORE = ".before"
+# There while the files of a folder are to be carried on to their node.
+OWED = ".owed"
 
 _MAP = re.compile(rf"\(\S*/({re.escape(HOSTS)}|{re.escape(POPULAR)})([,)])")
 _CERTIFICATES = re.compile(r" ssl crt (\S+) ")
 
 
-def put(files: Mapping[str, str], folder: Path, found: Program | None) -> bool:
+def put(files: Mapping[str, str], folder: Path, found: Program | None, *, owing: bool = False) -> bool:
     """Whether anything changed. `found` checks the files first; None where there is no HAProxy on this machine.
 
+    When they are `owing` to their node, what was put there before and not told to be `carried` counts as changed, too.
     Raises BadInput when HAProxy refuses them, NotWritten when the folder takes no more; then all is as before.
     """
     if all(content(folder / name) == text for name, text in files.items()):
-        return False
+        return owing and (folder / OWED).exists()
+    with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch:
+        if found:
+            _check(files, Path(scratch), found)
+        write(files, Path(scratch))
+        if owing:
+            (folder / OWED).touch()
+        with undoing(files, folder):
+            _exchange(files, folder, Path(scratch))
+    return True
+
+
+def carried(folder: Path) -> None:
+    """Its files are at their node."""
+    with _writing(folder):
+        (folder / OWED).unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch:
-            if found:
-                _check(files, Path(scratch), found)
-            write(files, Path(scratch))
-            _exchange(files, folder, Path(scratch))
+        yield
     except OSError as error:
         raise NotWritten(
             f"writing a configuration of HAProxy to {folder}",
@@ -44,7 +63,6 @@ def put(files: Mapping[str, str], folder: Path, found: Program | None) -> bool:
             kept="the configuration before is in force",
             advice="make room or rights there, then write it again",
         ) from error
-    return True
 
 
 def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:
@@ -79,14 +97,24 @@ def _exchange(files: Mapping[str, str], folder: Path, scratch: Path) -> None:
     _sync(folder)
 
 
-def put_back(before: Mapping[str, str], files: Mapping[str, str], folder: Path) -> None:
-    """What was there before these files; those that were not are gone again."""
-    for name in files:
-        if name not in before:
-            (folder / name).unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".back-") as scratch:
-        write(before, Path(scratch))
-        _exchange(before, folder, Path(scratch))
+@contextmanager
+def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
+    """When what is done within raises, these files and the ones before them are what they were: renamed, not written,
+    since there may be no room.
+    """
+    both = [each for name in names for each in (name, f"{name}{BEFORE}")]
+    with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".held-") as held:
+        there = [name for name in both if (folder / name).exists()]
+        for name in there:
+            os.link(folder / name, Path(held) / name)
+        try:
+            yield
+        except BaseException:
+            for name in both:
+                (folder / name).unlink(missing_ok=True)
+            for name in there:
+                (Path(held) / name).replace(folder / name)
+            raise
 
 
 def one_before(folder: Path) -> dict[str, str]:

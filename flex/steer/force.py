@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from flex.errors import Away, NotWritten
-from flex.steer import delivery, runtime
+from flex.steer import delivery, haproxy, runtime
 from flex.steer.change import Change, change
 from flex.steer.program import Program
 from flex.steer.runtime import Master, Socket
@@ -37,16 +37,27 @@ class Sockets:
 def enforce(files: Mapping[str, str], folder: Path, found: Program | None, sockets: Sockets) -> Told:
     """How HAProxy was told. Raises what delivery.put does; NotWritten when HAProxy does not take the files, and Away
     when it does not answer: then the files before are back.
+
+    What it goes by is asked first: files may be there that nobody told it of.
     """
     before = {name: text for name in files if (text := delivery.content(folder / name)) is not None}
-    if not delivery.put(files, folder, found):
-        return "nothing"
-    wanted = change(before, files, str(folder))
+    goes_by = _goes_by(sockets.stats, folder)
+    with delivery.undoing(files, folder):
+        changed = delivery.put(files, folder, found)
+        if not changed and goes_by and goes_by == haproxy.version(files):
+            return "nothing"
+        if changed and goes_by and goes_by == haproxy.version(before):
+            return _told(change(before, files, str(folder)), sockets)
+        reload(sockets.master)
+    return "reload"
+
+
+def _goes_by(stats: Socket, folder: Path) -> str:
+    """The version that HAProxy runs by; "" where it does not say."""
     try:
-        return _told(wanted, sockets)
-    except (Away, NotWritten):
-        delivery.put_back(before, files, folder)
-        raise
+        return runtime.mapped(stats.ask("get", "map", f"{folder}/{haproxy.HOSTS}", haproxy.VERSION))
+    except Away:
+        return ""
 
 
 def _told(wanted: Change, sockets: Sockets) -> Told:

@@ -93,13 +93,13 @@ class Pool:
     popular: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
-        if wrong := [path for path, _ in self.popular if not _PATH.fullmatch(path)]:
+        if wrong := [path for path, _ in self.popular if not is_path(path)]:
             raise unwritten(f"the path {wrong[0]!r:.100}", "no request could have it")
         for ending in self.endings:
             if not _ENDING.fullmatch(ending):
                 raise unwritten(f"paths that end in {ending!r:.100}", "an ending is a few letters after a dot")
         for host in (self.site, *self.hosts):
-            if not _HOST.fullmatch(host):
+            if not is_host(host):
                 raise unwritten(f"the host name {host!r:.100}", "it is none that DNS could have")
         if len({member.slot for member in self.members}) < len(self.members) or not self.members:
             raise unwritten(f"the members of {self.site}", "two share a slot, or there are none")
@@ -112,6 +112,15 @@ class Pool:
     def target(self) -> str:
         """What HAProxy takes for a target: host and path, and the query where answers differ by it."""
         return "url32" if self.by_query else "base32"
+
+
+def is_host(name: str) -> bool:
+    return bool(_HOST.fullmatch(name))
+
+
+def is_path(path: str) -> bool:
+    """Whether it can stand in a map: printable, and not longer than a line of one may be."""
+    return bool(_PATH.fullmatch(path))
 
 
 def members(addresses: Mapping[str, str], slots: Mapping[str, int] | None = None) -> tuple[Member, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ import pytest
 
 from flex.errors import BadSetting
 from flex.steer.program import program, refusal
+from flex.store import open_store
+from flex_api.settings.file import load
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -93,6 +96,13 @@ def test_a_node_whose_files_cannot_be_carried_does_not_keep_the_others_from_thei
     said = installation.flex("-o", "json", "route", "deliver")
     assert said.code == 24
     assert len([row for row in said.json["items"] if "false" in row["error"]]) == len(said.json["items"]) > 1
+    # Until it was carried once, it is tried each time.
+    assert installation.flex("-o", "json", "route", "deliver").code == 24
+    installation.extra = installation.extra.replace("false", "true")
+    installation.write_settings()
+    carried = installation.flex("-o", "json", "route", "deliver")
+    assert (carried.code, {row["changed"] for row in carried.json["items"]}) == (0, {True})
+    assert {row["changed"] for row in installation.flex("-o", "json", "route", "deliver").json["items"]} == {False}
 
 
 def test_routing_changes_ahead_of_dns(installation: Installation, shared: str, tmp_path: Path) -> None:
@@ -106,6 +116,17 @@ def test_routing_changes_ahead_of_dns(installation: Installation, shared: str, t
     for configuration in (staying, leaving):
         assert f" disabled # {row['nodes'][1]}" in configuration
         assert f" disabled # {row['nodes'][0]}" not in configuration
+
+
+def test_other_names_are_routed_as_logs_are_counted_and_odd_ones_left_out(
+    installation: Installation, shared: str
+) -> None:
+    installation.extra += f'"shop@docker" = "{shared}"\n"SHOP.Example" = "{shared}"\n"bücher.example" = "{shared}"\n'
+    installation.write_settings()
+    said = installation.flex("-o", "json", "route", "show")
+    (row,) = (each for each in said.json["items"] if each["site"] == shared)
+    assert {"shop.example", "www.shop.example", "xn--bcher-kva.example", f"www.{shared}"} <= set(row["hosts"])
+    assert not any("docker" in host for host in row["hosts"])
 
 
 def test_a_wanted_delay_sets_the_limit_as_the_paper_says(installation: Installation, shared: str) -> None:
@@ -136,6 +157,11 @@ def test_a_plan_that_comes_is_shown_before_dns_says_so(installation: Installatio
     }
     now = installation.flex("-o", "json", "route", "show").json["items"]
     assert not any(each["leaving"] for one in now for each in one["members"])
+    # While it is being applied, nobody steers back by what DNS said before.
+    with open_store(load(installation.settings).database.url) as store:
+        store.update(replace(store.cycle(plan), state="applying"))
+    while_applied = installation.flex("-o", "json", "route", "show").json["items"]
+    assert coming in while_applied
 
 
 def test_where_no_haproxy_answers_the_live_figures_are_one_line(installation: Installation, shared: str) -> None:

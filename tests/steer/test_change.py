@@ -204,8 +204,30 @@ def test_what_haproxy_refuses_is_taken_back_and_the_old_one_serves_on(node: Node
     with pytest.raises(NotWritten, match="could not load"):
         enforce(wrong, node.folder, None, node.sockets)
     assert (node.folder / CONFIGURATION).read_text() == before
+    # Nor does --back lead to what was refused.
+    assert not list(node.folder.glob("*.before"))
     assert node.asked() == {"n0", "n1", "n2"}
     assert node.enforce(shop(members, policy="lard")) == "reload"
+
+
+@pytest.mark.real
+def test_files_that_nobody_told_haproxy_of_are_told(node: Node, members: Members) -> None:
+    lard = shop(members, policy="lard")
+    delivery.put(node.files(lard), node.folder, node.found)
+    assert node.enforce(lard) == "reload"
+    assert node.enforce(lard) == "nothing"
+    delivery.put(node.files(leaving(members, "n1")), node.folder, node.found)
+    assert node.enforce(shop(members)) == "reload"
+    assert node.asked() == {"n0", "n1", "n2"}
+
+
+def test_files_that_cannot_all_be_put_there_are_all_as_before(members: Members, tmp_path: Path) -> None:
+    before = files("n0", members.addresses, [shop(members)], Layout())
+    delivery.put(before, tmp_path, None)
+    (tmp_path / "popular.map.before").mkdir()
+    with pytest.raises(NotWritten, match="writing"):
+        delivery.put(files("n0", members.addresses, [shop(members, hosts=("a.example",))], Layout()), tmp_path, None)
+    assert {name: (tmp_path / name).read_text() for name in before} == before
 
 
 @pytest.mark.real

@@ -14,12 +14,13 @@ from flex.steer.program import installed
 from flex.steer.runtime import Socket
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
-from flex_api.night import routed, steering
+from flex_api.night import delivering, routed, steering
 from flex_api.schemas.routing import (
     DeliveredRow,
     RouteConfigOutput,
     RouteDeliverOutput,
     RouteOutput,
+    left_out,
     pool_row,
 )
 from flex_api.told.grids import grid
@@ -104,7 +105,7 @@ def route_deliver(
     found = context(ctx)
     with opened(found) as here:
         _refuse_undelivered(here.settings.routing.deliver)
-        done = steering.deliver(here.settings, here.store, plan)
+        done = delivering.deliver(here.settings, here.store, plan)
     rows = [
         DeliveredRow(node=each.node, directory=each.folder, changed=each.changed, error=each.error) for each in done
     ]
@@ -137,7 +138,8 @@ def _refuse_undelivered(folder: str) -> None:
 def _shown(here: World, plan: str, *, live: bool) -> RouteOutput:
     """Raises Away where nobody of those that were asked answers."""
     settings, store = here.settings, here.store
-    pools = steering.pools(settings, store, coming=plan)
+    of_all = steering.routed(settings, store, coming=plan)
+    pools = of_all.pools
     wanted = steering.versions(settings, store, pools)
     found = routed.heard(settings, pools, list(wanted), routed.known_paths(settings, store, pools)) if live else []
     if found and not any(each.said for each in found):
@@ -150,6 +152,7 @@ def _shown(here: World, plan: str, *, live: bool) -> RouteOutput:
     return RouteOutput(
         on=settings.routing.on,
         items=[pool_row(pool) for pool in pools],
+        left_out=left_out(of_all.left_out),
         nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), found),
         live=routed.as_live(found),
     )
@@ -163,6 +166,8 @@ def _print(console: Console, output: RouteOutput) -> None:
         limits = str(row.low), str(row.high), str(row.admitted or "any")
         table.add_row(row.site, row.policy, *limits, ", ".join(member.node for member in row.members))
     console.print(table if output.items else "No site is on several nodes.")
+    for left in output.left_out:
+        console.print(f"{left.site} is not routed: {left.reason}", markup=False)
     if output.on:
         _print_versions(console, output)
     if output.live:

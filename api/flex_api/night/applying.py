@@ -10,14 +10,14 @@ from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from flex import cycle as cycles
+from flex import failover, windows
 from flex import plan as plans
-from flex import windows
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
-from flex.errors import DnsError, Frozen, Held, PartlyApplied, Unreachable, Unwell
+from flex.errors import DnsError, FlexError, Frozen, Held, PartlyApplied, Unreachable, Unwell
 from flex.records import ZoneState, by_name
 from flex_api.known import outdated
-from flex_api.night import approving, freezing, gently, steering, warming
+from flex_api.night import approving, delivering, freezing, gently, warming
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -84,6 +84,8 @@ def take_back(world: World) -> tuple[str, ...]:
         if world.settings.cluster.mode == "shadow":
             raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
         _take_back(world, cycle)
+    if begun:
+        _steer(world)
     return tuple(cycle.id for cycle in begun)
 
 
@@ -121,6 +123,7 @@ def _abandon(world: World, cycle: Cycle) -> None:
         store=world.store,
     )
     world.store.new_journal(cycle.id)
+    _steer(world)
 
 
 def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
@@ -197,8 +200,28 @@ def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> N
 
 
 def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles.unheard) -> Cycle:
-    """Raises Unwell where a node that sites move to is not well: then all of the plan is taken back."""
-    steering.ahead(world.settings, world.store, cycle.id, world.say)
+    """Raises Unwell where a node that sites move to is not well: then all of the plan is taken back.
+
+    Requests are routed by the plan before DNS has it. What a dead node served waits for nothing: DNS goes first.
+    """
+    steers_first = cycle.quality.solver != failover.SOLVER
+    if steers_first:
+        _steer(world, cycle.id)
+    try:
+        done = _carried_out(world, cycle, enters)
+    except FlexError:
+        _steer(world)
+        raise
+    if not steers_first:
+        _steer(world)
+    return done
+
+
+def _steer(world: World, coming: str = "") -> None:
+    delivering.steer(world.settings, world.store, world.say, coming)
+
+
+def _carried_out(world: World, cycle: Cycle, enters: Callable[[str], None]) -> Cycle:
     try:
         return cycles.carry_out(
             cycle,

@@ -1,14 +1,12 @@
 """The replicated sites of the placement in force, as the pools that HAProxy routes; and the files of each node.
 
-In go the settings and the store, out come values of flex.steer; `deliver` writes each node's files and has them carried
-to their nodes.
+In go the settings and the store, out come values of flex.steer. A site that cannot be routed keeps no other from it: it
+is named with the reason. Nothing is written here.
 """
 
 from __future__ import annotations
 
-import subprocess
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,20 +14,17 @@ from pathlib import Path
 import pandas as pd
 
 from flex.domain import Node
-from flex.errors import BadSetting, FlexError, NotWritten, Unknown
+from flex.errors import BadInput, FlexError, Unknown
 from flex.ports import Store
 from flex.steer import delivery, haproxy
-from flex.steer.pool import MOST_MEMBERS, Member, Pool, backend, members
-from flex.steer.program import Program, program
+from flex.steer.pool import MOST_MEMBERS, Member, Pool, backend, is_host, is_path, members
 from flex.steer.rules.popular import shared
 from flex.tables import PLACEMENT, texts
 from flex_api.settings.file import Settings
-from flex_api.told import words
-from flex_api.wiring import nodes
+from flex_api.wiring import nodes, site_names
 from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.sites import spelled
 
-# Carrying some files to one node takes seconds.
-_PATIENCE = 120.0
 Slots = Mapping[str, Mapping[str, int]]
 
 
@@ -52,12 +47,13 @@ class Asked:
 
 
 def served(settings: Settings, store: Store, now: datetime, coming: str = "") -> Served:
-    """By the placement in force, or by the plan that comes: steering changes before DNS does.
+    """By the placement in force, or by the plan that comes, or is half applied: steering changes before DNS does.
 
     Nodes that lost a site stay beside its members until the old TTL has passed, and get no request then. Sites that
     never were on several nodes at once are left out.
     """
     base, placement = store.placement()
+    coming = coming or next((cycle.id for cycle in store.cycles(state="applying")), "")
     wanted, before = placement, PLACEMENT.empty()
     if coming and coming != base:
         wanted, before = store.placement_of(coming), placement
@@ -74,13 +70,18 @@ def _on_several(placement: pd.DataFrame) -> set[str]:
 
 
 def _asked(settings: Settings, store: Store, sites: Set[str]) -> dict[str, Asked]:
-    """Of the sites whose targets' members are said by how often they are asked for, as the file table has it."""
+    """Of the sites whose targets' members are said by how often they are asked for, as the file table has it; none
+    where it cannot be read: then LARD/R finds the members without.
+    """
     wanted = {site: most for site in sites if (most := settings.routing.most_popular(site))}
     known = store.profiles() if wanted else None
     if known is None:
         return {}
-    files = file_table(store, settings.ingest.directory, known[0])
-    return {site: _most_asked(files.of_site(site), most) for site, most in wanted.items()}
+    try:
+        files = file_table(store, settings.ingest.directory, known[0])
+        return {site: _most_asked(files.of_site(site), most) for site, most in wanted.items()}
+    except FlexError:
+        return {}
 
 
 def _most_asked(files: pd.DataFrame, most: int) -> Asked:
@@ -94,39 +95,81 @@ def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
     return {str(site): list(of_site["node"]) for site, of_site in rows.groupby("site")}
 
 
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A pool for each site on several nodes that can have one; by site why others have none."""
+
+    pools: tuple[Pool, ...]
+    left_out: Mapping[str, str]
+
+
+def routed(
+    settings: Settings, store: Store, slots: Slots | None = None, *, now: datetime | None = None, coming: str = ""
+) -> Routed:
+    """`slots` are those of the configuration before."""
+    return among(nodes(settings, store), served(settings, store, now or datetime.now(UTC), coming), settings, slots)
+
+
 def pools(
     settings: Settings, store: Store, slots: Slots | None = None, *, now: datetime | None = None, coming: str = ""
 ) -> tuple[Pool, ...]:
-    """A pool for each site on several nodes that has a host name. `slots` are those of the configuration before."""
-    return _pools(settings, nodes(settings, store), served(settings, store, now or datetime.now(UTC), coming), slots)
+    return routed(settings, store, slots, now=now, coming=coming).pools
 
 
-def _pools(
-    settings: Settings, known: Sequence[Node], everybody: Served, slots: Slots | None = None
-) -> tuple[Pool, ...]:
-    at = addresses(known)
-    names = defaultdict(list)
-    for alias, of in settings.ingest.aliases.items():
-        names[of].append(alias)
-    found = []
-    for site, wanted in everybody.nodes.items():
-        here = [node for node in wanted if node in at]
-        before = everybody.before.get(site, ())
-        leaving = [node for node in before if node in at and node not in wanted]
-        # One node alone needs no distributor, nor does it where the site moves from one to another.
-        if max(len(here), len(before)) > 1 and here and len({*here, *leaving}) > 1 and not site.startswith("/"):
+def among(known: Sequence[Node], everybody: Served, settings: Settings, slots: Slots | None = None) -> Routed:
+    """What is routed, and what cannot be."""
+    at, found, left_out = addresses(known), [], {}
+    shared = {site: spread for site in everybody.nodes if (spread := _spread(everybody, site, at))}
+    names = _other_names(settings, shared)
+    for site, (here, leaving) in shared.items():
+        try:
             joined = _members(known, at, site, (*here, *leaving), slots or {})
             joined = tuple(replace(member, leaving=member.node in leaving) for member in joined)
-            pool = _pool(settings, site, names[site], joined)
-            found.append(replace(pool, popular=_popular(everybody.asked.get(site), joined)))
-    return tuple(found)
+            pool = _pool(settings, site, names.get(site, ()), joined)
+            found.append(replace(pool, popular=popular(everybody.asked.get(site), joined)))
+        except BadInput as error:
+            left_out[site] = f"{error.asked}: {error.answer}"
+    return Routed(tuple(found), left_out)
+
+
+def _spread(everybody: Served, site: str, at: Mapping[str, str]) -> tuple[list[str], list[str]] | None:
+    """The nodes that are to serve it, and those that leave it; None where it needs no distributor: one node alone does
+    not, nor does a site that moves from one to another. Where there are too many for a pool, some leave it at once.
+    """
+    here = [node for node in everybody.nodes[site] if node in at]
+    before = everybody.before.get(site, ())
+    leaving = [node for node in before if node in at and node not in here]
+    leaving = leaving[: max(MOST_MEMBERS - len(here), 0)]
+    several = max(len(here), len(before)) > 1 and here and len(here) + len(leaving) > 1
+    return (here, leaving) if several and not site.startswith("/") else None
+
+
+def _other_names(settings: Settings, sites: Set[str] | Mapping[str, object]) -> dict[str, list[str]]:
+    """By site the other host names that its logs are counted under: each is one site's alone, and none is a site."""
+    found: dict[str, list[str]] = {site: [] for site in sites}
+    named = site_names(settings).naming() if found else None
+    written = {spelled(name) for name in settings.ingest.aliases if not name.startswith("/")}
+    candidates = {twin for one in (*written, *found) for twin in _twins(one)}
+    for name in sorted(candidates - set(found)):
+        site = named(name.encode()) if named and is_host(name) else ""
+        if site in found:
+            found[site].append(name)
+    return found
+
+
+def _twins(name: str) -> Iterator[str]:
+    yield name
+    yield name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
 
 
 def _members(
     known: Sequence[Node], at: Mapping[str, str], site: str, here: Sequence[str], slots: Slots
 ) -> tuple[Member, ...]:
-    """In a small cluster each node has its slot by name, so that every distributor means the same without asking."""
-    few = {node: slot for slot, node in enumerate(sorted(at))} if len(at) <= MOST_MEMBERS else None
+    """In a small cluster each node has its slot by name, so that every distributor means the same without asking. One
+    that is down keeps its own: what the others have in memory is known by theirs.
+    """
+    few = {node: slot for slot, node in enumerate(sorted(each.name for each in known))}
+    few = few if len(few) <= MOST_MEMBERS else {}
     made = members({node: at[node] for node in here}, few or slots.get(backend(site)))
     most = max(node.capacity for node in known)
     weight = {node.name: max(1, round(100 * node.capacity / most)) for node in known}
@@ -136,16 +179,17 @@ def _members(
 def _pool(settings: Settings, site: str, aliases: Sequence[str], joined: tuple[Member, ...]) -> Pool:
     own = settings.routing.of(site)
     limits, policy = settings.routing.limits(own), own.policy or settings.routing.policy
-    hosts = tuple(alias for alias in aliases if not alias.startswith("/"))
-    return Pool(site, hosts, joined, policy, limits, own.by_query, own.dynamic, settings.routing.endings)
+    return Pool(site, tuple(aliases), joined, policy, limits, own.by_query, own.dynamic, settings.routing.endings)
 
 
-def _popular(asked: Asked | None, joined: Sequence[Member]) -> tuple[tuple[str, int], ...]:
-    """By path its members, where it has several from the start."""
+def popular(asked: Asked | None, joined: Sequence[Member]) -> tuple[tuple[str, int], ...]:
+    """By path its members, where it has several from the start. A path too long for a map has them once it needs them:
+    anybody can ask for one.
+    """
     if asked is None:
         return ()
-    sets = shared(asked.requests, asked.least, joined)
-    return tuple((path, members) for path, members in zip(asked.paths, sets, strict=True) if members.bit_count() > 1)
+    sets = zip(asked.paths, shared(asked.requests, asked.least, joined), strict=True)
+    return tuple((path, members) for path, members in sets if members.bit_count() > 1 and is_path(path))
 
 
 def addresses(known: Sequence[Node]) -> dict[str, str]:
@@ -163,12 +207,19 @@ def files(settings: Settings, store: Store, node: str, before: str = "", coming:
             kept="nothing was written",
             advice="name one of them",
         )
-    return _files(settings, known, served(settings, store, datetime.now(UTC), coming), node, before)
+    return maker(settings, store, coming)(node, before)
 
 
-def _files(settings: Settings, known: Sequence[Node], everybody: Served, node: str, before: str) -> dict[str, str]:
-    found = _pools(settings, known, everybody, haproxy.slots(before))
-    return haproxy.files(node, addresses(known), found, settings.routing.layout())
+def maker(settings: Settings, store: Store, coming: str = "") -> Callable[[str, str], dict[str, str]]:
+    """What makes the files of a node, from its name and the configuration that it has; the store is asked once."""
+    known = nodes(settings, store)
+    everybody = served(settings, store, datetime.now(UTC), coming)
+
+    def made(node: str, before: str) -> dict[str, str]:
+        found = among(known, everybody, settings, haproxy.slots(before)).pools
+        return haproxy.files(node, addresses(known), found, settings.routing.layout())
+
+    return made
 
 
 def versions(settings: Settings, store: Store, found: Sequence[Pool]) -> dict[str, str]:
@@ -181,84 +232,3 @@ def versions(settings: Settings, store: Store, found: Sequence[Pool]) -> dict[st
 def before(folder: Path | None) -> str:
     """The configuration that is there; "" where there is none."""
     return (delivery.content(folder / haproxy.CONFIGURATION) or "") if folder else ""
-
-
-def checker() -> Program | None:
-    """None where the configuration is for another machine, and this one has no HAProxy."""
-    try:
-        return program()
-    except BadSetting:
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    node: str
-    folder: str
-    changed: bool
-    error: str = ""
-
-
-def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Delivered, ...]:
-    """Every node's files in its folder of `routing.deliver`, and the command run for each that changed.
-
-    A node that cannot be given its files keeps those it has, and the others get theirs.
-    """
-    found, known = checker(), nodes(settings, store)
-    everybody = served(settings, store, datetime.now(UTC), coming)
-
-    def made(node: str, before: str) -> dict[str, str]:
-        return _files(settings, known, everybody, node, before)
-
-    return tuple(_delivered(settings, node, made, found) for node in addresses(known))
-
-
-def ahead(settings: Settings, store: Store, coming: str, say: Callable[[str], None]) -> None:
-    """Steer by a plan that is about to be in DNS, where that is set up. What fails is said, and DNS goes on: a node
-    without a site's pool answers its visitors itself.
-    """
-    if not settings.routing.on or not settings.routing.deliver:
-        return
-    done = deliver(settings, store, coming)
-    for each in done:
-        if each.error:
-            say(f"The routing of {each.node} is as before: {each.error}.")
-    say(f"Routing was changed ahead of DNS on {words.count(sum(each.changed for each in done), 'node')}.")
-
-
-def _delivered(
-    settings: Settings, node: str, made: Callable[[str, str], dict[str, str]], found: Program | None
-) -> Delivered:
-    routing = settings.routing
-    folder = Path(routing.deliver.replace("{node}", node))
-    try:
-        changed = delivery.put(made(node, before(folder)), folder, found)
-        if changed and routing.deliver_command:
-            command = (
-                word.replace("{node}", node).replace("{directory}", str(folder)) for word in routing.deliver_command
-            )
-            _carried(tuple(command))
-    except FlexError as error:
-        return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
-    return Delivered(node, str(folder), changed)
-
-
-def _carried(command: Sequence[str]) -> None:
-    """Raises NotWritten when it does not end well."""
-    try:
-        done = subprocess.run(  # noqa: S603 - of the settings, and no shell
-            command, capture_output=True, text=True, check=False, timeout=_PATIENCE, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise _lost(command, str(error)) from error
-    if done.returncode:
-        raise _lost(command, " ".join(done.stderr.split())[-300:] or f"it ended with {done.returncode}")
-
-
-def _lost(command: Sequence[str], answer: str) -> NotWritten:
-    return NotWritten(
-        f"running {' '.join(command)[:200]}",
-        answer,
-        kept="the node has the configuration before",
-        advice="mend what it says, then `flex route deliver`",
-    )

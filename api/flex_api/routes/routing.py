@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from flex_api.night import routed, steering
-from flex_api.schemas.routing import NodeFiles, RouteOutput, pool_row
+from flex_api.schemas.routing import NodeFiles, RouteOutput, left_out, pool_row
 from flex_api.web.answers import reply
 from flex_api.web.desk import NodeOrViewer, Viewer
 from flex_api.web.distributors import distributors
@@ -23,12 +23,14 @@ Live = Annotated[bool, Query(description="ask the nodes' HAProxies what they do 
 @router.get("", response_model=RouteOutput)
 def routing(desk: Viewer, plan: Coming = "", live: Live = False) -> Response:
     """Every site on several nodes, its members, by what its requests are spread; each node's version of its files."""
-    settings, pools = desk.settings, steering.pools(desk.settings, desk.store, now=desk.now, coming=plan)
+    settings, of_all = desk.settings, steering.routed(desk.settings, desk.store, now=desk.now, coming=plan)
+    pools = of_all.pools
     wanted = steering.versions(settings, desk.store, pools)
     found = distributors(desk) if live else []
     output = RouteOutput(
         on=settings.routing.on,
         items=[pool_row(pool) for pool in pools],
+        left_out=left_out(of_all.left_out),
         nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), found),
         live=routed.as_live(found),
     )

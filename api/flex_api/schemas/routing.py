@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -74,11 +75,23 @@ class NodeVersion(Part):
     error: str = Field("", description="why its HAProxy was not heard")
 
 
+class LeftOut(Part):
+    """A site on several nodes that is not routed by content, and why."""
+
+    site: str
+    reason: str
+
+
 class RouteOutput(Output):
     on: bool
     items: list[RoutedRow]
+    left_out: list[LeftOut] = Field([], description="sites on several nodes that are not routed by content")
     nodes: list[NodeVersion]
     live: list[LiveRow] = Field([], description="when asked for: what the nodes' HAProxies say")
+
+
+def left_out(reasons: Mapping[str, str]) -> list[LeftOut]:
+    return [LeftOut(site=site, reason=reason) for site, reason in sorted(reasons.items())]
 
 
 def pool_row(pool: Pool) -> RoutedRow:

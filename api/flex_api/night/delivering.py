@@ -1,0 +1,115 @@
+"""Each node's files of its HAProxy in its folder, and carried to it by the command of the settings.
+
+In go the settings and the store, out comes what became of each node's. A node that cannot be given its files keeps
+those it has, and the others get theirs. Nobody is told to read them here, but by that command.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from flex.errors import BadSetting, FlexError, NotWritten
+from flex.ports import Store
+from flex.steer import delivery
+from flex.steer.program import Program, program
+from flex_api.night import steering
+from flex_api.settings.file import Settings
+from flex_api.told import words
+from flex_api.wiring import nodes
+
+# Carrying some files to one node takes seconds.
+_PATIENCE = 120.0
+# Nodes whose files are carried at a time.
+_SIDE_BY_SIDE = 16
+
+Make = Callable[[str, str], dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    node: str
+    folder: str
+    changed: bool
+    error: str = ""
+
+
+def checker() -> Program | None:
+    """None where the configuration is for another machine, and this one has no HAProxy."""
+    try:
+        return program()
+    except BadSetting:
+        return None
+
+
+def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Delivered, ...]:
+    """Every node's files in its folder of `routing.deliver`, and the command run for each that changed."""
+    found, made = checker(), steering.maker(settings, store, coming)
+
+    def delivered(node: str) -> Delivered:
+        return _delivered(settings, node, made, found)
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
+        return tuple(side_by_side.map(delivered, steering.addresses(nodes(settings, store))))
+
+
+def steer(settings: Settings, store: Store, say: Callable[[str], None], coming: str = "") -> None:
+    """Have requests routed by a plan that is about to be in DNS, or by the placement in force, where that is set up.
+
+    What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
+    """
+    if not settings.routing.on or not settings.routing.deliver:
+        return
+    try:
+        done = deliver(settings, store, coming)
+    except FlexError as error:
+        say(f"Routing is as before: {error.asked}: {error.answer}.")
+        return
+    for each in done:
+        if each.error:
+            say(f"The routing of {each.node} is as before: {each.error}.")
+    changed = sum(each.changed for each in done)
+    if changed or coming:
+        say(f"Routing was changed{' ahead of DNS' if coming else ''} on {words.count(changed, 'node')}.")
+
+
+def _delivered(settings: Settings, node: str, made: Make, found: Program | None) -> Delivered:
+    routing = settings.routing
+    folder = Path(routing.deliver.replace("{node}", node))
+    try:
+        files, command = made(node, steering.before(folder)), routing.deliver_command
+        changed = delivery.put(files, folder, found, owing=bool(command))
+        if changed and command:
+            _carry([_filled(word, node, folder) for word in command])
+            delivery.carried(folder)
+    except FlexError as error:
+        return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
+    return Delivered(node, str(folder), changed)
+
+
+def _filled(word: str, node: str, folder: Path) -> str:
+    return word.replace("{node}", node).replace("{directory}", str(folder))
+
+
+def _carry(command: Sequence[str]) -> None:
+    """Raises NotWritten when it does not end well."""
+    try:
+        done = subprocess.run(  # noqa: S603 - of the settings, and no shell
+            command, capture_output=True, text=True, check=False, timeout=_PATIENCE, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _lost(command, str(error)) from error
+    if done.returncode:
+        raise _lost(command, " ".join(done.stderr.split())[-300:] or f"it ended with {done.returncode}")
+
+
+def _lost(command: Sequence[str], answer: str) -> NotWritten:
+    return NotWritten(
+        f"running {' '.join(command)[:200]}",
+        answer,
+        kept="the node has the configuration before",
+        advice="mend what it says, then `flex route deliver`",
+    )

@@ -1,0 +1,59 @@
+"""Which sites on several nodes have a pool, and which names and targets it knows: one odd site is its own trouble."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flex.domain import Node
+from flex.steer.pool import MOST_MEMBERS, members
+from flex_api.night.steering import Asked, Served, among, popular
+from flex_api.settings.file import Settings
+from flex_api.settings.sections import Ingest
+
+NODES = tuple(Node(f"n{number}", (f"192.0.2.{number}",), 2**30) for number in range(1, 21))
+NAMES = [node.name for node in NODES]
+
+
+def served(**sites: list[str]) -> Served:
+    return Served({name.replace("_", "."): nodes for name, nodes in sites.items()}, {}, {})
+
+
+def test_a_site_that_cannot_be_routed_is_named_and_the_others_are_routed() -> None:
+    everybody = Served({"all.example": NAMES, "a_b.example": NAMES[:2], "shop.example": NAMES[:2]}, {}, {})
+    found = among(NODES, everybody, Settings())
+    assert [pool.site for pool in found.pools] == ["shop.example"]
+    assert "20 nodes" in found.left_out["all.example"]
+    assert "host name" in found.left_out["a_b.example"]
+
+
+def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_once() -> None:
+    found = among(NODES, Served({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}), Settings())
+    (pool,) = found.pools
+    assert len(pool.members) == MOST_MEMBERS
+    assert {member.node for member in pool.members if not member.leaving} == set(NAMES[:10])
+
+
+def test_a_name_is_that_of_the_site_that_is_called_so() -> None:
+    settings = Settings(ingest=Ingest(aliases={"Other.Example": "shop.example", "OTHER.example": "news.example"}))
+    pair = NAMES[:2]
+    everybody = served(shop_example=pair, other_example=pair, news_example=pair)
+    found = among(NODES, everybody, settings)
+    assert found.left_out == {}
+    named = [host for pool in found.pools for host in (pool.site, *pool.hosts)]
+    assert len(named) == len(set(named))
+    assert "other.example" in named
+
+
+def test_a_path_that_is_too_long_for_a_map_keeps_nothing_from_being_routed() -> None:
+    joined = members({"n1": "192.0.2.1", "n2": "192.0.2.2"})
+    asked = Asked(("/" + "a" * 3_000, "/hot", "/cold"), (900, 900, 1), 1)
+    assert popular(asked, joined) == (("/hot", 3),)
+
+
+def test_a_member_keeps_its_slot_while_another_is_down() -> None:
+    few, everybody = NODES[:4], served(shop_example=NAMES[:4])
+    before, after = (
+        {member.node: member.slot for member in among(known, everybody, Settings()).pools[0].members}
+        for known in (few, (replace(few[0], state="down"), *few[1:]))
+    )
+    assert after == {node: slot for node, slot in before.items() if node != "n1"}
