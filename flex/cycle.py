@@ -15,7 +15,7 @@ import pandas as pd
 from flex import checking, explain, failover, plan, predict, problem, records, remarks, score, wishes
 from flex.decide import decide
 from flex.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
-from flex.errors import DnsError, Held, Infeasible, PartlyApplied, StoreError, Unverified
+from flex.errors import DnsError, Held, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
 from flex.given import Facts, Rules, seen, started, within
 from flex.ports import Cycles, DnsTarget, Solver
 from flex.problem import Ints, Problem
@@ -246,7 +246,7 @@ def _settle(cycle: Cycle, placement: pd.DataFrame, store: Cycles) -> None:
     try:
         store.settle(cycle, placement)
     except StoreError as error:
-        raise PartlyApplied(
+        raise OnTheWay(
             error.asked,
             error.answer,
             kept="DNS says what the plan says; only the record of it is missing",

@@ -291,7 +291,8 @@ class Cycle:
     The id ends in the digest of the plans and the placement, so a yes to the id is a yes to just those changes.
     `base` is the cycle whose placement was in force when this one was made; it is refused once that is no longer so.
     `scratch_moves` is what a partition made from nothing would have moved, for comparison; `later` counts the moves
-    that limits leave to the next nights, `stops` say what kept others from being made.
+    that limits leave to the next nights, `stops` say what kept others from being made. One that was begun to make
+    before it breaks has a `moving_ttl`, 0 for that of its records; one that is `taking_back` never goes forward again.
     """
 
     id: str
@@ -319,6 +320,8 @@ class Cycle:
     later: int = 0
     measured: Measured | None = None
     outlook: Outlook | None = None
+    moving_ttl: int | None = None
+    taking_back: bool = False
 
     @property
     def cold_bytes(self) -> int:

@@ -26,10 +26,12 @@
     ├── Away             the FLEX server did not answer           exit 27
     ├── DnsError         the name server did not do as asked      exit 30
     │   ├── Unreachable  no answer, or no connection
+    │   │   └── Late     a server that does not follow its primary yet
     │   ├── Refused      an answer that says no
     │   ├── Stale        a record is no longer what the plan saw
     │   └── Foreign      a record belongs to somebody else
     ├── PartlyApplied    some of a plan is in DNS, some is not    exit 31
+    │   └── OnTheWay     what stopped it passes: it can go on
     └── Unverified       applied, but the servers disagree        exit 32
 
 Bad lines in a log are values, not errors; a bug is an exception that nobody catches.
@@ -159,6 +161,10 @@ class Unreachable(DnsError):
     slug = "dns-unreachable"
 
 
+class Late(Unreachable):
+    pass
+
+
 class Refused(DnsError):
     pass
 
@@ -174,6 +180,10 @@ class Foreign(DnsError):
 class PartlyApplied(FlexError):
     exit_code = 31
     slug = "partly-applied"
+
+
+class OnTheWay(PartlyApplied):
+    pass
 
 
 class Unverified(FlexError):

@@ -161,6 +161,16 @@ def _union(change: Change, ttl: int) -> Rrset | None:
     return replace(change.after, values=values, ttl=min(change.after.ttl, ttl or change.after.ttl))
 
 
+def on_its_way(made: Plan, state: ZoneState, ttl: int = 0) -> bool:
+    """Whether the zone says something that is neither what was nor what is to be, but in between."""
+    have = by_name(state.records)
+    return any(
+        said not in (one.before, one.after) and _says(have.get((one.name, one.type)), said)
+        for one in made.changes
+        for said in _between(one, ttl)
+    )
+
+
 def longest_ttl(made: Plan) -> int:
     """For how long somebody may know what was there before."""
     return max((one.before.ttl for one in made.changes if one.before), default=0)

@@ -17,11 +17,12 @@ import pandas as pd
 
 from flex import plan, rollout
 from flex.domain import Change, Plan, Verdict
-from flex.errors import DnsError, PartlyApplied
+from flex.errors import DnsError, Late
 from flex.journal import JournalRow, RowState
 from flex.ports import DnsTarget, Journal
 from flex.records import ZoneState
 from flex.tables import RECORDS
+from flex_dns.outcome import kind
 from flex_dns.standing import refuse_outdated
 
 ANEW = "an earlier run ended here; what DNS said then was planned anew"
@@ -171,20 +172,20 @@ def _on_the_way() -> Iterator[None]:
     try:
         yield
     except DnsError as error:
-        raise PartlyApplied(
+        raise kind(error)(
             error.asked,
             error.answer,
-            kept="what moves is on its way: of the old addresses none was taken away",
+            kept="what moves is on its way, and new nodes serve beside the old ones or instead",
             advice=f"{error.advice}; then `flex apply --resume` goes on, `--undo` takes the new addresses back",
         ) from error
 
 
-def _disagrees(made: Plan, verdict: Verdict) -> DnsError:
+def _disagrees(made: Plan, verdict: Verdict) -> Late:
     said = verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
-    return DnsError(
-        f"adding new addresses in {made.zone} before the old ones go",
+    return Late(
+        f"going on with what moves in {made.zone}",
         f"{verdict.server}: {said}",
-        kept="of the old addresses none was taken away",
+        kept="nothing more was changed",
         advice="see why that server does not follow",
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flex.domain import Plan
-from flex.errors import DnsError, PartlyApplied
+from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable
 from flex_dns.ledger import Tally
 from flex_dns.standing import overtaken
 
@@ -53,13 +53,18 @@ def _of_all(
     more = f"; and {len(errors) - SHOWN} more zones" if len(errors) > SHOWN else ""
     partly = [zone for zone in errors if held[zone]]
     whole = len(plans) - len(errors)
-    return PartlyApplied(
+    return kind(*errors.values())(
         f"changing {sum(len(plan.changes) for plan in plans)} record sets in {len(plans)} zones",
         f"{len(errors)} zones are not as planned: {named}{more}",
         kept=f"{whole} zones are as planned, {len(partly)} in part{_listed(partly)}, "
         f"{len(errors) - len(partly)} as they were",
         advice=f"{next(iter(errors.values())).advice.removesuffix(f'; {RESUME}')}; {RESUME}",
     )
+
+
+def kind(*errors: DnsError | PartlyApplied) -> type[PartlyApplied]:
+    """What a server refuses today it refuses tomorrow; one that is away comes back."""
+    return OnTheWay if any(isinstance(error, (Unreachable, OnTheWay)) for error in errors) else PartlyApplied
 
 
 def _listed(zones: Sequence[str]) -> str:
@@ -70,7 +75,7 @@ def _listed(zones: Sequence[str]) -> str:
 def _faulty(error: DnsError, plan: Plan, tally: Tally, done: int) -> PartlyApplied:
     names = list(dict.fromkeys(change.name for change, _ in tally.refused))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return PartlyApplied(
+    return kind(error)(
         error.asked,
         f"{len(tally.refused)} of {len(plan.changes)} ({', '.join(names[:SHOWN])}{more}): {error.answer}",
         kept=f"{done} of the record sets in {plan.zone} are as planned, the others as they were",
@@ -79,7 +84,7 @@ def _faulty(error: DnsError, plan: Plan, tally: Tally, done: int) -> PartlyAppli
 
 
 def _unknown(trouble: DnsError, count: int) -> PartlyApplied:
-    return PartlyApplied(
+    return kind(trouble)(
         trouble.asked,
         trouble.answer,
         kept=f"whether the last {count} record sets were changed is not known",
@@ -88,7 +93,7 @@ def _unknown(trouble: DnsError, count: int) -> PartlyApplied:
 
 
 def halfway(trouble: DnsError, plan: Plan, done: int) -> PartlyApplied:
-    return PartlyApplied(
+    return kind(trouble)(
         trouble.asked,
         trouble.answer,
         kept=f"{done} of the {len(plan.changes)} record sets in {plan.zone} are as planned, the others as they were",

@@ -16,6 +16,7 @@ from flex.errors import DnsError, PartlyApplied
 from flex.journal import JournalRow, RowState
 from flex.ports import Journal
 from flex.records import ZoneState
+from flex_dns.outcome import kind
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.trouble import not_authoritative
 
@@ -85,7 +86,7 @@ def _one_of(failed: Sequence[DnsError | PartlyApplied], changed: bool) -> DnsErr
     first = failed[0]
     if not changed and all(isinstance(error, DnsError) for error in failed):
         return first
-    return PartlyApplied(
+    return kind(*failed)(
         first.asked,
         "; ".join(error.answer for error in failed),
         kept="; ".join(error.kept for error in failed) + "; what other primaries answer for is as planned",

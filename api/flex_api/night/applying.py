@@ -14,8 +14,8 @@ from flex import failover, windows
 from flex import plan as plans
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
-from flex.errors import DnsError, FlexError, Frozen, Held, PartlyApplied, Unreachable, Unwell
-from flex.records import ZoneState, by_name
+from flex.errors import DnsError, FlexError, Frozen, Held, OnTheWay, PartlyApplied, Unreachable, Unwell
+from flex.records import ZoneState, addresses_of, by_name
 from flex_api.known import outdated
 from flex_api.night import approving, delivering, freezing, gently, warming
 from flex_api.told import words
@@ -31,24 +31,43 @@ def finish(world: World) -> None:
         if world.settings.cluster.mode == "shadow":
             world.say(f"Plan {cycle.id} is half applied, and shadow mode never writes: nothing of it was finished.")
             continue
-        world.say(f"Plan {cycle.id} was being applied; finishing it first.")
+        way = "taken back" if cycle.taking_back else "applied"
+        world.say(f"Plan {cycle.id} was being {way}; finishing it first.")
         _finish(world, cycle)
 
 
-def make_way(world: World) -> None:
+def make_way(world: World, dead: str) -> None:
     """Before what cannot wait: what was begun is finished, or taken back where finishing it takes waiting."""
     for cycle in world.store.cycles(state="applying"):
         if gently.is_gentle(world, cycle):
-            world.say(f"Plan {cycle.id} was on its way, and would have to wait; taking it back first.")
-            _take_back(world, cycle)
+            _end_at_once(world, cycle, dead)
     finish(world)
+
+
+def _end_at_once(world: World, cycle: Cycle, dead: str) -> None:
+    """Taking it back never brings a site back to the dead node, and nothing that goes wrong keeps that one in DNS."""
+    if _began_at(cycle, addresses_of(world.nodes, dead)):
+        world.say(f"Plan {cycle.id} was moving sites from {dead}; what DNS says now is the placement in force.")
+        _abandon(world, cycle)
+        return
+    world.say(f"Plan {cycle.id} was on its way, and would have to wait; taking it back first.")
+    try:
+        _take_back(world, cycle)
+    except OnTheWay as error:
+        world.say(f"That failed ({error.answer}); what DNS says now is the placement in force.")
+        _abandon(world, cycle)
+
+
+def _began_at(cycle: Cycle, addresses: Collection[str]) -> bool:
+    befores = (change.before for made in cycle.plans for change in made.changes if change.before)
+    return any(not set(addresses).isdisjoint(before.values) for before in befores)
 
 
 def _finish(world: World, cycle: Cycle) -> None:
     try:
         _finish_or_abandon(world, cycle)
     except Unreachable as error:
-        raise PartlyApplied(
+        raise OnTheWay(
             error.asked,
             error.answer,
             kept=f"some of plan {cycle.id}, which an earlier run began, may be in DNS",
@@ -59,14 +78,31 @@ def _finish(world: World, cycle: Cycle) -> None:
 def _finish_or_abandon(world: World, cycle: Cycle) -> None:
     """A name server that is away comes back; what it refuses today it refuses tomorrow, and every night after."""
     try:
-        carry_out(world, cycle)
-    except Unreachable:
+        way = _take_back if cycle.taking_back else carry_out
+        way(world, cycle)
+    except (Unreachable, OnTheWay):
         raise
     except Unwell as error:
         world.say(f"It was not finished ({error.answer}) and is taken back.")
     except (DnsError, PartlyApplied) as error:
-        world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
-        _abandon(world, cycle)
+        _end_unfinished(world, cycle, error)
+
+
+def _end_unfinished(world: World, cycle: Cycle, error: DnsError | PartlyApplied) -> None:
+    """No site stays in between: on old and new nodes, or with the TTL of what moves."""
+    if _is_on_its_way(world, cycle):
+        world.say(f"It cannot be finished ({error.answer}) and is taken back.")
+        _take_back(world, cycle)
+        return
+    world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
+    _abandon(world, cycle)
+
+
+def _is_on_its_way(world: World, cycle: Cycle) -> bool:
+    ttl = cycle.moving_ttl
+    if ttl is None:
+        return False
+    return any(plans.on_its_way(one, world.target.read(one.zone, plans.addressed(one)), ttl) for one in cycle.plans)
 
 
 def give_up(world: World) -> tuple[str, ...]:
@@ -90,16 +126,26 @@ def take_back(world: World) -> tuple[str, ...]:
 
 
 def _take_back(world: World, cycle: Cycle) -> None:
-    world.target.apply(*(_undoing(world, one) for one in cycle.plans))
+    """Whoever comes after a run that was killed in here goes on taking it back."""
+    world.store.update(replace(cycle, state="applying", taking_back=True))
+    try:
+        world.target.apply(*(_undoing(world, one, cycle.moving_ttl or 0) for one in cycle.plans))
+    except (DnsError, PartlyApplied) as error:
+        raise OnTheWay(
+            error.asked,
+            f"it could not be taken back: {error.answer}",
+            kept=f"some of plan {cycle.id} may be in DNS",
+            advice=f"{error.advice.partition('; then `flex apply')[0]}; then `flex apply --undo` takes it back",
+        ) from error
     message = "taken back: DNS says what it said before, but for what others wrote"
-    world.store.update(replace(cycle, state="failed", message=message))
+    world.store.update(replace(cycle, state="failed", message=message, taking_back=False))
     world.store.new_journal(cycle.id)
 
 
-def _undoing(world: World, made: Plan) -> Plan:
+def _undoing(world: World, made: Plan, ttl: int) -> Plan:
     names = plans.addressed(made)
     state = world.target.read(made.zone, names)
-    back = plans.undoing(made, state, world.settings.dns.moving_ttl)
+    back = plans.undoing(made, state, ttl)
     others = sorted(set(names) - {change.name for change in back.changes} - _as_before(made, state))
     left = f"; of others by now, and left alone: {', '.join(others[:NAMED])}" if others else ""
     world.say(f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}.")
@@ -115,7 +161,7 @@ def _as_before(made: Plan, state: ZoneState) -> set[str]:
 
 def _abandon(world: World, cycle: Cycle) -> None:
     cycles.abandon(
-        cycle,
+        replace(cycle, taking_back=False),
         world.store.placement_of(cycle.id),
         nodes=world.nodes,
         zones=world.settings.dns.every_zone,
@@ -222,6 +268,7 @@ def _steer(world: World, coming: str = "") -> None:
 
 
 def _carried_out(world: World, cycle: Cycle, enters: Callable[[str], None]) -> Cycle:
+    cycle = gently.begun(world, cycle)
     try:
         return cycles.carry_out(
             cycle,
@@ -241,12 +288,9 @@ def _carried_out(world: World, cycle: Cycle, enters: Callable[[str], None]) -> C
 def _taken_back(world: World, cycle: Cycle, error: Unwell) -> Unwell:
     try:
         _take_back(world, cycle)
-    except (DnsError, PartlyApplied) as trouble:
-        raise PartlyApplied(
-            error.asked,
-            f"{error.answer}; and it could not be taken back: {trouble.answer}",
-            kept="some of what moves may have new addresses in DNS",
-            advice=f"{trouble.advice}; then `flex apply --undo` takes them back",
+    except OnTheWay as trouble:
+        raise OnTheWay(
+            error.asked, f"{error.answer}; and {trouble.answer}", kept=trouble.kept, advice=trouble.advice
         ) from trouble
     kept = "what was begun was taken back: DNS says what it said before, but for what others wrote"
     return Unwell(error.asked, error.answer, kept=kept, advice=error.advice)

@@ -46,7 +46,7 @@ def take_down(world: World, order: NodeOrder) -> Taken:
             advice="set cluster.mode to review or auto",
         )
     world.store.order_node(order)
-    applying.make_way(world)
+    applying.make_way(world, node)
     made = cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
     left = {**made.left, **_excluded(world, node)}
     if not made.cycle.moves:

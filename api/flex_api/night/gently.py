@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from flex import failover, health
@@ -22,8 +23,17 @@ from flex_api.wiring import World
 from flex_dns.gentle import Coming, GentleTarget, Hooks
 
 
+def begun(world: World, cycle: Cycle) -> Cycle:
+    """The plan as it begins by the settings. One that was begun goes on as it began, whatever they say by now."""
+    if cycle.state == "applying":
+        return cycle
+    dns = world.settings.dns
+    is_gentle = dns.make_before_break and cycle.quality.solver != failover.SOLVER
+    return replace(cycle, moving_ttl=dns.moving_ttl if is_gentle else None)
+
+
 def is_gentle(world: World, cycle: Cycle) -> bool:
-    return world.settings.dns.make_before_break and cycle.quality.solver != failover.SOLVER
+    return begun(world, cycle).moving_ttl is not None
 
 
 def warms_first(world: World, cycle: Cycle) -> bool:
@@ -33,13 +43,12 @@ def warms_first(world: World, cycle: Cycle) -> bool:
 
 def target(world: World, cycle: Cycle) -> DnsTarget:
     """A dead node's sites lose it at once; all other moves may make before they break."""
-    if not is_gentle(world, cycle):
+    ttl = begun(world, cycle).moving_ttl
+    if ttl is None:
         return world.target
     dns = world.settings.dns
     hooks = Hooks(ahead=partial(_ahead, world), well=partial(_refuse_unwell, world))
-    return GentleTarget(
-        world.target, partial(pause, world), dns.settle.total_seconds(), dns.moving_ttl, dns.waves, hooks
-    )
+    return GentleTarget(world.target, partial(pause, world), dns.settle.total_seconds(), ttl, dns.waves, hooks)
 
 
 def _ahead(world: World, coming: Coming, wave: int, waves: int) -> None:

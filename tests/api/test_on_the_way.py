@@ -1,0 +1,220 @@
+"""A plan that makes before it breaks, and what goes wrong on its way: finished or taken back, never left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+
+from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset, Verdict
+from flex.errors import FlexError, OnTheWay, Refused, Unreachable
+from flex.journal import JournalRow
+from flex.marker import marker_name, marker_text
+from flex.ports import Journal
+from flex.store import MemoryStore
+from flex.tables import PLACEMENT
+from flex_api import wiring
+from flex_api.night import applying
+from flex_api.settings.file import Settings
+from flex_api.wiring import World
+from flex_dns.memory import MemoryTarget
+
+NOW = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
+ZONE = "example.org."
+# In the order of their waves.
+SITES = ("b.example.org", "a.example.org")
+OLD, NEW = "192.0.2.1", "192.0.2.2"
+AWAY = Unreachable("asking", "no answer in time", kept="nothing was changed", advice="look at it")
+NEVER = Refused("asking", "REFUSED", kept="nothing was changed", advice="look at it")
+
+
+class Killed(Exception):
+    """What ends a run, wherever it is."""
+
+
+class Server(MemoryTarget):
+    """It writes down that a step was made, and fails as it is told, or agrees late."""
+
+    def __init__(self) -> None:
+        super().__init__([ZONE], "me")
+        self.to_updates: list[Exception | None] = []
+        self.is_late = False
+
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+        if trouble := self.to_updates.pop(0) if self.to_updates else None:
+            raise trouble
+        super().apply(*plans, journal=journal)
+        if journal:
+            journal.intend([JournalRow(0, ZONE, (), "done")])
+
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        if self.is_late:
+            return (Verdict("ns2", len(wanted), error="no answer in time"),)
+        return super().verify(zone, wanted, patience=patience)
+
+
+@dataclass
+class Cluster:
+    """Two sites that move from n1 to n2, one after the other. What they had is not waited for: its TTL is 0."""
+
+    ttl: int = 0
+    server: Server = field(default_factory=Server)
+    store: MemoryStore = field(default_factory=MemoryStore)
+    more: dict[str, object] = field(default_factory=dict)
+    dns: dict[str, object] = field(default_factory=lambda: {"make_before_break": True, "waves": [0.01]})
+
+    def __post_init__(self) -> None:
+        marks = [Rrset(marker_name(f"{site}.", ZONE), "TXT", 1, (marker_text("me"),)) for site in SITES]
+        given = [at(site, OLD, ttl=self.ttl) for site in SITES]
+        MemoryTarget.apply(self.server, Plan(ZONE, tuple(Change(None, one) for one in (*given, *marks))))
+        self.store.propose(cycle(self.ttl), PLACEMENT.from_columns({"site": list(SITES), "node": ["n2"] * len(SITES)}))
+
+    @property
+    def world(self) -> World:
+        nodes = [{"name": name, "addresses": [one], "ram": "1 GiB"} for name, one in (("n1", OLD), ("n2", NEW))]
+        given = {
+            "dns": {"zones": ["example.org"], "ttl": 1, **self.dns},
+            "node": nodes,
+            "cluster": {"name": "me"},
+            **self.more,
+        }
+        return World(
+            settings=Settings.model_validate(given),
+            store=self.store,
+            connect=lambda: self.server,
+            clock=lambda: NOW,
+            time_of_day=lambda: NOW,
+            say=wiring.silent,
+            progress=wiring.silent,
+        )
+
+    def begin(self, *to_updates: Exception | None, is_late: bool = False) -> None:
+        """As far as the name server lets it."""
+        self.server.to_updates, self.server.is_late = list(to_updates), is_late
+        with pytest.raises((FlexError, Killed)):
+            applying.carry_out(self.world, self.cycle)
+        self.server.is_late = False
+        assert self.cycle.state == "applying"
+
+    @property
+    def cycle(self) -> Cycle:
+        return self.store.cycle(cycle().id)
+
+    @property
+    def homes(self) -> list[tuple[str, ...]]:
+        said = self.server.read(ZONE, [f"{site}." for site in SITES]).records
+        return [tuple(sorted(said["value"][said["name"] == f"{site}."])) for site in SITES]
+
+    @property
+    def ttls(self) -> set[int]:
+        return set(self.server.read(ZONE, [f"{site}." for site in SITES]).records["ttl"])
+
+
+def at(site: str, *addresses: str, ttl: int = 1) -> Rrset:
+    return Rrset(f"{site}.", "A", ttl, addresses)
+
+
+def cycle(ttl: int = 0) -> Cycle:
+    changes = tuple(Change(at(site, OLD, ttl=ttl), at(site, NEW)) for site in SITES)
+    return Cycle(
+        "20260302T021700-0123456789ab",
+        NOW,
+        Period.days_before(NOW, 1),
+        "",
+        "",
+        Proven("exact", 1, proven=True),
+        (),
+        0,
+        len(SITES),
+        None,
+        Balance((), 0.0),
+        (),
+        (Plan(ZONE, changes),),
+    )
+
+
+ALL_OLD, ALL_NEW = [(OLD,)] * 2, [(NEW,)] * 2
+
+
+def test_what_passes_leaves_a_plan_on_its_way_until_it_can_be_finished() -> None:
+    here = Cluster()
+    here.begin(None, AWAY)
+    here.server.is_late = True
+    with pytest.raises(OnTheWay, match="ns2: no answer in time"):
+        applying.finish(here.world)
+    here.server.is_late, here.server.to_updates = False, [None, AWAY]
+    with pytest.raises(OnTheWay):
+        applying.finish(here.world)
+    assert (here.cycle.state, here.homes) == ("applying", [(NEW,), (OLD,)])
+    applying.finish(here.world)
+    assert (here.cycle.state, here.homes) == ("applied", ALL_NEW)
+
+
+def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
+    here = Cluster()
+    here.begin(None, AWAY)
+    here.server.to_updates = [NEVER]
+    applying.finish(here.world)
+    assert (here.cycle.state, here.homes, here.store.in_force()) == ("failed", ALL_OLD, "")
+
+
+def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_taken_back() -> None:
+    here = Cluster()
+    here.begin(None, AWAY)
+    # Nobody listens there.
+    here.more = {"watch": {"probes": ["tcp:9"], "timeout": "1s", "fails": 1}}
+    here.server.to_updates = [NEVER]
+    with pytest.raises(OnTheWay, match="could not be taken back: REFUSED") as left:
+        applying.finish(here.world)
+    assert "flex apply --undo" in left.value.advice
+    assert applying.take_back(here.world) == (here.cycle.id,)
+    assert (here.cycle.state, here.homes) == ("failed", ALL_OLD)
+
+
+def test_what_was_being_taken_back_never_goes_forward_again() -> None:
+    here = Cluster()
+    here.begin(None, AWAY)
+    here.server.to_updates = [Killed()]
+    with pytest.raises(Killed):
+        applying.take_back(here.world)
+    applying.finish(here.world)
+    assert (here.cycle.state, here.cycle.taking_back, here.homes) == ("failed", False, ALL_OLD)
+
+
+@pytest.mark.parametrize("now", [{}, {"make_before_break": True, "moving_ttl": 30, "waves": []}])
+def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(now: dict[str, object]) -> None:
+    here = Cluster()
+    here.begin(None, AWAY)
+    here.dns = now
+    applying.finish(here.world)
+    assert (here.cycle.state, here.homes, here.ttls) == ("applied", ALL_NEW, {1})
+
+
+def test_a_ttl_that_was_lowered_is_restored_by_other_settings_too() -> None:
+    here = Cluster(ttl=2)
+    here.dns["moving_ttl"] = 1
+    here.begin(is_late=True)
+    assert here.ttls == {1}
+    here.dns = {}
+    applying.take_back(here.world)
+    assert (here.homes, here.ttls) == (ALL_OLD, {2})
+
+
+@pytest.mark.parametrize(
+    ("dead", "to_undoing", "homes"),
+    [
+        ("n1", None, [(NEW,), tuple(sorted((OLD, NEW)))]),
+        ("n2", None, ALL_OLD),
+        ("n2", NEVER, [(NEW,), tuple(sorted((OLD, NEW)))]),
+    ],
+)
+def test_a_dead_node_is_not_brought_back_nor_kept_by_what_was_on_its_way(
+    dead: str, to_undoing: Exception | None, homes: list[tuple[str, ...]]
+) -> None:
+    here = Cluster()
+    here.begin(None, None, None, AWAY)
+    here.server.to_updates = [to_undoing]
+    applying.make_way(here.world, dead)
+    assert (here.cycle.state, here.homes) == ("failed", homes)
