@@ -116,6 +116,14 @@ class Orders(Protocol):
         """Only the last one is kept; that somebody looked is no change, and not in the audit log."""
         ...
 
+    def slots(self) -> Mapping[str, Mapping[str, int]]:
+        """By site the slots of its nodes, where it is or was routed by content."""
+        ...
+
+    def put_slots(self, site: str, slots: Mapping[str, int]) -> None:
+        """All of one site: those before are forgotten. Nobody wished for them: not in the audit log."""
+        ...
+
 
 class Segments(Protocol):
     """How far each log was read and what that reading left; the two change together or not at all."""

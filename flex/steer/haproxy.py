@@ -27,8 +27,6 @@ VERSION = ":version"
 ROUTED = "routed.map"
 
 _WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
-_BACKEND = re.compile(r"backend (\S+)")
-_SERVER = re.compile(r" +server s\d+ .* id (\d+) .*# (\S+)")
 _PORTS = range(1, 65_536)
 
 
@@ -100,18 +98,6 @@ def version(files: Mapping[str, str]) -> str:
     """Of files that were made here; "" of none."""
     key, _, value = files.get(HOSTS, "").partition("\n")[0].partition(" ")
     return value if key == VERSION else ""
-
-
-def slots(configuration: str) -> dict[str, dict[str, int]]:
-    """By backend, the slots of its nodes, as a configuration has them that was made here."""
-    found: dict[str, dict[str, int]] = {}
-    backend = ""
-    for line in configuration.splitlines():
-        if opened := _BACKEND.fullmatch(line):
-            backend = opened[1]
-        elif server := _SERVER.fullmatch(line):
-            found.setdefault(backend, {})[server[2]] = int(server[1]) - 1
-    return found
 
 
 def _section(lines: Iterable[str]) -> str:

@@ -36,6 +36,7 @@ class MemoryStore(MemoryDesk):
         self._nodes: dict[str, Node] = {}
         self._freezes: dict[str, Freeze] = {}
         self._checks: dict[str, Check] = {}
+        self._slots: dict[str, dict[str, int]] = {}
         self._streams: dict[tuple[object, ...], Stream] = {}
         self._segments: dict[str, Segment] = {}
         self._moved: dict[str, str] = {}
@@ -96,6 +97,12 @@ class MemoryStore(MemoryDesk):
 
     def put_check(self, check: Check) -> None:
         self._checks["cluster"] = check
+
+    def slots(self) -> dict[str, dict[str, int]]:
+        return {site: dict(slots) for site, slots in self._slots.items()}
+
+    def put_slots(self, site: str, slots: Mapping[str, int]) -> None:
+        self._slots[site] = dict(slots)
 
     def streams(self, source: str) -> tuple[Stream, ...]:
         found = [stream for stream in self._streams.values() if stream.source == source]

@@ -1,7 +1,10 @@
-"""Orders for nodes, nodes of people's own, the freeze, and the last look at the name servers in the database."""
+"""Orders for nodes, nodes of people's own, the freeze, the last look at the name servers and members' slots in the
+database.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from sqlalchemy import delete, insert, select
@@ -62,3 +65,17 @@ class SqlOrders(Part):
         with self._database.writing() as connection:
             connection.execute(delete(schema.dns_check))
             connection.execute(insert(schema.dns_check), {"id": 1, "said": check_to_text(check)})
+
+    def slots(self) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        with self._database.reading() as connection:
+            for row in connection.execute(select(schema.slots)):
+                found.setdefault(row.site, {})[row.node] = row.slot
+        return found
+
+    def put_slots(self, site: str, slots: Mapping[str, int]) -> None:
+        rows = [{"site": site, "node": node, "slot": slot} for node, slot in slots.items()]
+        with self._database.writing() as connection:
+            connection.execute(delete(schema.slots).where(schema.slots.c.site == site))
+            if rows:
+                connection.execute(insert(schema.slots), rows)

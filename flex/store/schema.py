@@ -107,6 +107,15 @@ dns_check = Table(
     CheckConstraint("id = 1", name="single"),
 )
 
+# Which bit of a set of members means which node, of each replicated site: given once, and kept.
+slots = Table(
+    "slots",
+    metadata,
+    Column("site", TEXT, primary_key=True),
+    Column("node", TEXT, primary_key=True),
+    Column("slot", Integer, nullable=False),
+)
+
 # One pin a site and campaign, however long the name: see above. The store sees to it.
 pins = Table(
     "pins",

@@ -20,14 +20,14 @@ def served(**sites: list[str]) -> Served:
 
 def test_a_site_that_cannot_be_routed_is_named_and_the_others_are_routed() -> None:
     everybody = Served({"all.example": NAMES, "a_b.example": NAMES[:2], "shop.example": NAMES[:2]}, {}, {})
-    found = among(NODES, everybody, Settings())
+    found = among(NODES, everybody, Settings(), {})
     assert [pool.site for pool in found.pools] == ["shop.example"]
     assert "20 nodes" in found.left_out["all.example"]
     assert "host name" in found.left_out["a_b.example"]
 
 
 def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_once() -> None:
-    found = among(NODES, Served({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}), Settings())
+    found = among(NODES, Served({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}), Settings(), {})
     (pool,) = found.pools
     assert len(pool.members) == MOST_MEMBERS
     assert {member.node for member in pool.members if not member.leaving} == set(NAMES[:10])
@@ -37,7 +37,7 @@ def test_a_name_is_that_of_the_site_that_is_called_so() -> None:
     settings = Settings(ingest=Ingest(aliases={"Other.Example": "shop.example", "OTHER.example": "news.example"}))
     pair = NAMES[:2]
     everybody = served(shop_example=pair, other_example=pair, news_example=pair)
-    found = among(NODES, everybody, settings)
+    found = among(NODES, everybody, settings, {})
     assert found.left_out == {}
     named = [host for pool in found.pools for host in (pool.site, *pool.hosts)]
     assert len(named) == len(set(named))
@@ -50,10 +50,10 @@ def test_a_path_that_is_too_long_for_a_map_keeps_nothing_from_being_routed() -> 
     assert popular(asked, joined) == (("/hot", 3),)
 
 
-def test_a_member_keeps_its_slot_while_another_is_down() -> None:
-    few, everybody = NODES[:4], served(shop_example=NAMES[:4])
-    before, after = (
-        {member.node: member.slot for member in among(known, everybody, Settings()).pools[0].members}
-        for known in (few, (replace(few[0], state="down"), *few[1:]))
-    )
-    assert after == {node: slot for node, slot in before.items() if node != "n1"}
+def test_a_member_keeps_its_slot_while_another_is_down_or_a_further_one_comes() -> None:
+    first = among(NODES[1:5], served(shop_example=NAMES[1:5]), Settings(), {})
+    down = (NODES[0], replace(NODES[1], state="down"), *NODES[2:5])
+    found = among(down, served(shop_example=NAMES[:5]), Settings(), first.slots)
+    before, after = ({member.node: member.slot for member in one.pools[0].members} for one in (first, found))
+    assert after == {node: slot for node, slot in before.items() if node != "n2"} | {"n1": 4}
+    assert found.slots["shop.example"].items() >= first.slots["shop.example"].items()

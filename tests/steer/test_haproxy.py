@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadSetting
-from flex.steer.haproxy import CONFIGURATION, HOSTS, ROUTED, Layout, files, slots
+from flex.steer.haproxy import CONFIGURATION, HOSTS, ROUTED, Layout, files
 from flex.steer.pool import MOST_MEMBERS, Limits, Member, Pool, members
 from flex.steer.program import Program, installed, program, refusal, write
 from flex.steer.rules import RULES
@@ -90,14 +90,6 @@ def test_what_haproxy_has_against_a_configuration_is_one_line_without_paths(foun
     assert "nonsense" in said
     assert "\n" not in said
     assert str(tmp_path) not in said
-
-
-def test_members_keep_their_slots_when_others_come_and_go() -> None:
-    before = files("n1", NODES, two_sites(), Layout())[CONFIGURATION]
-    shop = slots(before)[two_sites()[0].name]
-    assert shop == {"n1": 0, "n2": 1, "n3": 2}
-    after = members({"n0": "192.0.2.9", "n3": "2001:db8::3", "n4": "192.0.2.4"}, shop)
-    assert {member.node: member.slot for member in after} == {"n0": 0, "n3": 2, "n4": 1}
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

@@ -174,6 +174,15 @@ def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(store: Store
     assert store.noted() == 0
 
 
+def test_slots_of_a_site_are_kept_as_they_were_put_and_are_no_change(store: Store) -> None:
+    assert store.slots() == {}
+    store.put_slots("shop.example", {"n1": 0, "n2": 15})
+    store.put_slots("news.example", {"n2": 3})
+    store.put_slots("shop.example", {"n2": 15, "n3": 0})
+    assert store.slots() == {"shop.example": {"n2": 15, "n3": 0}, "news.example": {"n2": 3}}
+    assert store.noted() == 0
+
+
 def test_a_reading_is_recorded_with_how_far_the_log_was_read(store: Store) -> None:
     assert store.record(segment("s1"), stream(100), None)
     assert store.segments(0, 99) == (segment("s1"),)

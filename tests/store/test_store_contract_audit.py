@@ -89,10 +89,11 @@ def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
 BOOKS = {
     "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat", "stage", "record",
     "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on", "put_check",
+    "put_slots",
 }  # fmt: skip
 READ = {
     "stamp",
-    "node_orders", "own_nodes", "freeze", "last_check", "sent",
+    "node_orders", "own_nodes", "freeze", "last_check", "sent", "slots",
     "readings", "in_force", "history",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",

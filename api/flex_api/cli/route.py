@@ -68,18 +68,14 @@ def route_config(
 ) -> None:
     """What a node's HAProxy is to do: its configuration, and the map of host names beside it.
 
-    Members keep their places of the configuration that is in DIR. A HAProxy on this machine checks the new one; what it
-    refuses is not written. Without --tell, reading it anew is for the node to do: systemctl reload haproxy.
+    A HAProxy on this machine checks the new one; what it refuses is not written. Without --tell, reading it anew is for
+    the node to do: systemctl reload haproxy.
     """
     found = context(ctx)
     _refuse_without_folder(to, tell=tell, back=back)
     checker = installed() if to else None
     with opened(found) as here:
-        files = (
-            delivery.one_before(to)
-            if to and back
-            else steering.files(here.settings, here.store, node, steering.before(to), plan)
-        )
+        files = delivery.one_before(to) if to and back else steering.files(here.settings, here.store, node, plan)
         routing = here.settings.routing
     told: force.Told | Literal[""] = ""
     if to and tell:

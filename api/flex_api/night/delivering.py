@@ -26,7 +26,7 @@ _PATIENCE = 120.0
 # Nodes whose files are carried at a time.
 _SIDE_BY_SIDE = 16
 
-Make = Callable[[str, str], dict[str, str]]
+Make = Callable[[str], dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _delivered(settings: Settings, node: str, made: Make, found: Program | None)
     routing = settings.routing
     folder = Path(routing.deliver.replace("{node}", node))
     try:
-        files, command = made(node, steering.before(folder)), routing.deliver_command
+        files, command = made(node), routing.deliver_command
         changed = delivery.put(files, folder, found, owing=bool(command))
         if changed and command:
             _carry([_filled(word, node, folder) for word in command])

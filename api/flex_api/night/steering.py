@@ -1,7 +1,7 @@
 """The replicated sites of the placement in force, as the pools that HAProxy routes; and the files of each node.
 
 In go the settings and the store, out come values of flex.steer. A site that cannot be routed keeps no other from it: it
-is named with the reason. Nothing is written here.
+is named with the reason. Nothing is written here but which slots members have.
 """
 
 from __future__ import annotations
@@ -9,23 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pandas as pd
 
 from flex.domain import Node
 from flex.errors import BadInput, FlexError, Unknown
 from flex.ports import Store
-from flex.steer import delivery, haproxy
-from flex.steer.pool import MOST_MEMBERS, Member, Pool, backend, is_host, is_path, members
+from flex.steer import haproxy
+from flex.steer.pool import MOST_MEMBERS, Member, Pool, is_host, is_path, members
 from flex.steer.rules.popular import shared
+from flex.steer.slots import Slots, given
 from flex.tables import PLACEMENT, texts
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, site_names
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.sites import spelled
-
-Slots = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,39 +95,42 @@ def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A pool for each site on several nodes that can have one; by site why others have none."""
+    """A pool for each site on several nodes that can have one; by site why others have none, and what slots were given
+    of each that has.
+    """
 
     pools: tuple[Pool, ...]
     left_out: Mapping[str, str]
+    slots: Mapping[str, Slots]
 
 
-def routed(
-    settings: Settings, store: Store, slots: Slots | None = None, *, now: datetime | None = None, coming: str = ""
-) -> Routed:
-    """`slots` are those of the configuration before."""
-    return among(nodes(settings, store), served(settings, store, now or datetime.now(UTC), coming), settings, slots)
+def routed(settings: Settings, store: Store, *, now: datetime | None = None, coming: str = "") -> Routed:
+    everybody = served(settings, store, now or datetime.now(UTC), coming)
+    return among(nodes(settings, store), everybody, settings, store.slots())
 
 
-def pools(
-    settings: Settings, store: Store, slots: Slots | None = None, *, now: datetime | None = None, coming: str = ""
-) -> tuple[Pool, ...]:
-    return routed(settings, store, slots, now=now, coming=coming).pools
+def pools(settings: Settings, store: Store) -> tuple[Pool, ...]:
+    return routed(settings, store).pools
 
 
-def among(known: Sequence[Node], everybody: Served, settings: Settings, slots: Slots | None = None) -> Routed:
-    """What is routed, and what cannot be."""
-    at, found, left_out = addresses(known), [], {}
-    shared = {site: spread for site in everybody.nodes if (spread := _spread(everybody, site, at))}
-    names = _other_names(settings, shared)
-    for site, (here, leaving) in shared.items():
+def among(known: Sequence[Node], everybody: Served, settings: Settings, before: Mapping[str, Slots]) -> Routed:
+    """What is routed, and what cannot be. `before` are the slots that were given, by site."""
+    at, cluster = addresses(known), sorted(node.name for node in known)
+    found: list[Pool] = []
+    left_out: dict[str, str] = {}
+    slots: dict[str, Slots] = {}
+    several = {site: spread for site in everybody.nodes if (spread := _spread(everybody, site, at))}
+    names = _other_names(settings, several)
+    for site, (here, leaving) in several.items():
         try:
-            joined = _members(known, at, site, (*here, *leaving), slots or {})
-            joined = tuple(replace(member, leaving=member.node in leaving) for member in joined)
-            pool = _pool(settings, site, names.get(site, ()), joined)
+            own = given(before.get(site, {}), [*here, *leaving], cluster)
+            joined = _members(known, {node: at[node] for node in (*here, *leaving)}, leaving, own)
+            pool = _pool(settings, site, names[site], joined)
             found.append(replace(pool, popular=popular(everybody.asked.get(site), joined)))
+            slots[site] = own
         except BadInput as error:
             left_out[site] = f"{error.asked}: {error.answer}"
-    return Routed(tuple(found), left_out)
+    return Routed(tuple(found), left_out, slots)
 
 
 def _spread(everybody: Served, site: str, at: Mapping[str, str]) -> tuple[list[str], list[str]] | None:
@@ -162,18 +163,12 @@ def _twins(name: str) -> Iterator[str]:
     yield name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
 
 
-def _members(
-    known: Sequence[Node], at: Mapping[str, str], site: str, here: Sequence[str], slots: Slots
-) -> tuple[Member, ...]:
-    """In a small cluster each node has its slot by name, so that every distributor means the same without asking. One
-    that is down keeps its own: what the others have in memory is known by theirs.
-    """
-    few = {node: slot for slot, node in enumerate(sorted(each.name for each in known))}
-    few = few if len(few) <= MOST_MEMBERS else {}
-    made = members({node: at[node] for node in here}, few or slots.get(backend(site)))
+def _members(known: Sequence[Node], at: Mapping[str, str], leaving: Sequence[str], slots: Slots) -> tuple[Member, ...]:
     most = max(node.capacity for node in known)
     weight = {node.name: max(1, round(100 * node.capacity / most)) for node in known}
-    return tuple(replace(member, weight=weight[member.node]) for member in made)
+    return tuple(
+        replace(member, weight=weight[member.node], leaving=member.node in leaving) for member in members(at, slots)
+    )
 
 
 def _pool(settings: Settings, site: str, aliases: Sequence[str], joined: tuple[Member, ...]) -> Pool:
@@ -197,27 +192,31 @@ def addresses(known: Sequence[Node]) -> dict[str, str]:
     return {node.name: node.addresses[0] for node in known if node.addresses and node.state != "down"}
 
 
-def files(settings: Settings, store: Store, node: str, before: str = "", coming: str = "") -> dict[str, str]:
-    """Of one node; `before` is the configuration it has, so that members keep their slots."""
-    known = nodes(settings, store)
-    if node not in (at := addresses(known)):
+def files(settings: Settings, store: Store, node: str, coming: str = "") -> dict[str, str]:
+    """Of one node."""
+    known = addresses(nodes(settings, store))
+    if node not in known:
         raise Unknown(
             f"the routing of {node!r:.100}",
-            f"the nodes that serve are {', '.join(at) or 'none'}",
+            f"the nodes that serve are {', '.join(known) or 'none'}",
             kept="nothing was written",
             advice="name one of them",
         )
-    return maker(settings, store, coming)(node, before)
+    return maker(settings, store, coming)(node)
 
 
-def maker(settings: Settings, store: Store, coming: str = "") -> Callable[[str, str], dict[str, str]]:
-    """What makes the files of a node, from its name and the configuration that it has; the store is asked once."""
-    known = nodes(settings, store)
-    everybody = served(settings, store, datetime.now(UTC), coming)
+def maker(settings: Settings, store: Store, coming: str = "") -> Callable[[str], dict[str, str]]:
+    """What makes the files of a node. The store is asked once, and told the slots that nobody had before: whoever asks
+    later, for whatever node, hears the same.
+    """
+    found, at = routed(settings, store, coming=coming), addresses(nodes(settings, store))
+    before = store.slots()
+    for site, slots in found.slots.items():
+        if slots != before.get(site):
+            store.put_slots(site, slots)
 
-    def made(node: str, before: str) -> dict[str, str]:
-        found = among(known, everybody, settings, haproxy.slots(before)).pools
-        return haproxy.files(node, addresses(known), found, settings.routing.layout())
+    def made(node: str) -> dict[str, str]:
+        return haproxy.files(node, at, found.pools, settings.routing.layout())
 
     return made
 
@@ -227,8 +226,3 @@ def versions(settings: Settings, store: Store, found: Sequence[Pool]) -> dict[st
     at = addresses(nodes(settings, store))
     layout = settings.routing.layout()
     return {node: haproxy.version(haproxy.files(node, at, found, layout)) for node in at}
-
-
-def before(folder: Path | None) -> str:
-    """The configuration that is there; "" where there is none."""
-    return (delivery.content(folder / haproxy.CONFIGURATION) or "") if folder else ""
