@@ -12,12 +12,12 @@ from datetime import datetime
 
 import pandas as pd
 
-from flex import checking, explain, failover, plan, predict, problem, records, remarks, score, wishes
+from flex import checking, explain, failover, plan, predict, problem, records, remarks, score, waiting, wishes
 from flex.decide import decide
 from flex.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
-from flex.errors import DnsError, Held, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
+from flex.errors import DnsError, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
 from flex.given import Facts, Rules, seen, started, within
-from flex.ports import Cycles, DnsTarget, Solver
+from flex.ports import Cycles, DnsTarget, Solver, Store
 from flex.problem import Ints, Problem
 from flex.reach import Reach
 from flex.tables import PLACEMENT
@@ -180,7 +180,7 @@ def carry_out(
     nodes: Sequence[Node],
     ttl: int,
     target: DnsTarget,
-    store: Cycles,
+    store: Store,
     now: datetime,
     patience: float = 0.0,
     enters: Callable[[str], None] = unheard,
@@ -189,16 +189,12 @@ def carry_out(
 
     Servers that follow the primary have `patience` seconds to agree; `enters` hears of each stage as it begins. Safe to
     repeat: a run that was killed in the middle is finished by calling this again.
-    Raises Held when another placement came into force since the proposal was made, a DnsError when nothing was
-    changed, PartlyApplied when some of it was, Unverified when the servers do not agree with what was applied.
+    Raises Outdated when another placement came into force since the proposal was made, Ended when somebody put it
+    aside, a DnsError when nothing was changed, PartlyApplied when some of it was, Unverified when the servers do not
+    agree with what was applied.
     """
-    in_force = store.in_force()
-    if in_force != cycle.base:
-        raise _outdated(cycle, in_force)
-    begun = cycle.state == "applying"
-    cycle = replace(cycle, state="applying", message="")
     enters("apply")
-    store.update(cycle)
+    cycle, begun = waiting.begin(cycle, store)
     _apply(cycle, target, store, begun=begun)
     enters("verify")
     verdicts = checking.check(cycle, placement, nodes, ttl, target, patience=patience)
@@ -223,12 +219,10 @@ def accept(
 ) -> Cycle:
     """Put a proposal in force that somebody else made true in DNS; nothing is sent.
 
-    Raises Held when another placement came into force since it was made, a DnsError unless every name server says it
-    all, markers too.
+    Raises Outdated when another placement came into force since it was made, a DnsError unless every name server says
+    it all, markers too.
     """
-    in_force = store.in_force()
-    if in_force != cycle.base:
-        raise _outdated(cycle, in_force)
+    waiting.refuse_outdated(cycle, store, "applying")
     verdicts = checking.check(cycle, placement, nodes, ttl, target, owner=owner)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise DnsError(
@@ -355,15 +349,6 @@ def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> No
         half = begun or isinstance(error, PartlyApplied)
         store.update(replace(cycle, state="applying" if half else "failed", message=str(error)))
         raise
-
-
-def _outdated(cycle: Cycle, in_force: str) -> Held:
-    return Held(
-        f"applying {cycle.id}",
-        f"it was made when {cycle.base or 'nothing'} was in force; now {in_force or 'nothing'} is",
-        kept="nothing was changed",
-        advice="make a new plan with `flex plan`",
-    )
 
 
 def _unverified(wrong: Sequence[Verdict]) -> Unverified:

@@ -13,6 +13,8 @@
     ├── Held             a rule or a missing approval stopped it  exit 22
     │   ├── Frozen       somebody froze all changes               exit 23
     │   ├── Expired      a plan that is too old to be applied
+    │   ├── Outdated     a plan made from what is in force no more
+    │   ├── Ended        a plan that waits for nobody any more
     │   ├── Unwell       nodes that sites move to do not answer
     │   └── Cancelled    a job that somebody ended
     ├── Busy             another run holds the lease              exit 23
@@ -115,6 +117,14 @@ class Frozen(Held):
 
 class Expired(Held):
     slug = "plan-expired"
+
+
+class Outdated(Held):
+    slug = "stale-base"
+
+
+class Ended(Held):
+    slug = "plan-ended"
 
 
 class Unwell(Held):

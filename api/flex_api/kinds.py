@@ -60,7 +60,13 @@ KINDS: dict[str, Kind] = {
         409,
         "The plan is too old to be applied",
         NOTHING,
-        "Make a new plan: the load that this one was made for is too long ago.",
+        "Make a new plan: the load that this one was made for is too long ago. `safety.plan_expiry` sets the limit.",
+    ),
+    "plan-ended": Kind(
+        409,
+        "The plan waits for nobody any more",
+        NOTHING,
+        "See what became of it: it was applied, rejected or put aside. Make a new plan if another is wanted.",
     ),
     "cancelled": Kind(
         409, "Somebody ended it", "What it had done until then is kept.", "Start it again when it is wanted."
@@ -129,7 +135,7 @@ KINDS: dict[str, Kind] = {
     ),
     "stale-base": Kind(
         409,
-        "A record is no longer what the plan saw",
+        "What the plan was made from is no more",
         "The plan was refused whole.",
         "Make a new plan: somebody changed records, or another partition is in force.",
     ),

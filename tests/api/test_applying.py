@@ -66,6 +66,25 @@ def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStor
     assert installation.flex("apply", "--undo").out.startswith("No plan was being applied")
 
 
+def test_who_makes_a_plan_finishes_nothing_in_dns(installation: Installation, begun: Cycle) -> None:
+    before = said_in_dns(installation, begun)
+    for verb in ("plan", "rollback"):
+        said = installation.flex(verb, "--as-of", installation.as_of())
+        assert (said.code, f"plan {begun.id} is half applied" in said.err) == (22, True), said.err
+    assert said_in_dns(installation, begun) == before
+
+
+def test_while_changes_are_frozen_what_was_begun_stays_as_it_is(installation: Installation, begun: Cycle) -> None:
+    before = said_in_dns(installation, begun)
+    assert installation.flex("freeze").code == 0
+    said = installation.run()
+    assert (said.code, f"Plan {begun.id} is half applied, and was not finished" in said.out) == (23, True)
+    assert said_in_dns(installation, begun) == before
+    installation.flex("thaw")
+    assert installation.run().code == 0
+    assert said_in_dns(installation, begun) == 24
+
+
 def test_what_others_wrote_meanwhile_is_not_taken_back(installation: Installation, begun: Cycle) -> None:
     from tests.api.test_night import change
 

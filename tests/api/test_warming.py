@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
+
+from flex.orders import Freeze
+from flex.store import SqlStore, open_store
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation, Said
@@ -20,6 +25,8 @@ class Web(ThreadingHTTPServer):
 
     asked: list[tuple[str, str, str]]
     installation: Installation
+    # What somebody does while it is asked.
+    meanwhile: Callable[[SqlStore], object] | None = None
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -29,6 +36,9 @@ class _Answer(BaseHTTPRequestHandler):
         node = str(self.connection.getsockname()[0])
         web.asked.append((node, site, self.path))
         assert node not in web.installation.addresses(site)
+        if web.meanwhile:
+            with open_store(f"sqlite:///{web.installation.folder}/flex.db") as store:
+                web.meanwhile(store)
         self.send_response(200)
         self.end_headers()
         self.wfile.write(b"." * 100)
@@ -90,3 +100,32 @@ def test_a_web_server_that_is_not_there_keeps_no_site_from_its_new_node(
     assert applied.code == 0, applied.err
     assert "did not answer" in applied.out
     assert len(installation.addresses(replicated)) == 2
+
+
+def frozen(store: SqlStore) -> None:
+    store.put_freeze(Freeze(datetime.now(UTC), None, "wait", "somebody"))
+
+
+def rejected(store: SqlStore) -> None:
+    for cycle in store.cycles(state="proposed"):
+        store.update(replace(cycle, state="discarded"))
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "verb", "code"), [(frozen, "run", 23), (frozen, "apply", 23), (rejected, "run", 22)]
+)
+def test_who_thinks_again_while_nodes_are_warmed_up_is_heard(
+    installation: Installation,
+    replicated: str,
+    web: Web,
+    meanwhile: Callable[[SqlStore], object],
+    verb: str,
+    code: int,
+) -> None:
+    settings(installation, f'bytes = "1 MB"\nport = {web.server_port}')
+    if verb == "apply":
+        assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
+    web.meanwhile, serial = meanwhile, installation.serial()
+    assert installation.flex(verb, "--as-of", installation.as_of()).code == code
+    assert web.asked
+    assert installation.serial() == serial

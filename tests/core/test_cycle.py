@@ -11,9 +11,8 @@ import pytest
 
 from flex import cycle as cycles
 from flex.consent import Limits
-from flex.cycle import Proposal
 from flex.domain import Cycle, Node, Period, Pin, Plan, Verdict
-from flex.errors import Held, Infeasible, PartlyApplied, Refused, StoreError, Unverified
+from flex.errors import Ended, Infeasible, Outdated, PartlyApplied, Refused, StoreError, Unverified
 from flex.given import Facts
 from flex.ports import DnsTarget, Journal
 from flex.records import ZoneState
@@ -163,8 +162,16 @@ def test_the_same_input_gives_the_same_digest_whatever_the_order(cluster: Cluste
 def test_a_plan_made_on_another_base_is_refused(cluster: Cluster) -> None:
     early, late = cluster.propose(), cluster.propose(now=NOW.replace(hour=3))
     cluster.carry_out(late)
-    with pytest.raises(Held, match="was in force"):
+    with pytest.raises(Outdated, match="was in force"):
         cluster.carry_out(early)
+
+
+def test_a_plan_that_somebody_rejected_since_it_was_read_is_not_carried_out(cluster: Cluster) -> None:
+    made = cluster.propose()
+    cluster.store.update(replace(made.cycle, state="discarded"))
+    with pytest.raises(Ended, match="it is discarded already"):
+        cluster.carry_out(made)
+    assert (cluster.addresses(), cluster.store.cycle(made.cycle.id).state) == ({}, "discarded")
 
 
 def test_moves_say_where_from_where_to_and_why(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
@@ -264,10 +271,10 @@ def test_a_killed_application_is_finished_by_carrying_it_out_again(cluster: Clus
 
 def test_what_was_begun_is_not_called_failed_when_the_server_is_away(cluster: Cluster) -> None:
     made = cluster.propose()
-    begun = Proposal(replace(made.cycle, state="applying"), made.placement)
+    cluster.store.update(replace(made.cycle, state="applying"))
     cluster.target = Failing(cluster.target, 0, REFUSED)
     with pytest.raises(Refused):
-        cluster.carry_out(begun)
+        cluster.carry_out(made)
     assert cluster.store.cycle(made.cycle.id).state == "applying"
 
 

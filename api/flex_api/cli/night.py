@@ -87,8 +87,8 @@ def plan(
         return
     found = context(ctx)
     with opened(found, as_of, reason=reason) as here, lease(here, "plan") as held:
+        applying.refuse_half_applied(here, "making a plan")
         nightly.learn(here, force or ())
-        applying.finish(here)
         cycle = nightly.propose(here, force or (), author=author()).cycle
         held.concerns(cycle)
     show(found, cycle, diff=diff)
@@ -160,7 +160,7 @@ def apply(
         wanted = _wanted(here, plan_id)
         with lease(here, "apply") as held:
             held.concerns(wanted)
-            applying.finish(here)
+            applying.finish_where_allowed(here, force or ())
             way = applying.accept if by_hand else applying.apply
             cycle = way(here, wanted.id, force=force or [], checksum=checksum)
     show(found, cycle)
@@ -208,7 +208,7 @@ def rollback(
     """Go back to an earlier partition. That is an ordinary plan under the same guards."""
     found = context(ctx)
     with opened(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
-        applying.finish(here)
+        applying.refuse_half_applied(here, "making a plan back")
         cycle = nightly.go_back(here, to or nightly.one_before(here), author=author()).cycle
         held.concerns(cycle)
         if dry_run:

@@ -36,6 +36,27 @@ def finish(world: World) -> None:
         _finish(world, cycle)
 
 
+def finish_where_allowed(world: World, force: Collection[str] = ()) -> None:
+    """The same before what may wait: while changes are frozen, or outside the windows, nothing is finished."""
+    stopped = [stop for stop in closed(world) if stop.rule not in force]
+    if not stopped:
+        finish(world)
+        return
+    for cycle in world.store.cycles(state="applying"):
+        world.say(f"Plan {cycle.id} is half applied, and was not finished: {'; '.join(map(str, stopped))}.")
+
+
+def refuse_half_applied(world: World, asked: str) -> None:
+    """Raises Held: who only makes a plan changes nothing in DNS, and what is half there is no base for one."""
+    if begun := world.store.cycles(state="applying"):
+        raise Held(
+            asked,
+            f"plan {begun[0].id} is half applied",
+            kept="nothing was changed",
+            advice="`flex apply --resume` finishes it, `flex apply --undo` takes it back; then ask again",
+        )
+
+
 def make_way(world: World, dead: str) -> None:
     """Before what cannot wait: what was begun is finished, or taken back where finishing it takes waiting."""
     for cycle in world.store.cycles(state="applying"):
@@ -177,6 +198,8 @@ def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: s
     cycle = allowed(world, cycle_id, force=force, checksum=checksum)
     if gently.warms_first(world, cycle):
         world.say(f"Warming up: {warming.ahead(world, cycle)}.")
+        # That took a while, and people may have thought again.
+        cycle = allowed(world, cycle_id, force=force, checksum=checksum)
     return carry_out(world, cycle)
 
 
@@ -209,16 +232,20 @@ def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksu
 
 def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
     """The rules that a plan may not be applied by now, unless somebody goes over them by name."""
-    frozen = freezing.frozen(world)
     return (
-        *((freezing.stop(frozen),) if frozen else ()),
-        *_outside(world),
+        *closed(world),
         *outdated.stops(world, cycle),
         *(
             Stop(breach.rule, f"{breach.limit:g}", f"{breach.actual:g}", "it is over a limit")
             for breach in cycle.breaches
         ),
     )
+
+
+def closed(world: World) -> tuple[Stop, ...]:
+    """The rules by which nothing may be changed now, whatever it is."""
+    frozen = freezing.frozen(world)
+    return (*((freezing.stop(frozen),) if frozen else ()), *_outside(world))
 
 
 def _outside(world: World) -> tuple[Stop, ...]:

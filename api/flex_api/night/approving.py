@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from flex import waiting as rules
 from flex.access import one_person
 from flex.consent import Approval
 from flex.domain import Cycle
-from flex.errors import Held
+from flex.errors import Ended, Expired, Held
 from flex_api.known import outdated
 from flex_api.told import words
 from flex_api.wiring import World
@@ -56,30 +57,43 @@ def reject(world: World, plan_id: str, said: Approval, *, checksum: str = "") ->
 
 
 def discard(world: World, plan_id: str, reason: str = "", *, dry_run: bool = False) -> Cycle:
-    """Put a plan aside; raises Held for one of which something has become."""
+    """Put a plan aside; raises Ended for one of which something has become."""
     cycle = world.store.cycle(plan_id)
-    if cycle.state not in ("proposed", "failed"):
-        raise _held("discarding", cycle, f"it is {cycle.state}", "to undo an applied plan: `flex rollback`")
+    if cycle.state not in rules.WAITING:
+        raise Ended(
+            f"discarding {cycle.id}",
+            f"it is {cycle.state}",
+            kept="nothing was changed",
+            advice="to undo an applied plan: `flex rollback`",
+        )
     discarded = replace(cycle, state="discarded", message=reason or cycle.message)
     return discarded if dry_run else _stored(world, discarded)
 
 
 def waiting(world: World, plan_id: str, doing: str, *, checksum: str = "") -> Cycle:
-    """The plan, which nobody has carried out or put aside yet. Raises Unknown or Held."""
+    """The plan, which nobody has carried out or put aside yet. Raises Unknown, Ended, Expired, Outdated or Held."""
     cycle = world.store.cycle(plan_id)
-    if cycle.state not in ("proposed", "failed"):
-        raise _held(doing, cycle, f"it is {cycle.state} already", "make a new one with `flex plan`")
+    rules.refuse_ended(cycle, doing)
     if checksum and not cycle.digest.startswith(checksum):
-        answer = f"its checksum is {cycle.digest[:12]}, not {checksum}"
-        raise _held(doing, cycle, answer, "review it again with `flex plan show`")
-    if world.clock() - cycle.created > world.settings.safety.plan_expiry:
-        made = words.ago(cycle.created, world.clock())
-        raise _held(doing, cycle, f"it was made {made}", "make a new one with `flex plan`")
-    base = world.store.in_force()
-    if base != cycle.base:
-        answer = f"it was made when {cycle.base or 'nothing'} was in force; now {base or 'nothing'} is"
-        raise _held(doing, cycle, answer, "make a new plan with `flex plan`")
+        raise Held(
+            f"{doing} {cycle.id}",
+            f"its checksum is {cycle.digest[:12]}, not {checksum}",
+            kept="nothing was changed",
+            advice="review it again with `flex plan show`",
+        )
+    _refuse_expired(world, cycle, doing)
+    rules.refuse_outdated(cycle, world.store, doing)
     return cycle
+
+
+def _refuse_expired(world: World, cycle: Cycle, doing: str) -> None:
+    if world.clock() - cycle.created > world.settings.safety.plan_expiry:
+        raise Expired(
+            f"{doing} {cycle.id}",
+            f"it was made {words.ago(cycle.created, world.clock())}",
+            kept="nothing was changed",
+            advice="make a new one with `flex plan`",
+        )
 
 
 def lacks(world: World, cycle: Cycle) -> str:
@@ -99,7 +113,3 @@ def _makers(world: World, cycle: Cycle) -> frozenset[str]:
 def _stored(world: World, cycle: Cycle) -> Cycle:
     world.store.update(cycle)
     return cycle
-
-
-def _held(doing: str, cycle: Cycle, answer: str, advice: str) -> Held:
-    return Held(f"{doing} {cycle.id}", answer, kept="nothing was changed", advice=advice)

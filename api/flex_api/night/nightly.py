@@ -80,21 +80,33 @@ def _run(world: World, force: Collection[str]) -> Night:
         _tell_of_unread(world, files)
         period = step("profile", lambda: learn(world, force), str)
         step("tidy", lambda: tidy(world, period), str)
-        step("finish", lambda: applying.finish(world), lambda _: "nothing is half applied")
+        step("finish", lambda: applying.finish_where_allowed(world, force), lambda _: _said_of_begun(world))
         made = step("plan", lambda: propose(world, force), lambda made: made.cycle.id)
         held.concerns(made.cycle)
-        code, waiting = step("gate", lambda: _waits(world, made.cycle), lambda found: found[1] or "passed")
+        code, waiting = _passes(world, step, made.cycle)
         if waiting:
             world.say(waiting)
             held.waits(code, waiting)
             cycle = made.cycle
         else:
-            if gently.warms_first(world, made.cycle):
-                step("warm", lambda: warming.ahead(world, made.cycle), str)
             cycle = step.through(lambda: applying.carry_out(world, made.cycle, step.enter), lambda done: done.state)
         path = step("report", lambda: _report(world, cycle), str)
         step("notify", lambda: notifying.after(world, cycle, waiting, code), str)
         return Night(held.run, files, cycle, path, waiting, code)
+
+
+def _passes(world: World, step: Steps, cycle: Cycle) -> tuple[int, str]:
+    """As _waits says; asked once more behind the warm-up, which takes a while."""
+    found = step("gate", lambda: _waits(world, cycle), lambda found: found[1] or "passed")
+    if found[1] or not gently.warms_first(world, cycle):
+        return found
+    step("warm", lambda: warming.ahead(world, cycle), str)
+    return step("gate again", lambda: _waits(world, cycle), lambda found: found[1] or "passed")
+
+
+def _said_of_begun(world: World) -> str:
+    begun = world.store.cycles(state="applying")
+    return f"plan {begun[0].id} stays half applied" if begun else "nothing is half applied"
 
 
 def _report(world: World, cycle: Cycle) -> Path:
@@ -293,7 +305,8 @@ def facts(world: World, *, replayed: bool = True) -> Facts:
 
 def _waits(world: World, cycle: Cycle) -> tuple[int, str]:
     """Why this plan is not applied by itself, and the exit code for it; nothing when it may be."""
-    if not cycle.changes and not cycle.moves:
+    begun = world.store.cycles(state="applying")
+    if not begun and not cycle.changes and not cycle.moves:
         return 0, ""
     mode = world.settings.cluster.mode
     if mode == "shadow":
@@ -302,6 +315,8 @@ def _waits(world: World, cycle: Cycle) -> tuple[int, str]:
     told = "; ".join(map(str, stops))
     if freezing.RULE in {stop.rule for stop in stops}:
         return Frozen.exit_code, f"Plan {cycle.id} was made and nothing was applied: {told}."
+    if begun:
+        return Held.exit_code, f"Plan {cycle.id} was made and nothing was applied: plan {begun[0].id} is half applied."
     if mode == "review":
         return Held.exit_code, f"Plan {cycle.id} waits for a yes: `flex apply {cycle.id}`."
     return (Held.exit_code, f"Plan {cycle.id} waits for a yes: {told}.") if stops else (0, "")

@@ -34,9 +34,8 @@ def make(desk: Operator, given: PlanGiven) -> Response:
     def work(world: World, follow: Follow) -> str:
         with lease(world, "plan") as held:
             follow.say("reading profiles")
+            applying.refuse_half_applied(world, "making a plan")
             nightly.learn(world, given.force)
-            follow.say("finishing what was begun")
-            applying.finish(world)
             follow.say("looking for a better partition")
             cycle = nightly.propose(world, given.force, author=author, wanted=wanted).cycle
             held.concerns(cycle)
@@ -72,8 +71,9 @@ def apply(
     def work(world: World, follow: Follow) -> str:
         with lease(world, "apply") as held:
             held.concerns(cycle)
-            applying.finish(world)
+            # What was begun is finished first: from here on DNS is changed, and nobody ends that in the middle.
             follow.past_return()
+            applying.finish_where_allowed(world, given.force)
             applying.apply(world, cycle.id, force=given.force, checksum=cycle.digest)
         return f"/api/v1/plans/{cycle.id}"
 
@@ -88,7 +88,7 @@ def rollback(desk: Operator, given: RollbackGiven) -> Response:
 
     def work(world: World, _: Follow) -> str:
         with lease(world, "rollback") as held:
-            applying.finish(world)
+            applying.refuse_half_applied(world, "making a plan back")
             cycle = nightly.go_back(world, to, author=author).cycle
             held.concerns(cycle)
         return f"/api/v1/plans/{cycle.id}"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from flex.errors import Expired
+from flex import waiting
 from flex.suppose import Supposition
 from flex_api import hosted
 from flex_api.schemas.rest import CLEAN, Supposed
@@ -40,14 +40,7 @@ def wanted(given: Supposed) -> Supposition:
 def frontier(desk: Viewer, plan: str) -> Response:
     """What more or fewer moves than this plan's would buy, from none to a partition from scratch."""
     cycle = desk.store.cycle(plan)
-    base = desk.store.in_force()
-    if cycle.base != base:
-        raise Expired(
-            f"the frontier of {cycle.id}",
-            f"it was made when {cycle.base or 'nothing'} was in force; now {base or 'nothing'} is",
-            kept="nothing was changed",
-            advice="make a new plan, and ask for its frontier",
-        )
+    waiting.refuse_outdated(cycle, desk.store, "the frontier of")
     return reply(desk.request, supposing.frontier_of(desk.world()))
 
 

@@ -1,0 +1,108 @@
+"""Plans of which something became meanwhile: who comes too late hears so, and nothing is done by halves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from flex.domain import Cycle, Plan, Verdict
+from flex.ports import DnsTarget, Journal, Store
+from flex.records import ZoneState
+
+if TYPE_CHECKING:
+    from tests.rest.conftest import Door
+
+
+@dataclass(slots=True)
+class Slow:
+    """A name server that takes its time with every change."""
+
+    inner: DnsTarget
+    begun: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
+        return self.inner.read(zone, names)
+
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+        self.begun.set()
+        assert self.go.wait(60), "nobody let it go on"
+        self.inner.apply(*plans, journal=journal)
+
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        return self.inner.verify(zone, wanted, patience=patience)
+
+
+def begun(door: Door) -> Cycle:
+    """Another plan, which a killed run was applying."""
+    waiting = door.store.cycles(1)[0]
+    other = replace(waiting, id=f"{waiting.id[:-1]}e", digest="e" * 64, created=waiting.created - timedelta(minutes=1))
+    door.store.propose(other, door.store.placement_of(waiting.id))
+    door.store.update(replace(other, state="applying"))
+    return other
+
+
+def rejected(store: Store, waiting: Cycle) -> None:
+    store.update(replace(waiting, state="discarded"))
+
+
+def overtaken(store: Store, waiting: Cycle) -> None:
+    other = replace(waiting, id=f"{waiting.id[:-1]}f", digest="f" * 64)
+    placement = store.placement_of(waiting.id)
+    store.propose(other, placement)
+    store.settle(replace(other, state="applied", settled=waiting.created), placement)
+
+
+def aged(store: Store, waiting: Cycle) -> None:
+    store.update(replace(waiting, created=waiting.created - timedelta(days=30)))
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "code"), [(rejected, "plan-ended"), (overtaken, "stale-base"), (aged, "plan-expired")]
+)
+@pytest.mark.parametrize("verb", ["approval", "apply"])
+def test_who_comes_too_late_for_a_plan_hears_what_became_of_it(
+    door: Door, verb: str, meanwhile: Callable[[Store, Cycle], None], code: str
+) -> None:
+    waiting = door.store.cycles(1)[0]
+    meanwhile(door.store, waiting)
+    body = {"decision": "approve"} if verb == "approval" else {"force": ["safety.max_moved_sites"]}
+    headers = {"If-Match": f'"{waiting.digest}"'} if verb == "apply" else {}
+    answer = door.open("approver").post(f"/api/v1/plans/{waiting.id}/{verb}", json=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (409, code)
+
+
+@pytest.mark.parametrize("address", ["plans", "rollbacks"])
+def test_making_a_plan_finishes_none_that_is_half_applied(door: Door, address: str) -> None:
+    other = begun(door)
+    job = door.open("operator").post(f"/api/v1/{address}", json={}).json()
+    door.app.state.house.workers.wait(job["id"])
+    ended = door.open("viewer").get(f"/api/v1/jobs/{job['id']}").json()
+    assert (ended["state"], other.id in ended["problem"]["detail"]) == ("failed", True)
+    assert door.store.cycle(other.id).state == "applying"
+
+
+def test_nobody_ends_a_job_in_the_middle_of_finishing_another_plan(door: Door) -> None:
+    waiting, target = door.store.cycles(1)[0], Slow(door.target)
+    door.target = target
+    begun(door)
+    job = (
+        door.open("approver")
+        .post(
+            f"/api/v1/plans/{waiting.id}/apply",
+            json={"force": ["safety.max_moved_sites"]},
+            headers={"If-Match": f'"{waiting.digest}"'},
+        )
+        .json()
+    )
+    assert target.begun.wait(60)
+    answer = door.open("operator").delete(f"/api/v1/jobs/{job['id']}")
+    assert (answer.status_code, answer.json()["code"]) == (409, "busy")
+    target.go.set()
+    door.app.state.house.workers.wait(job["id"])
