@@ -2,6 +2,7 @@
 
 In go a Problem and rows; out come the rows after the moves of groups.py, of groups that share no node and are chosen,
 by an integer program, so that the fewest moves are needed where each node left outside the band will need one or more.
+Most of many thousand groups would do alike: the linear program says which, and some of these go into the integer one.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from flex.problem import Bools, Floats
 from flex_solver import highs
 from flex_solver.groups import NONE, Groups, groups
 from flex_solver.improve import MOVE
-from flex_solver.mending import outside_band
+from flex_solver.mending import outside_band, spread
 from flex_solver.placed import Placed
 
 # What a move costs in the program, and what a node that no group puts right.
 A_MOVE, LEFT = 4.0, 7.0
-# Nodes of HiGHS's search tree.
-TREE = 200
+# Nodes of HiGHS's search tree, and groups put to it besides those that the linear program takes.
+TREE, MORE = 200, 4_000
+# What rounding makes of a whole cost.
+NEARLY = 0.5
 
 
 def packed(placed: Placed) -> Placed:
@@ -29,6 +32,7 @@ def packed(placed: Placed) -> Placed:
     off = outside_band(placed.items, np.arange(len(totals)), totals)
     if not len(found):
         return placed
+    found = _likely(found, off)
     chosen = highs.whole_minimum(_program(found, off), _nothing(found, off), TREE)
     if chosen is None:
         return placed
@@ -37,6 +41,19 @@ def packed(placed: Placed) -> Placed:
     moves = taken.item >= 0
     node[taken.item[moves]] = taken.to[moves]
     return replace(placed, node=node)
+
+
+def _likely(found: Groups, off: Bools) -> Groups:
+    """Those that the linear program takes, and some of the others that would not make its optimum dearer."""
+    program = _program(found, off)
+    best = highs.minimum(replace(program, whole=None))
+    if best is None:
+        return found
+    real = found.nodes != NONE
+    dearer = program.cost[: len(found)] - np.where(real, best.duals[found.nodes], 0.0).sum(axis=1)
+    alike = np.flatnonzero(dearer < NEARLY)
+    some = alike[spread(np.zeros_like(alike), MORE)]
+    return found[np.union1d(np.flatnonzero(best.values[: len(found)] > 0), some)]
 
 
 def _nothing(found: Groups, off: Bools) -> Floats:
