@@ -48,7 +48,8 @@ def twin(published: Published, *, seed: int = 1) -> Trace:
     random = np.random.default_rng(seed)
     frequency = _frequencies(published)
     size = _sizes(published, frequency, random)
-    site = _sites(published, frequency, size, random)
+    # Sites are told apart by chance of their own, so that days of the same server have the same ones.
+    site = _sites(published, frequency, size, np.random.default_rng([seed, 1]))
     target = random.permutation(np.repeat(np.arange(len(frequency)), frequency))
     names = tuple(f"site-{number}" for number in _numbers(published))
     return checked(Trace(published.name, target, size, site, names))

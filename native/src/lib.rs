@@ -30,5 +30,5 @@ mod flex_native {
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 11;
+    const INTERFACE: u32 = 12;
 }

@@ -25,11 +25,14 @@ _USERS = (
 )
 _CLOSED = (
     "the paper's users pause between requests; here as many requests as are admitted are always under way, so that a "
-    "policy that serves fewer a second cannot answer sooner; and what a dynamic request costs is only roughly published"
+    "policy that serves fewer a second cannot answer sooner. Of the 200 ms that a dynamic request takes, how many are "
+    "the processor's is not published, here all are, so that Domino's disks have little to do and memory decides little"
 )
 _ACCESSES = 300_000
 # No load exceeds another by so much.
 _NEVER = 10**6
+# "The average service time is about 200 ms" (section 4.2, of Domino), ASP's is not published and taken as as much.
+_DYNAMIC = 200 * MILLISECOND
 # Views of the database of Domino: not published.
 _VIEWS = 400
 # Windows and the server take their share: what is left of 64 and 32 MB for files is not published.
@@ -46,7 +49,7 @@ def static(lab: Lab) -> list[Claim]:
 
 
 def dynamic(lab: Lab) -> list[Claim]:
-    domino = _dynamic(_domino(), share=1.0, work=5 * MILLISECOND)
+    domino = _dynamic(_domino(), share=1.0, work=_DYNAMIC)
     asp = _asp()
     plain, split = (
         lab.run(asp, replace(_cluster(), limit=60), policy, picture="hacc ASP, 3 nodes", x=3)
@@ -60,7 +63,7 @@ def dynamic(lab: Lab) -> list[Claim]:
               verdict(abs(lower - 0.45) <= 0.1)),
     ],
         _CLOSED,
-        lambda: f"{_few(lab)}; {_patient(lab, domino, rival='least_connections')}",
+        lambda: f"{_few(lab)}; {_lighter(lab)}; {_patient(lab, domino, rival='least_connections')}",
     )  # fmt: skip
 
 
@@ -88,8 +91,18 @@ def _few(lab: Lab) -> str:
     return f"hacc ASP, mean time lower by {', '.join(found)} requests under way"
 
 
+def _lighter(lab: Lab) -> str:
+    """Domino's requests with less for the processor to do, and so more for the disks beside it."""
+    found = []
+    for work in (50, 5):
+        trace = _dynamic(_domino(), share=1.0, work=work * MILLISECOND)
+        hacc, rival = (lab.aside(trace, _cluster(), policy).throughput for policy in ("hacc", "least_connections"))
+        found.append(f"{ratio(hacc, rival) - 1:.0%} with {work} ms")
+    return f"hacc Domino, {', '.join(found)} of the processor a request"
+
+
 def _asp() -> Trace:
-    return _dynamic(_files("hacc ASP", 4495, 54, skew=0.9), share=0.05, work=200 * MILLISECOND)
+    return _dynamic(_files("hacc ASP", 4495, 54, skew=0.9), share=0.05, work=_DYNAMIC)
 
 
 def _faster(lab: Lab, trace: Trace, what: str, said: float, rival: str = "round_robin") -> Claim:

@@ -29,12 +29,14 @@ RARER = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One simulation of an experiment, for tables and pictures: `x` is what was varied."""
+    """One simulation of an experiment, for tables and pictures: `x` is what was varied. Where nodes end each at a time
+    of their own (`apart`), what a node serves is drawn too."""
 
     picture: str
     line: str
     x: float
     result: Result
+    apart: bool = False
 
 
 class Lab:
@@ -88,7 +90,7 @@ class Lab:
     ) -> Result:
         """`before` is the trace whose traffic a placement is made for; else it is the trace itself."""
         result = self.aside(trace, cluster, policy, before=before)
-        self.points.append(Point(picture, policy, x, result))
+        self.points.append(Point(picture, policy, x, result, cluster.serial))
         return result
 
     def aside(self, trace: Trace, cluster: Cluster, policy: str, *, before: Trace | None = None) -> Result:

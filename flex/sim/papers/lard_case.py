@@ -24,6 +24,11 @@ _LOCALITY = (
     "on a request bounds how many times faster any policy can be. A popularity that is flatter below the most "
     "frequent file moves that bound"
 )
+_HASH = (
+    "in the paper a node that has more of the popular files than others holds LB up. On the twin disks do, not "
+    "processors: the rare files that are missed are many and alike, so a hash spreads them evenly, and nodes with less "
+    "to compute are not idle, as their disks are full too"
+)
 _HOT = (
     "LARD hands a hot target on to the next node as soon as one is overloaded, which keeps the processors of all "
     "nodes at work nearly all of the time already: there is nothing left that more nodes at a time could win. How "
@@ -54,13 +59,14 @@ def rice(lab: Lab) -> list[Claim]:
         Claim(PAPER, "Rice: LARD's miss ratio from 8 nodes", "under 4 %", percent(*span(missed)),
               verdict(max(missed) < 0.04)),
         Claim(PAPER, "Rice: LARD/R's miss ratio at 16 nodes", "2 %", f"{runs['lard_r', 16].miss_ratio:.1%}",
-              verdict(runs["lard_r", 16].miss_ratio < 0.03)),
+              verdict(0.015 <= runs["lard_r", 16].miss_ratio < 0.025)),
         Claim(PAPER, "Rice: idle time of LARD and LARD/R at 8 and 16 nodes", "around 1 %",
-              f"{min(idle):.1%} to {max(idle):.1%}", verdict(max(idle) < 0.025)),
+              f"{min(idle):.1%} to {max(idle):.1%}", verdict(min(idle) >= 0.005 and max(idle) < 0.02)),
         Claim(PAPER, "Rice: WRR's miss ratio does not change with the nodes", "flat", percent(*span(flat)),
               verdict(max(map(abs, flat)) < 0.1), counter=_longer(lab) if lab.real is None else ""),
         Claim(PAPER, "Rice: WRR/GMS against LARD/R", "under 50 %", percent(*span(gms)), verdict(max(gms) < 0.5)),
         Claim(PAPER, "Rice: mean delay of LARD/R against WRR's", "under 25 %", f"{delay:.0%}", verdict(delay < 0.25)),
+        *_by_hash(lab, runs),
         *_large_cache(lab, runs),
         _lru(lab, runs),
     ],
@@ -77,8 +83,8 @@ def ibm(lab: Lab) -> list[Claim]:
     return lab.because(
         [
         Claim(PAPER, "IBM: LARD/R over WRR from 4 nodes", "slightly more than 2 times",
-              f"{min(gain):.1f} to {max(gain):.1f} times", verdict(min(gain) > 2)),
-        Claim(PAPER, "IBM: WRR/GMS behind LARD/R at 16 nodes", "within 15 %", f"{gms:.0%}", verdict(gms <= 0.15)),
+              f"{min(gain):.1f} to {max(gain):.1f} times", verdict(min(gain) > 2 and max(gain) <= 2.5)),
+        Claim(PAPER, "IBM: WRR/GMS behind LARD/R at 16 nodes", "within 15 %", f"{gms:.0%}", verdict(abs(gms) <= 0.15)),
         Claim(PAPER, "IBM: mean delay of LARD/R against WRR's", "one half", f"{delay:.0%}",
               verdict(0.35 <= delay <= 0.65)),
     ],
@@ -122,7 +128,7 @@ def disks(lab: Lab) -> list[Claim]:
         Claim(PAPER, "a second disk a node speeds LARD/R up mildly, further ones do not", "mild, then nothing",
               f"{second:.0%}, then {further:.0%}", verdict(second >= further and further < 0.05)),
         Claim(PAPER, "with four disks WRR comes near LARD/R at 16 nodes", "within 15 %", f"{behind:.0%} behind",
-              verdict(behind <= 0.15)),
+              verdict(abs(behind) <= 0.15)),
     ],
         _LOCALITY,
         lambda: _counter(lab, "rice", (16,)),
@@ -204,6 +210,41 @@ def _with_hot(trace: Trace, percent_: int, targets: int = 5) -> Trace:
     return replace(trace, target=target, size=np.append(trace.size, more), site=site)
 
 
+def _by_hash(lab: Lab, runs: Runs) -> list[Claim]:
+    """LB and LB/GC, of which the paper gives no figure: less than half of what LARD/R gains is modest here."""
+    part = [
+        ratio(runs[policy, nodes].throughput - wrr, runs["lard_r", nodes].throughput - wrr)
+        for policy in ("lb", "lb_gc")
+        for nodes in NODES[2:]
+        for wrr in [runs["wrr", nodes].throughput]
+    ]
+    more = [ratio(runs["lb_gc", nodes].throughput, runs["lb", nodes].throughput) - 1 for nodes in NODES[2:]]
+    claims = [
+        Claim(PAPER, "Rice: what LB and LB/GC gain over WRR, of what LARD/R gains, from 4 nodes", "modest",
+              percent(*span(part)), verdict(min(part) > 0 and max(part) < 0.5)),
+        Claim(PAPER, "Rice: LB/GC over LB, from 4 nodes", "no significant advantage", percent(*span(more)),
+              verdict(max(more) < 0.1)),
+    ]  # fmt: skip
+    return lab.because(claims, _HASH, lambda: _counter_hash(lab))
+
+
+def _counter_hash(lab: Lab) -> str:
+    """The same with so few misses that processors, not disks, say how much a node serves."""
+    found = []
+    for what, trace in {
+        "as it is": lab.twin("rice"),
+        "rarer files in bursts": lab.rarer_in_bursts(lab.twin("rice")),
+    }.items():
+        lb, lard_r = (lab.aside(trace, clusters.lard(8), policy) for policy in ("lb", "lard_r"))
+        loads = [(node.reading, node.busy) for node in lb.nodes]
+        disks, processors = (percent(*span(shares)) for shares in zip(*loads, strict=True))
+        found.append(
+            f"{what}: LB serves {ratio(lb.throughput, lard_r.throughput):.0%} of what LARD/R does on 8 nodes, its "
+            f"disks at work {disks}, its processors {processors}, idle {lb.idle:.1%}"
+        )
+    return "; ".join(found)
+
+
 def _large_cache(lab: Lab, runs: Runs) -> list[Claim]:
     large = lab.run(lab.twin("rice"), clusters.lard(8, 320 * MIB), "wrr", picture="rice, ten times the cache", x=8)
     against = large.throughput / runs["lard_r", 8].throughput
@@ -220,7 +261,7 @@ def _lru(lab: Lab, runs: Runs) -> Claim:
         result = lab.aside(lab.twin("rice"), replace(_cluster(8), cache="lru"), policy)
         less.append(1 - ratio(result.throughput, runs[policy, 8].throughput))
     return Claim(PAPER, "Rice: LRU in place of GDS, throughput lower by", "up to 30 %", percent(*span(less)),
-                 verdict(min(less) > 0 and max(less) < 0.35))  # fmt: skip
+                 verdict(min(less) > 0 and 0.25 <= max(less) <= 0.35))  # fmt: skip
 
 
 def _longer(lab: Lab) -> str:

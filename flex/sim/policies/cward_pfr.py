@@ -1,4 +1,4 @@
-"""CWARD/PFR: targets larger than the mean by LARD, the others by CWARD/FR."""
+"""CWARD/PFR: targets larger than the mean by LARD-Threshold, the others by CWARD/FR."""
 
 from __future__ import annotations
 

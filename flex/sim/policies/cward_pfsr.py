@@ -1,4 +1,4 @@
-"""CWARD/PFSR: targets larger than the mean by LARD, the others by CWARD/FSR."""
+"""CWARD/PFSR: targets larger than the mean by LARD-Threshold, the others by CWARD/FSR."""
 
 from __future__ import annotations
 

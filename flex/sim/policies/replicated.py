@@ -2,6 +2,10 @@
 
 The paper's equations, with its normalisation by logarithms: a target that is worth w is served by
 log(w) / log(largest w) of the nodes, rounded up. Sets of nodes are handed out around the cluster.
+
+Of LARD-Threshold the paper says that a threshold decides which large targets are kept at one node beforehand, not which
+threshold. Here it is what fits: the most frequent, as far as there is memory set apart. LARD finds them at that node,
+and hands them on when it is overloaded; large targets that are asked for less often begin anywhere, as with LARD.
 """
 
 from __future__ import annotations
@@ -17,12 +21,13 @@ from flex.sim.traces import Trace
 
 
 def by_worth(trace: Trace, cluster: Cluster, worth: Floats, *, large: bool) -> Routing:
-    """Targets by their worth, and by LARD those larger than the mean where `large` says so."""
+    """Targets by their worth, and by LARD-Threshold those larger than the mean where `large` says so."""
     count = _copies(worth, trace.frequency() > 0, cluster.nodes)
     lard = trace.size > trace.size.mean() if large else np.zeros(len(worth), dtype=np.bool_)
-    count = np.where(lard, cluster.nodes, count)
-    start = (np.cumsum(np.where(lard, 0, count)) - np.where(lard, 0, count)) % cluster.nodes
-    first, option = runs(start, count, cluster.nodes)
+    # Of large ones the first node is where they are kept beforehand.
+    kept = np.where(lard, 1, count)
+    start = (np.cumsum(kept) - kept) % cluster.nodes
+    first, option = runs(start, np.where(lard, cluster.nodes, count), cluster.nodes)
     rule = rules_of(["turn", "lard"], lard.astype(np.int64))
     return Routing(trace.target, rule, first, option, prefetches=True)
 

@@ -1,6 +1,9 @@
 """Where the target is in memory; else where the oldest target of all is, which then makes room for it: LB/GC.
 
 As long as there are nodes that were sent less than their memory holds, the one that was sent least takes what is new.
+
+A target that is asked for again while it is on its way may come to be on two nodes. One of them has it from then on;
+the other's copy is the first to go, or it would keep that node from making room for anything.
 """
 
 from __future__ import annotations
@@ -16,12 +19,17 @@ class Cached:
         self._size, self._ram = job.size.tolist(), job.ram.tolist()
         self._last = [-1] * len(job.size)
         self._sent = [0] * len(job.ram)
+        self._node = [-1] * len(job.size)
 
     def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
-        holder = next((node for node in nodes if memory.holds(node, asked.target)), None)
+        had = self._node[asked.target]
+        holder = had if had >= 0 and memory.holds(had, asked.target) else self._holder(asked.target, nodes, memory)
         node = self._for_new(asked.target, nodes, memory) if holder is None else holder
-        self._last[asked.target] = asked.access
+        self._last[asked.target], self._node[asked.target] = asked.access, node
         return node
+
+    def _holder(self, target: int, nodes: Sequence[int], memory: Contents) -> int | None:
+        return next((node for node in nodes if memory.holds(node, target)), None)
 
     def _for_new(self, target: int, nodes: Sequence[int], memory: Contents) -> int:
         size = self._size[target]
@@ -30,8 +38,9 @@ class Cached:
             node = min(room, key=self._sent.__getitem__)
             self._sent[node] += size
             return node
-        return min(nodes, key=lambda node: self._age(memory.oldest(node)))
+        return min(nodes, key=lambda node: self._age(node, memory.oldest(node)))
 
-    def _age(self, target: int | None) -> int:
-        """When its oldest was last asked for; a memory with nothing in it comes before all others."""
-        return -1 if target is None else self._last[target]
+    def _age(self, node: int, target: int | None) -> int:
+        """When its oldest was last asked for; a memory with nothing in it, or with what others are asked for, comes
+        before all others."""
+        return self._last[target] if target is not None and self._node[target] == node else -1

@@ -1,5 +1,5 @@
 """Locality-aware request distribution (Pai and others, ASPLOS 1998, figure 2): each key has one node, until that is
-overloaded; then it has the least loaded."""
+overloaded; then it has the least loaded. The first is a node that has it in memory beforehand, where there is one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ class Lard:
 
     def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
         server = self._server.get(asked.key)
-        if server is None or overloaded(self._job, view, nodes, server):
+        if server is None:
+            server = self._server[asked.key] = self._first(asked.target, nodes, view)
+        if overloaded(self._job, view, nodes, server):
             server = self._server[asked.key] = least_loaded(nodes, view.load)
         return server
+
+    def _first(self, target: int, nodes: Sequence[int], view: View) -> int:
+        row = target * len(self._job.ram)
+        filled = (node for node in nodes if len(self._job.pinned) and self._job.pinned[row + node])
+        return next(filled, least_loaded(nodes, view.load))
 
 
 def overloaded(job: Job, view: View, nodes: Sequence[int], node: int) -> bool:

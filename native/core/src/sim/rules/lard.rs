@@ -19,11 +19,20 @@ impl Lard {
 impl Rule for Lard {
     fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View, _: &mut dyn Contents) -> usize {
         let server = &mut self.server[asked.key];
-        if *server == NOBODY || overloaded(job, view, set, *server as usize) {
+        if *server == NOBODY {
+            *server = first(job, asked.target, set, view) as u32;
+        }
+        if overloaded(job, view, set, *server as usize) {
             *server = least_loaded(set, view.load) as u32;
         }
         *server as usize
     }
+}
+
+/// A node that has it in memory beforehand, where there is one.
+fn first(job: &Job, target: usize, set: &[i64], view: &View) -> usize {
+    let filled = set.iter().map(|node| *node as usize).find(|node| job.is_pinned(target, *node));
+    filled.unwrap_or_else(|| least_loaded(set, view.load))
 }
 
 /// Far busier than it should be while another has little to do, or far too busy whatever the others do.
