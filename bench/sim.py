@@ -59,20 +59,29 @@ def measure() -> Figures:
     figures |= _speed()
     figures["placement_100k_eval_s"] = _evaluation()
     figures["sample_cost_ratio"] = _sampling()
-    points, agree = [], []
+    found: dict[float, list[tuple[Floats, Floats]]] = {rate: [] for rate in RATES}
     for trace in _traces():
-        off, ranked = _accuracy(trace)
-        points.append(off)
-        agree.append(ranked)
-        if len(off):
-            figures[f"predict_median_points_{trace.name}"] = float(np.median(off))
-            figures[f"predict_p95_points_{trace.name}"] = float(np.percentile(off, 95))
-    every, ranks = np.concatenate(points), np.concatenate(agree)
-    figures["predict_median_points"] = float(np.median(every))
-    figures["predict_p95_points"] = float(np.percentile(every, 95))
-    figures["rank_agreement"] = float(ranks.mean()) if len(ranks) else 1.0
-    figures["pairs"] = len(ranks)
+        of_trace = dict(_accuracy(trace))
+        for rate, told in of_trace.items():
+            found[rate].append(told)
+        figures |= _told(f"_{trace.name}", list(of_trace.values()))
+        figures |= _told(f"_sampled_{trace.name}", [told for rate, told in of_trace.items() if rate < 1])
+    figures |= _told("", [told for each in found.values() for told in each])
+    figures |= _told("_sampled", [told for rate, each in found.items() if rate < 1 for told in each])
     return figures
+
+
+def _told(of: str, found: list[tuple[Floats, Floats]]) -> Figures:
+    """`of` ends the figures' names. At a rate of 1 nothing is left out, so a prediction is what was replayed."""
+    if not found:
+        return {}
+    off, ranked = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    return {
+        f"predict_median_points{of}": float(np.median(off)),
+        f"predict_p95_points{of}": float(np.percentile(off, 95)),
+        f"rank_agreement{of}": float(ranked.mean()) if len(ranked) else 1.0,
+        f"pairs{of}": len(ranked),
+    }
 
 
 def _speed() -> Figures:
@@ -175,20 +184,23 @@ def _with_sites(trace: Trace) -> Trace:
     return replace(trace, site=site, sites=tuple(f"part-{n}" for n in range(40)))
 
 
-def _accuracy(trace: Trace) -> tuple[Floats, Floats]:
-    """Points between predicted and replayed miss ratio, per node; and whether each pair of placements ranks alike."""
-    off, agree = [], []
+def _accuracy(trace: Trace) -> Iterator[tuple[float, tuple[Floats, Floats]]]:
+    """By rate, points between predicted and replayed miss ratio, per node; and whether each pair of placements ranks
+    alike."""
     whole = Sample(trace.sites, trace.site, trace.size, trace.target, np.arange(len(trace.target)), 1.0)
     samples = [sample for sample in (_sampled(whole, rate) for rate in RATES) if len(sample.target) >= LEAST]
+    off: dict[float, list[float]] = {sample.rate: [] for sample in samples}
+    agree: dict[float, list[bool]] = {sample.rate: [] for sample in samples}
     for share in MEMORY:
         nodes = [Node(f"n{n}", (), int(trace.working_set() * share / NODES)) for n in range(NODES)]
         placements = [_random_placement(trace, seed) for seed in range(PLACEMENTS)]
         true = [forecast(whole, placement, nodes, policy="replayed") for placement in placements]
         for sample in samples:
             said = [forecast(sample, placement, nodes, policy="predicted") for placement in placements]
-            off += [point for one, other in zip(said, true, strict=True) for point in _points(one, other)]
-            agree += list(_ranks(said, true))
-    return np.array(off), np.array(agree, dtype=np.float64)
+            off[sample.rate] += [point for one, other in zip(said, true, strict=True) for point in _points(one, other)]
+            agree[sample.rate] += list(_ranks(said, true))
+    for rate, points in off.items():
+        yield rate, (np.array(points), np.array(agree[rate], dtype=np.float64))
 
 
 def _sampled(whole: Sample, rate: float) -> Sample:

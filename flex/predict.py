@@ -62,7 +62,7 @@ def forecast(
     names = [node.name for node in nodes]
     row_site, row_node = _rows(sample.sites, placement, names)
     spread = Spread(len(nodes), row_site, row_node, np.zeros(len(sample.sites), dtype=np.bool_), NOBODY)
-    node = route(sample.sites, sample.site[sample.target], placement, names)
+    node = _routed(sample.site[sample.target], row_site, row_node, len(sample.sites))
     return _replayed(sample, node, nodes, policy, cache, spread)
 
 
@@ -109,9 +109,12 @@ def busiest_utilisation(node: NodeForecast) -> float:
 
 def route(sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]) -> Ints:
     """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without a known node."""
-    row_site, row_node = _rows(sites, placement, nodes)
+    return _routed(site, *_rows(sites, placement, nodes), len(sites))
+
+
+def _routed(site: Ints, row_site: Ints, row_node: Ints, sites: int) -> Ints:
     options = row_node[np.argsort(row_site, kind="stable")]
-    count = np.bincount(row_site, minlength=len(sites))
+    count = np.bincount(row_site, minlength=sites)
     first = np.cumsum(count) - count
     routed = np.full(len(site), NOWHERE, dtype=np.int64)
     served = np.flatnonzero(count[site] > 0)

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flex.errors import BadInput
 from flex.replay import Ints
 from flex.sim.cluster import MILLISECOND, SECOND, T_HIGH, T_LOW, Cluster
 from flex.sim.job import OWN
 from flex.sim.rules import NUMBER
 from flex.sim.traces import Trace
 
+# Eight bytes each: more would take all of a small machine's memory.
+MOST_OPTIONS = 50_000_000
 # The nodes that serve each site of a trace, as a solver places them.
 Place = Callable[[Trace, Cluster], Sequence[Sequence[int]]]
 
@@ -59,6 +62,7 @@ def among(key: Ints, rule: str, sets: Sequence[Sequence[int]]) -> Routing:
 
 
 def everywhere(keys: int, nodes: int) -> tuple[Ints, Ints]:
+    _refuse_too_many(keys * nodes)
     return np.arange(keys + 1) * nodes, np.tile(np.arange(nodes), keys)
 
 
@@ -72,8 +76,19 @@ def runs(start: Ints, length: Ints, nodes: int) -> tuple[Ints, Ints]:
     """Of each key `length` nodes from `start` on, around."""
     first = np.zeros(len(start) + 1, dtype=np.int64)
     first[1:] = np.cumsum(length)
+    _refuse_too_many(int(first[-1]))
     step = np.arange(first[-1]) - np.repeat(first[:-1], length)
     return first, (np.repeat(start, length) + step) % nodes
+
+
+def _refuse_too_many(options: int) -> None:
+    if options > MOST_OPTIONS:
+        raise BadInput(
+            "a policy that keeps the nodes of each target",
+            f"that makes {options:,} pairs of a target and a node, at most {MOST_OPTIONS:,} fit",
+            kept="nothing was simulated",
+            advice="take fewer nodes, a smaller log, or a policy that looks at sites or nodes alone",
+        )
 
 
 def mixed(numbers: Ints) -> Ints:

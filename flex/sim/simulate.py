@@ -31,7 +31,8 @@ _engine = engine.pick("simulate", reference_simulate)
 @dataclass(frozen=True, slots=True)
 class NodeResult:
     """`busy`, `reading` and `idle` are shares of the time: of the processor, of a disk, and of too little to do:
-    nothing under way where nodes answer one access after the other, else fewer than 40 % of T_low, as in the LARD paper."""
+    nothing under way where nodes answer one access after the other, else, as in the LARD paper, fewer than 40 % of
+    T_low."""
 
     requests: int
     misses: int

@@ -61,6 +61,34 @@ def test_policies_stand_side_by_side(log: Path, capsys: pytest.CaptureFixture[st
         ElementTree.parse(picture)
 
 
+def test_each_size_of_memory_has_a_picture_of_its_own(
+    log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    _, out, _ = _flex(
+        capsys, "-o", "json", "simulate", "--logs", log, "--nodes", 1, "--nodes", 3, "--ram", 1, "--ram", 2,
+        "--pictures", tmp_path,
+    )  # fmt: skip
+    said: Any = json.loads(out)
+    for what in ("requests-a-second-until-the-last-node-ends", "requests-a-second-of-a-node-at-work"):
+        drawn = [Path(name).name for name in said["pictures"] if what in name]
+        assert [re.search("[12]-mib-a-node", name) is not None for name in drawn] == [True, True]
+
+
+def test_what_each_node_does_is_told_below(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("simulate", "--logs", log, "--nodes", 2, "--policy", "round_robin")
+    _, plain, _ = _flex(capsys, *arguments)
+    _, out, _ = _flex(capsys, *arguments, "--per-node")
+    assert "p50" in plain
+    assert out.count("round_robin") == plain.count("round_robin") + 2
+
+
+def test_more_memory_than_any_node_has_is_one_clear_error(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = _flex(capsys, "simulate", "--logs", log, "--ram", 10**13)
+    assert code == 2
+    assert "--ram" in error
+    assert "fault in FLEX" not in error
+
+
 def test_who_asked_is_read_from_lines_that_begin_with_it(log: Path) -> None:
     trace = simulating.of_logs([log])
     assert len(set(trace.client.tolist())) == 9

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,23 @@ def test_a_seed_makes_the_same_twin_again_and_another_seed_another() -> None:
     assert np.array_equal(once.target, again.target)
     assert np.array_equal(once.size, again.size)
     assert not np.array_equal(once.target, other.target)
+
+
+def test_days_of_one_server_have_the_same_sites() -> None:
+    """Also those that nobody named, whatever the files of a day are."""
+    few = replace(PUBLISHED["hp-day-1"], requests=300_000, files=6_000)
+    days = [twin(day) for day in (few, replace(few, files=5_500))]
+    asked, held = (
+        [
+            np.bincount(day.site, weights, len(day.sites)) / weights.sum()
+            for day, weights in zip(days, columns, strict=True)
+        ]
+        for columns in ([day.size * day.frequency() for day in days], [day.size for day in days])
+    )
+    unnamed = [number for number, site in enumerate(days[0].sites) if int(site[5:]) not in few.largest]
+    assert len(unnamed) == 137
+    for one, other in (asked, held):
+        assert np.corrcoef(one[unnamed], other[unnamed])[0, 1] > 0.99
 
 
 def test_every_file_of_a_twin_is_asked_for() -> None:

@@ -215,6 +215,23 @@ def test_what_is_prefetched_is_never_read(engine_name: str) -> None:
     assert (_run(engine_name, trace, cluster, "cward_fr").outcome == HIT).all()
 
 
+def test_what_is_large_is_prefetched_at_one_node_and_lard_begins_there(engine_name: str) -> None:
+    trace = _trace([n * 7 % 12 for n in range(240)], [100] * 9 + [3000] * 3)
+    cluster = replace(clusters.lard(3, 20_000), prefetch=50)
+    job = _job(trace, cluster, "cward_pfr")
+    assert job.pinned.reshape(12, 3)[9:].sum(axis=1).tolist() == [1, 1, 1]
+    assert (Run(*ENGINES[engine_name](job)).outcome == HIT).all()
+
+
+def test_every_node_makes_room_when_the_front_end_knows_their_memories(engine_name: str) -> None:
+    """One target is asked for by all at once, while it is on its way: copies of it come to be on every node."""
+    rare = np.random.default_rng(4).integers(1, 400, 4000).tolist()
+    trace = _trace([0] * 60 + [target for pair in zip(rare, [0] * 4000, strict=True) for target in pair], [1000] * 400)
+    run = _run(engine_name, trace, replace(clusters.lard(4, 40_000), cache="lru", limit=12), "lb_gc")
+    missed = np.bincount(run.node[run.outcome != HIT], minlength=4)
+    assert missed.min() > 0.5 * missed.mean()
+
+
 def test_a_front_end_limits_the_cluster(engine_name: str) -> None:
     trace = _trace([0] * 3000, [1024])
     slow = replace(clusters.lard(8), front=FrontEnd(FRONT_END, 1_000_000, 0))
@@ -248,6 +265,13 @@ def test_odd_clusters_and_traces_are_served(policy: str) -> None:
 def test_a_cluster_that_cannot_be_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(FlexError, match="the cluster to simulate"):
         simulate(_trace([0], [1]), replace(clusters.lard(1), **change), "wrr")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("policy_", ["bounded_hashing", "lard", "cward_pfr"])
+def test_more_pairs_of_targets_and_nodes_than_fit_into_memory_are_refused(policy_: str) -> None:
+    trace = _trace([0], [1] * 20_000)
+    with pytest.raises(FlexError, match="pairs of a target and a node"):
+        simulate(trace, clusters.lard(4096), policy_)
 
 
 def test_an_unknown_policy_is_answered_with_those_there_are() -> None:

@@ -51,9 +51,12 @@ def trace(
     policy: Annotated[list[str] | None, typer.Option(help=f"may be repeated: {', '.join(POLICIES)}")] = None,
     compare: Annotated[bool, typer.Option("--compare", help="every policy side by side")] = False,
     nodes: Annotated[list[int] | None, typer.Option(min=1, max=4096, help="may be repeated; else 4")] = None,
-    ram: Annotated[list[int] | None, typer.Option(min=0, help="MiB of a node's cache, repeatable; else 64")] = None,
+    ram: Annotated[
+        list[int] | None, typer.Option(min=0, max=2**20, help="MiB of a node's cache, repeatable; else 64")
+    ] = None,
     disks: Annotated[int, typer.Option(min=1, max=64, help="of a node")] = 1,
     pictures: Annotated[Path | None, typer.Option(help="a folder for curves as SVG")] = None,
+    per_node: Annotated[bool, typer.Option("--per-node", help="also what each node does")] = False,
 ) -> None:
     if ctx.invoked_subcommand:
         return
@@ -67,7 +70,7 @@ def trace(
     drawn = _draw(pictures, points, by_nodes=len(nodes or []) > 1) if pictures else []
     rows = [comparing.row(cluster, result) for cluster, result in points]
     output = SimulateOutput(trace=asked.name, model=model, cache=points[0][0].cache, items=rows, pictures=drawn)
-    found.show(output, lambda console: _show(console, output))
+    found.show(output, lambda console: _show(console, output, per_node=per_node))
 
 
 @simulate_app.command()
@@ -129,17 +132,9 @@ def _steps(total: int | None) -> Iterator[Callable[[str], None]]:
 
 
 def _draw(folder: Path, points: list[tuple[Cluster, Result]], *, by_nodes: bool) -> list[str]:
-    drawn = papers.pictures_of(
-        [
-            Point(
-                f"{result.trace}, nodes" if by_nodes else f"{result.trace}, MiB a node",
-                result.policy,
-                cluster.nodes if by_nodes else cluster.ram[0] / MIB,
-                result,
-            )
-            for cluster, result in points
-        ]
-    )
+    """Over the nodes, for each size of memory if there are several; else over the memory."""
+    several = len({cluster.ram[0] for cluster, _ in points}) > 1
+    drawn = papers.pictures_of([_point(*pair, by_nodes=by_nodes, several=several) for pair in points])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, markup in drawn.items():
@@ -151,18 +146,43 @@ def _draw(folder: Path, points: list[tuple[Cluster, Result]], *, by_nodes: bool)
     return [str(folder / name) for name in drawn]
 
 
-def _show(console: Console, output: SimulateOutput) -> None:
+def _point(cluster: Cluster, result: Result, *, by_nodes: bool, several: bool) -> Point:
+    mib = cluster.ram[0] / MIB
+    held = f"{mib:g} MiB a node, " if several else ""
+    picture = f"{result.trace}, {held}nodes" if by_nodes else f"{result.trace}, MiB a node"
+    return Point(picture, result.policy, cluster.nodes if by_nodes else mib, result, cluster.serial)
+
+
+def _show(console: Console, output: SimulateOutput, *, per_node: bool) -> None:
     table = grid(
-        "policy", "nodes>", "memory>", "requests/s>", "of a node>", "misses>", "idle>", "mean>", "p95>", "p99>"
+        "policy", "nodes>", "memory>", "requests/s>", "of a node>", "misses>", "idle>", "mean>", "p50>", "p95>", "p99>"
     )
     for row in output.items:
-        took = (f"{1000 * delay:,.1f} ms" for delay in (row.delay_mean, row.delay_p95, row.delay_p99))
+        delays = (row.delay_mean, row.delay_p50, row.delay_p95, row.delay_p99)
+        took = (f"{1000 * delay:,.1f} ms" for delay in delays)
         table.add_row(
             row.policy, str(row.nodes), words.size(row.ram_bytes), f"{row.requests_per_second:,.0f}",
             f"{row.requests_per_second_of_a_node:,.0f}", f"{row.miss_ratio:.2%}", f"{row.idle:.1%}", *took,
         )  # fmt: skip
     console.print(table)
+    if per_node:
+        _show_nodes(console, output)
     console.print(f"\n{output.trace}: {words.count(output.items[0].requests, 'access', 'accesses')}.", markup=False)
+
+
+def _show_nodes(console: Console, output: SimulateOutput) -> None:
+    table = grid(
+        "policy", "nodes>", "memory>", "node>", "requests>", "misses>", "from disk>", "computing>", "reading>", "idle>"
+    )
+    for row in output.items:
+        for number, node in enumerate(row.per_node, start=1):
+            table.add_row(
+                row.policy, str(row.nodes), words.size(row.ram_bytes), str(number), f"{node.requests:,}",
+                f"{node.misses:,}", words.size(node.disk_bytes), f"{node.busy:.1%}", f"{node.reading:.1%}",
+                f"{node.idle:.1%}",
+            )  # fmt: skip
+    console.print()
+    console.print(table)
 
 
 def _show_claims(console: Console, output: SimulatePaperOutput) -> None:
