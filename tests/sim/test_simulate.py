@@ -267,7 +267,7 @@ def test_a_cluster_that_cannot_be_is_refused(change: dict[str, object]) -> None:
         simulate(_trace([0], [1]), replace(clusters.lard(1), **change), "wrr")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("policy_", ["bounded_hashing", "lard", "cward_pfr"])
+@pytest.mark.parametrize("policy_", ["bounded_hashing", "lard", "lard_r"])
 def test_more_pairs_of_targets_and_nodes_than_fit_into_memory_are_refused(policy_: str) -> None:
     trace = _trace([0], [1] * 20_000)
     with pytest.raises(FlexError, match="pairs of a target and a node"):
