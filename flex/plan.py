@@ -162,13 +162,13 @@ def _union(change: Change, ttl: int) -> Rrset | None:
 
 
 def on_its_way(made: Plan, state: ZoneState, ttl: int = 0) -> bool:
-    """Whether the zone says something that is neither what was nor what is to be, but in between."""
-    have = by_name(state.records)
-    return any(
-        said not in (one.before, one.after) and _says(have.get((one.name, one.type)), said)
-        for one in made.changes
-        for said in _between(one, ttl)
-    )
+    """Whether a name that nobody else changed has what is in between: neither what it had nor what it is to have."""
+    have, between, others = by_name(state.records), set[str](), set[str]()
+    for one in made.changes:
+        said = have.get((one.name, one.type))
+        if one.type in ADDRESSES and not (_says(said, one.before) or _says(said, one.after)):
+            (between if any(_says(said, way) for way in _between(one, ttl)) else others).add(one.name)
+    return bool(between - others)
 
 
 def longest_ttl(made: Plan) -> int:

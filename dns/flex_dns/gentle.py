@@ -3,31 +3,33 @@
 In go plans, as to any target; each is applied in waves of sites, and each wave in two steps. Between two steps every
 server has to say the first, resolvers have time to learn of it, and the nodes that got sites are asked how they are.
 Where a run was killed is read from DNS: what has both addresses only loses the old, after another wait, for nobody
-knows how long the killed one was.
+knows how long the killed one was. A name that somebody else changes on the way is left to him, and named in the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import pandas as pd
 
 from flex import plan, rollout
 from flex.domain import Change, Plan, Verdict
-from flex.errors import DnsError, Late
+from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
 from flex.journal import JournalRow, RowState
 from flex.ports import DnsTarget, Journal
 from flex.records import ZoneState
 from flex.tables import RECORDS
+from flex_dns.marker import site_name
 from flex_dns.outcome import kind
-from flex_dns.standing import refuse_outdated
+from flex_dns.standing import SHOWN, conflicts, refuse_outdated
 
 ANEW = "an earlier run ended here; what DNS said then was planned anew"
 # New addresses, by the name that gets them.
 Coming = Mapping[str, Set[str]]
+# Names that are somebody else's by now, with what was found there.
+Lost = dict[str, str]
 
 
 def _unheard(*_: object) -> None:
@@ -36,12 +38,16 @@ def _unheard(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What else happens on the way. `ahead` hears of what a wave brings before DNS does, and of which wave of how many
-    it is; `well` is given the addresses that all waves so far bring, and raises where one does not serve.
+    """What else happens on the way. `begins` is told for how many seconds resolvers will be waited for in all, and in
+    how many waves. `ahead` hears of what a wave brings before DNS does, and of which wave of how many
+    it is; `well` is given the addresses that all waves so far bring, and raises where one does not serve. Servers are
+    waited for inside `idle`.
     """
 
+    begins: Callable[[float, int], None] = _unheard
     ahead: Callable[[Coming, int, int], None] = _unheard
     well: Callable[[Collection[str]], None] = _unheard
+    idle: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +82,26 @@ class GentleTarget:
         return self.target.verify(zone, wanted, patience=patience)
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
-        """As the target does it, step by step. Raises PartlyApplied where one is done and the next cannot be made."""
-        begun = bool(journal and journal.rows())
+        """As the target does it, step by step. Raises PartlyApplied where one is done and the next cannot be made, and
+        in the end where some names were left to others.
+        """
+        begun, lost = bool(journal and journal.rows()), Lost()
+        left = self._left(plans, lost) if begun else plans
         if not begun:
             self._refuse_outdated(plans)
-        steps = self._steps(plans, begun=begun)
-        for step in steps[:1]:
-            if begun:
-                self._settle_again(step.plans, plans)
-            self._make(step, steps[-1].wave, journal)
-        with _on_the_way():
-            for before, step in pairwise(steps):
-                self._settle(before.plans)
-                self._make(step, steps[-1].wave, journal)
+        steps, made = self._steps(plans, left, lost), list[_Step]()
+        if waits := sum(_wait_after(step.plans) for step in steps[:-1]):
+            self.hooks.begins(waits, steps[-1].wave + 1)
+        for step in steps:
+            with _on_the_way() if made else nullcontext():
+                if made:
+                    self._settle(made[-1].plans, lost)
+                elif begun:
+                    self._settle_again(step.plans, plans)
+                self._make(step, steps[-1].wave, journal, lost, whole=not (made or begun))
+            made.append(step)
+        if lost:
+            raise _left_to_others(plans, lost)
 
     def _refuse_outdated(self, plans: Sequence[Plan]) -> None:
         """The last wave, too, is looked at before the first."""
@@ -97,9 +110,8 @@ class GentleTarget:
                 state = self.target.read(made.zone, plan.addressed(made))
                 refuse_outdated(plan.left(made, state, self.ttl), state)
 
-    def _steps(self, plans: Sequence[Plan], *, begun: bool) -> list[_Step]:
+    def _steps(self, plans: Sequence[Plan], left: Sequence[Plan], lost: Lost) -> list[_Step]:
         wave_of = rollout.waves(plans, self.shares)
-        left = [self._left(made) for made in plans] if begun else list(plans)
         steps = [_Step(tuple(plan.lowered(made, self.ttl) for made in left))]
         ready = [plan.from_lowered(made, self.ttl) for made in left]
         serving = frozenset[str]()
@@ -111,29 +123,60 @@ class GentleTarget:
                 _Step(tuple(plan.widened(made, self.ttl) for made in parts), number, coming, serving),
                 _Step(tuple(plan.narrowed(made, self.ttl) for made in parts), number, None, serving),
             ]
-        return [step for step in map(_needed, steps) if step.plans]
+        return [needed for step in steps if (needed := _without(step, lost)).plans]
 
-    def _make(self, step: _Step, last: int, journal: Journal | None) -> None:
-        if step.serving:
+    def _make(self, step: _Step, last: int, journal: Journal | None, lost: Lost, *, whole: bool) -> None:
+        """Without what is others'. The first step is made `whole`, or where nothing of it was made not at all."""
+        step = _without(step, lost)
+        if step.plans and step.serving:
             self.hooks.well(step.serving)
-        if step.coming:
+        if step.plans and step.coming:
             self.hooks.ahead(step.coming, step.wave + 1, last + 1)
-        self.target.apply(*step.plans, journal=journal and _Anew(journal))
+        try:
+            self._apply(step, journal)
+        except (Stale, PartlyApplied) as error:
+            refused = isinstance(error, OnTheWay) or (whole and isinstance(error, Stale))
+            if refused or not (found := self._overtaken(step.plans)):
+                raise
+            lost |= found
+            self._apply(_without(step, lost), journal)
 
-    def _settle(self, made: Sequence[Plan]) -> None:
+    def _apply(self, step: _Step, journal: Journal | None) -> None:
+        if step.plans:
+            self.target.apply(*step.plans, journal=journal and _Anew(journal))
+
+    def _overtaken(self, plans: Iterable[Plan]) -> Lost:
+        states = ((made, self.target.read(made.zone, plan.addressed(made))) for made in plans)
+        return {one.change.name: str(one) for made, state in states for one in conflicts(made, state)}
+
+    def _settle(self, plans: Sequence[Plan], lost: Lost) -> None:
         """Until no resolver can know any more what was there before."""
-        self._refuse_disagreement(made)
-        self.wait(float(max(map(plan.longest_ttl, made))))
+        with self.hooks.idle():
+            try:
+                self._refuse_disagreement(_kept(plans, lost))
+            except Late:
+                if not (found := self._overtaken(map(_as_made, _kept(plans, lost)))):
+                    raise
+                lost |= found
+                self._refuse_disagreement(_kept(plans, lost))
+        if kept := _kept(plans, lost):
+            self.wait(_wait_after(kept))
 
     def _settle_again(self, step: Sequence[Plan], plans: Sequence[Plan]) -> None:
         """A run that was killed may have been waiting, and nobody knows since when."""
         standing = [replace(made, changes=tuple(map(_as_it_is, made.changes))) for made in step]
         if any(change.after for made in standing for change in made.changes):
-            self._refuse_disagreement(standing)
-            self.wait(float(max(map(plan.longest_ttl, plans))))
+            with self.hooks.idle():
+                self._refuse_disagreement(standing)
+            self.wait(_wait_after(plans))
 
-    def _left(self, made: Plan) -> Plan:
-        return plan.left(made, self.target.read(made.zone, plan.addressed(made)), self.ttl)
+    def _left(self, plans: Sequence[Plan], lost: Lost) -> list[Plan]:
+        found: list[Plan] = []
+        for made in plans:
+            state = self.target.read(made.zone, plan.addressed(made))
+            found.append(plan.left(made, state, self.ttl))
+            lost |= {one.change.name: str(one) for one in conflicts(found[-1], state)}
+        return found
 
     def _refuse_disagreement(self, plans: Sequence[Plan]) -> None:
         for made in plans:
@@ -149,8 +192,24 @@ class GentleTarget:
                     raise _disagrees(made, verdict)
 
 
-def _needed(step: _Step) -> _Step:
-    return replace(step, plans=tuple(made for made in step.plans if made.changes))
+def _wait_after(plans: Iterable[Plan]) -> float:
+    return float(max(map(plan.longest_ttl, plans)))
+
+
+def _without(step: _Step, lost: Lost) -> _Step:
+    """What of the step is not others', in the zones in which that is anything."""
+    coming = step.coming and {name: new for name, new in step.coming.items() if name not in lost}
+    return replace(step, plans=_kept(step.plans, lost), coming=coming)
+
+
+def _kept(plans: Iterable[Plan], lost: Lost) -> tuple[Plan, ...]:
+    parts = (
+        replace(made, changes=tuple(one for one in made.changes if site_name(made.zone, one.name) not in lost))
+        if lost
+        else made
+        for made in plans
+    )
+    return tuple(made for made in parts if made.changes)
 
 
 def _coming(plans: Iterable[Plan]) -> dict[str, set[str]]:
@@ -165,6 +224,11 @@ def _coming(plans: Iterable[Plan]) -> dict[str, set[str]]:
 
 def _as_it_is(change: Change) -> Change:
     return replace(change, after=change.before)
+
+
+def _as_made(made: Plan) -> Plan:
+    """What nobody has changed since."""
+    return replace(made, changes=tuple(replace(one, before=one.after) for one in made.changes if one.after))
 
 
 @contextmanager
@@ -187,6 +251,16 @@ def _disagrees(made: Plan, verdict: Verdict) -> Late:
         f"{verdict.server}: {said}",
         kept="nothing more was changed",
         advice="see why that server does not follow",
+    )
+
+
+def _left_to_others(plans: Sequence[Plan], lost: Lost) -> PartlyApplied:
+    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    return PartlyApplied(
+        f"changing {sum(len(made.changes) for made in plans)} record sets in {len(plans)} zones",
+        f"{len(lost)} names are no longer what the plan saw: {'; '.join(list(lost.values())[:SHOWN])}{more}",
+        kept="all others are as planned; what others wrote was left alone",
+        advice="look at the named records; `flex apply --resume` ends this plan, and `flex plan` makes a new one",
     )
 
 

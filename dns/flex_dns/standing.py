@@ -16,6 +16,7 @@ from flex_dns.contents import Contents, Question, canonical, claimed
 from flex_dns.marker import lies_in, site_name
 
 SHOWN = 10
+NO_MARKER = "carries no marker of ours any more"
 
 Held = tuple[int, tuple[str, ...]] | None
 
@@ -79,16 +80,22 @@ def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: st
 
 def refuse_outdated(plan: Plan, state: ZoneState) -> None:
     """Raises Stale where what the zone says of the plan's names is neither what it saw nor what it wants."""
+    if found := conflicts(plan, state):
+        raise overtaken(plan, 0, found)
+
+
+def conflicts(plan: Plan, state: ZoneState) -> list[Conflict]:
+    """The changes of addresses that somebody else overtook."""
     have = by_name(state.records)
-    conflicts = [
-        Conflict(change, f"that it {reason}" if reason else _shown(found))
-        for change in plan.changes
-        if change.type != "TXT"
-        for found, reason in [(have.get((change.name, change.type)), state.blocked.get(change.name, ""))]
-        if reason or found not in (_held(change.before), _held(change.after))
-    ]
-    if conflicts:
-        raise overtaken(plan, 0, conflicts)
+    ours = state.owned | {site_name(plan.zone, change.name) for change in plan.changes if change.type == "TXT"}
+    found: list[Conflict] = []
+    for change in (change for change in plan.changes if change.type != "TXT"):
+        said, reason = have.get((change.name, change.type)), state.blocked.get(change.name, "")
+        if not reason and said != _held(change.after) and change.name not in ours:
+            reason = NO_MARKER
+        if reason or said not in (_held(change.before), _held(change.after)):
+            found.append(Conflict(change, f"that it {reason}" if reason else _shown(said)))
+    return found
 
 
 def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:
@@ -112,7 +119,7 @@ def _claim(zone: str, change: Change, contents: Contents, owner: str, marking: S
     if not lies_in(zone, name):
         return ""
     if name not in marking and (marker_name(name, zone), "TXT") not in contents.sets:
-        return claimed(zone, name, owner, contents) or "carries no marker of ours any more"
+        return claimed(zone, name, owner, contents) or NO_MARKER
     return claimed(zone, name, owner, contents)
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
 
-from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset, Verdict
-from flex.errors import FlexError, OnTheWay, Refused, Unreachable
+from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset, Run, Verdict
+from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
 from flex.journal import JournalRow
 from flex.marker import marker_name, marker_text
+from flex.orders import Freeze
 from flex.ports import Journal
-from flex.store import MemoryStore
+from flex.store import MemoryStore, holder
 from flex.tables import PLACEMENT
 from flex_api import wiring
 from flex_api.night import applying
+from flex_api.night.leases import LEASE, lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryTarget
@@ -41,6 +44,7 @@ class Server(MemoryTarget):
         super().__init__([ZONE], "me")
         self.to_updates: list[Exception | None] = []
         self.is_late = False
+        self.asked: Callable[[], object] = lambda: None
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         if trouble := self.to_updates.pop(0) if self.to_updates else None:
@@ -50,6 +54,7 @@ class Server(MemoryTarget):
             journal.intend([JournalRow(0, ZONE, (), "done")])
 
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        self.asked()
         if self.is_late:
             return (Verdict("ns2", len(wanted), error="no answer in time"),)
         return super().verify(zone, wanted, patience=patience)
@@ -60,6 +65,7 @@ class Cluster:
     """Two sites that move from n1 to n2, one after the other. What they had is not waited for: its TTL is 0."""
 
     ttl: int = 0
+    said: list[str] = field(default_factory=list)
     server: Server = field(default_factory=Server)
     store: MemoryStore = field(default_factory=MemoryStore)
     more: dict[str, object] = field(default_factory=dict)
@@ -86,7 +92,7 @@ class Cluster:
             connect=lambda: self.server,
             clock=lambda: NOW,
             time_of_day=lambda: NOW,
-            say=wiring.silent,
+            say=self.said.append,
             progress=wiring.silent,
         )
 
@@ -183,7 +189,7 @@ def test_what_was_being_taken_back_never_goes_forward_again() -> None:
     assert (here.cycle.state, here.cycle.taking_back, here.homes) == ("failed", False, ALL_OLD)
 
 
-@pytest.mark.parametrize("now", [{}, {"make_before_break": True, "moving_ttl": 30, "waves": []}])
+@pytest.mark.parametrize("now", [{}, {"make_before_break": True, "waves": []}])
 def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(now: dict[str, object]) -> None:
     here = Cluster()
     here.begin(None, AWAY)
@@ -194,7 +200,7 @@ def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(now: dict[s
 
 def test_a_ttl_that_was_lowered_is_restored_by_other_settings_too() -> None:
     here = Cluster(ttl=2)
-    here.dns["moving_ttl"] = 1
+    here.dns |= {"moving_ttl": 1, "ttl": 2}
     here.begin(is_late=True)
     assert here.ttls == {1}
     here.dns = {}
@@ -218,3 +224,46 @@ def test_a_dead_node_is_not_brought_back_nor_kept_by_what_was_on_its_way(
     here.server.to_updates = [to_undoing]
     applying.make_way(here.world, dead)
     assert (here.cycle.state, here.homes) == ("failed", homes)
+
+
+def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force() -> None:
+    here = Cluster()
+    here.begin(None, AWAY)
+    here.server.edit(ZONE, f"{SITES[0]}.", "A", values=["198.51.100.1"])
+    applying.finish(here.world)
+    assert (here.cycle.state, here.homes) == ("failed", [("198.51.100.1",), (NEW,)])
+    assert here.store.in_force() == here.cycle.id
+
+
+def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -> None:
+    here = Cluster()
+    here.begin(None, AWAY)
+    here.store.put_freeze(Freeze(NOW))
+    with pytest.raises(Frozen, match="frozen"):
+        applying.finish(here.world)
+    assert (here.cycle.state, here.homes) == ("applying", [(NEW,), (OLD,)])
+    here.store.put_freeze(None)
+    applying.finish(here.world)
+    assert (here.cycle.state, here.homes) == ("applied", ALL_NEW)
+
+
+def test_what_was_forced_at_the_start_stops_no_wave() -> None:
+    here = Cluster()
+    here.store.put_freeze(Freeze(NOW))
+    applying.carry_out(here.world, here.cycle)
+    assert here.homes == ALL_NEW
+
+
+def test_who_cannot_wait_breaks_in_while_servers_are_asked() -> None:
+    here = Cluster()
+    here.server.asked = lambda: here.store.begin(
+        Run("rival", holder(), NOW), LEASE, here.world.time_of_day(), breaks_in=True
+    )
+    with pytest.raises(Busy, match="a node died meanwhile"), lease(here.world, "apply"):
+        applying.carry_out(here.world, here.cycle)
+
+
+def test_how_long_it_takes_at_least_is_said_before_it_begins() -> None:
+    here = Cluster()
+    applying.carry_out(here.world, here.cycle)
+    assert here.said[0] == "Resolvers are waited for 1.0 s in all, in 2 waves."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from flex import plan
+from flex import plan, rollout
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale, Unwell
 from flex.journal import JournalRow
@@ -141,18 +141,16 @@ def test_wherever_it_was_killed_it_goes_on_or_back_with_the_ttl_that_was(
     journal, watched = MemoryJournal(), Watched(target, home, kill, ttl=5)
     with pytest.raises(Killed):
         watched.apply(move(home, *NEW), journal)
-    if not journal.rows():
-        # The double sends no messages, and so keeps no journal that would say that it was begun.
-        journal.intend([JournalRow(0, home, (0,), "done")])
     made = move(home, *NEW)
     if goes_on:
-        Watched(target, home, ttl=5).apply(made, journal)
+        Watched(target, home, ttl=5).apply(made, begun(journal, home))
     else:
         target.apply(plan.undoing(made, target.read(home, plan.addressed(made)), 5))
     assert (addresses(target, home), ttls(target, home)) == (list(NEW if goes_on else OLD), {60})
 
 
 SITES = 20
+SHARES = (0.05, 0.2)
 
 
 @dataclass
@@ -163,6 +161,7 @@ class InWaves:
     zone: str
     sick_at: int = -1
     killed_at: int = -1
+    meanwhile: Callable[[int], None] = lambda _: None
     events: list[str] = field(default_factory=list)
 
     @property
@@ -172,7 +171,7 @@ class InWaves:
 
     def apply(self, journal: MemoryJournal | None = None) -> None:
         hooks = Hooks(ahead=self._warm, well=self._well)
-        gentle = GentleTarget(self.target, self._wait, shares=(0.05, 0.2), hooks=hooks)
+        gentle = GentleTarget(self.target, self._wait, shares=SHARES, hooks=hooks)
         gentle.apply(self.made, journal=journal)
 
     def take_back(self) -> None:
@@ -186,8 +185,10 @@ class InWaves:
         return said.count(OLD), said.count(BOTH), said.count(NEW)
 
     def _wait(self, _: float) -> None:
-        if self.killed_at == len([event for event in self.events if event.startswith("wait")]):
+        waits = len([event for event in self.events if event.startswith("wait")])
+        if self.killed_at == waits:
             raise Killed
+        self.meanwhile(waits)
         self.events.append(f"wait {self.homes}")
 
     def _warm(self, coming: Coming, wave: int, waves: int) -> None:
@@ -237,11 +238,9 @@ def test_killed_in_any_wave_it_goes_on_or_back(many: InWaves, killed_at: int, go
     journal, many.killed_at = MemoryJournal(), killed_at
     with pytest.raises(Killed):
         many.apply(journal)
-    if not journal.rows():
-        journal.intend([JournalRow(0, many.zone, (0,), "done")])
     many.killed_at = -1
     if goes_on:
-        many.apply(journal)
+        many.apply(begun(journal, many.zone))
     else:
         many.take_back()
     assert many.homes == ((0, 0, 20) if goes_on else (20, 0, 0))
@@ -253,3 +252,47 @@ def test_a_record_of_the_last_wave_that_somebody_changed_is_found_before_the_fir
     with pytest.raises(Stale):
         many.apply()
     assert many.events == []
+
+
+FOREIGN = "198.51.100.1"
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_a_name_that_somebody_changes_on_the_way_is_left_to_him_and_all_others_move(
+    many: InWaves, edit: Edit, at: int
+) -> None:
+    wave_of, journal = rollout.waves([many.made], SHARES), MemoryJournal()
+    theirs = max(plan.addressed(many.made), key=lambda name: wave_of[name])
+    many.meanwhile = lambda waits: edit(theirs, "A", [FOREIGN]) if waits == at else None
+    with pytest.raises(PartlyApplied, match=f"1 names are no longer .*{theirs}.*{FOREIGN}"):
+        many.apply(journal)
+    assert (many.homes, addresses_at(many, theirs)) == ((0, 0, SITES - 1), [FOREIGN])
+    many.meanwhile, waited = (lambda _: None), len(many.events)
+    with pytest.raises(PartlyApplied, match=theirs):
+        many.apply(begun(journal, many.zone))
+    assert len(many.events) == waited
+
+
+@pytest.mark.parametrize("killed_at", range(5))
+def test_killed_in_any_wave_it_goes_on_without_what_somebody_changed_since(
+    many: InWaves, edit: Edit, killed_at: int
+) -> None:
+    theirs, journal, many.killed_at = f"s0.{many.zone}", MemoryJournal(), killed_at
+    with pytest.raises(Killed):
+        many.apply(journal)
+    edit(theirs, "A", [FOREIGN])
+    many.killed_at = -1
+    with pytest.raises(PartlyApplied, match=theirs):
+        many.apply(begun(journal, many.zone))
+    assert (many.homes, addresses_at(many, theirs)) == ((0, 0, SITES - 1), [FOREIGN])
+
+
+def addresses_at(many: InWaves, name: str) -> list[str]:
+    return list(many.target.read(many.zone, [name]).records["value"])
+
+
+def begun(journal: MemoryJournal, zone: str) -> MemoryJournal:
+    """The double sends no messages, and so keeps no journal that would say that it was begun."""
+    if not journal.rows():
+        journal.intend([JournalRow(0, zone, (0,), "done")])
+    return journal

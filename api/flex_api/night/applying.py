@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from zoneinfo import ZoneInfo
 
 from flex import cycle as cycles
-from flex import failover, windows
+from flex import failover
 from flex import plan as plans
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
@@ -38,7 +37,7 @@ def finish(world: World) -> None:
 
 def finish_where_allowed(world: World, force: Collection[str] = ()) -> None:
     """The same before what may wait: while changes are frozen, or outside the windows, nothing is finished."""
-    stopped = [stop for stop in closed(world) if stop.rule not in force]
+    stopped = [stop for stop in freezing.of_now(world) if stop.rule not in force]
     if not stopped:
         finish(world)
         return
@@ -66,22 +65,19 @@ def make_way(world: World, dead: str) -> None:
 
 
 def _end_at_once(world: World, cycle: Cycle, dead: str) -> None:
-    """Taking it back never brings a site back to the dead node, and nothing that goes wrong keeps that one in DNS."""
-    if _began_at(cycle, addresses_of(world.nodes, dead)):
-        world.say(f"Plan {cycle.id} was moving sites from {dead}; what DNS says now is the placement in force.")
-        _abandon(world, cycle)
-        return
+    """No site is brought back to the dead node, and nothing that goes wrong here keeps that one in DNS."""
     world.say(f"Plan {cycle.id} was on its way, and would have to wait; taking it back first.")
     try:
-        _take_back(world, cycle)
+        _take_back(world, cycle, besides=_began_at(cycle, addresses_of(world.nodes, dead)))
     except OnTheWay as error:
         world.say(f"That failed ({error.answer}); what DNS says now is the placement in force.")
         _abandon(world, cycle)
 
 
-def _began_at(cycle: Cycle, addresses: Collection[str]) -> bool:
+def _began_at(cycle: Cycle, addresses: Collection[str]) -> set[str]:
+    """The names that had one of these addresses before."""
     befores = (change.before for made in cycle.plans for change in made.changes if change.before)
-    return any(not set(addresses).isdisjoint(before.values) for before in befores)
+    return {before.name for before in befores if not set(addresses).isdisjoint(before.values)}
 
 
 def _finish(world: World, cycle: Cycle) -> None:
@@ -146,11 +142,14 @@ def take_back(world: World) -> tuple[str, ...]:
     return tuple(cycle.id for cycle in begun)
 
 
-def _take_back(world: World, cycle: Cycle) -> None:
-    """Whoever comes after a run that was killed in here goes on taking it back."""
-    world.store.update(replace(cycle, state="applying", taking_back=True))
+def _take_back(world: World, cycle: Cycle, *, besides: Collection[str] = ()) -> None:
+    """Whoever comes after a run that was killed in here goes on taking it back, but for what is not to be.
+
+    With names `besides`, what DNS says is the placement in force.
+    """
+    world.store.update(replace(cycle, state="applying", taking_back=not besides))
     try:
-        world.target.apply(*(_undoing(world, one, cycle.moving_ttl or 0) for one in cycle.plans))
+        world.target.apply(*(_undoing(world, _without(one, besides), cycle.moving_ttl or 0) for one in cycle.plans))
     except (DnsError, PartlyApplied) as error:
         raise OnTheWay(
             error.asked,
@@ -158,9 +157,16 @@ def _take_back(world: World, cycle: Cycle) -> None:
             kept=f"some of plan {cycle.id} may be in DNS",
             advice=f"{error.advice.partition('; then `flex apply')[0]}; then `flex apply --undo` takes it back",
         ) from error
+    if besides:
+        _abandon(world, cycle)
+        return
     message = "taken back: DNS says what it said before, but for what others wrote"
     world.store.update(replace(cycle, state="failed", message=message, taking_back=False))
     world.store.new_journal(cycle.id)
+
+
+def _without(made: Plan, names: Collection[str]) -> Plan:
+    return replace(made, changes=tuple(change for change in made.changes if change.name not in names))
 
 
 def _undoing(world: World, made: Plan, ttl: int) -> Plan:
@@ -233,27 +239,13 @@ def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksu
 def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
     """The rules that a plan may not be applied by now, unless somebody goes over them by name."""
     return (
-        *closed(world),
+        *freezing.of_now(world),
         *outdated.stops(world, cycle),
         *(
             Stop(breach.rule, f"{breach.limit:g}", f"{breach.actual:g}", "it is over a limit")
             for breach in cycle.breaches
         ),
     )
-
-
-def closed(world: World) -> tuple[Stop, ...]:
-    """The rules by which nothing may be changed now, whatever it is."""
-    frozen = freezing.frozen(world)
-    return (*((freezing.stop(frozen),) if frozen else ()), *_outside(world))
-
-
-def _outside(world: World) -> tuple[Stop, ...]:
-    written = world.settings.safety.windows
-    here = world.time_of_day().astimezone(ZoneInfo(world.settings.cluster.timezone))
-    if windows.within([windows.window(text) for text in written], here):
-        return ()
-    return (Stop("safety.windows", ", ".join(written), f"{here:%a %H:%M}", "changes may only be made in a window"),)
 
 
 def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> None:

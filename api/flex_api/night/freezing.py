@@ -1,7 +1,12 @@
-"""A stop to everything automatic, with an end: what the command line and the REST API both call."""
+"""When nothing may be changed: a stop with an end, which the command line and the REST API both call for, and the hours
+outside the windows of the settings.
+"""
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo
+
+from flex import windows
 from flex.consent import Stop
 from flex.errors import BadInput
 from flex.orders import Freeze
@@ -36,6 +41,20 @@ def frozen(world: World) -> Freeze | None:
     """The freeze in force, which goes by the real time of day."""
     found = world.store.freeze()
     return found if found and found.holds(world.time_of_day()) else None
+
+
+def of_now(world: World) -> tuple[Stop, ...]:
+    """Why nothing is applied at this time."""
+    found = frozen(world)
+    return (*((stop(found),) if found else ()), *_outside(world))
+
+
+def _outside(world: World) -> tuple[Stop, ...]:
+    written = world.settings.safety.windows
+    here = world.time_of_day().astimezone(ZoneInfo(world.settings.cluster.timezone))
+    if windows.within([windows.window(text) for text in written], here):
+        return ()
+    return (Stop("safety.windows", ", ".join(written), f"{here:%a %H:%M}", "changes may only be made in a window"),)
 
 
 def stop(found: Freeze) -> Stop:

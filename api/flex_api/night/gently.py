@@ -9,14 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 from flex import failover, health
 from flex.domain import Cycle, Node
-from flex.errors import Unwell
+from flex.errors import Frozen, Held, Unwell
 from flex.health import Pulse
 from flex.ports import DnsTarget
-from flex_api.night import probing, warm_command, warming
+from flex_api.night import freezing, probing, warm_command, warming
 from flex_api.night.pausing import giving_way, pause
 from flex_api.told import words
 from flex_api.wiring import World
@@ -47,11 +48,23 @@ def target(world: World, cycle: Cycle) -> DnsTarget:
     if ttl is None:
         return world.target
     dns = world.settings.dns
-    hooks = Hooks(ahead=partial(_ahead, world), well=partial(_refuse_unwell, world))
+    forced = {stop.rule for stop in freezing.of_now(world)} if cycle.state != "applying" else set[str]()
+    hooks = Hooks(
+        begins=partial(_tell, world),
+        ahead=partial(_ahead, world, forced),
+        well=partial(_refuse_unwell, world),
+        idle=partial(giving_way, world),
+    )
     return GentleTarget(world.target, partial(pause, world), dns.settle.total_seconds(), ttl, dns.waves, hooks)
 
 
-def _ahead(world: World, coming: Coming, wave: int, waves: int) -> None:
+def _tell(world: World, seconds: float, waves: int) -> None:
+    span = words.span(timedelta(seconds=seconds))
+    world.say(f"Resolvers are waited for {span} in all, in {words.count(waves, 'wave')}.")
+
+
+def _ahead(world: World, forced: Collection[str], coming: Coming, wave: int, waves: int) -> None:
+    _refuse_stopped(world, forced)
     if waves > 1:
         world.say(f"Wave {wave} of {waves}: {words.count(len(coming), 'name')}.")
     if not (world.settings.warming.bytes or world.settings.dns.warm_command):
@@ -64,6 +77,21 @@ def _ahead(world: World, coming: Coming, wave: int, waves: int) -> None:
             warm_command.run(world, of_node)
 
 
+def _refuse_stopped(world: World, forced: Collection[str]) -> None:
+    """Raises Frozen or Held where changes were frozen, or a window closed, since the plan began."""
+    broken = [stop for stop in freezing.of_now(world) if stop.rule not in forced]
+    if not broken:
+        return
+    kind = Frozen if broken[0].rule == freezing.RULE else Held
+    raise kind(
+        "moving sites wave by wave",
+        "; ".join(map(str, broken)),
+        kept="waves that were begun are done, the others wait",
+        advice="when that is over `flex apply --resume` goes on; `--undo` takes all of it back",
+        stops=broken,
+    )
+
+
 def _coming_to(node: Node, coming: Coming) -> list[str]:
     """The host names that get an address of the node, as sites are called."""
     return sorted(name.rstrip(".") for name, new in coming.items() if not new.isdisjoint(node.addresses))
@@ -74,12 +102,13 @@ def _refuse_unwell(world: World, addresses: Collection[str]) -> None:
     watch = world.settings.watch
     asked = [node for node in world.nodes if watch.probes and not set(node.addresses).isdisjoint(addresses)]
     pulses: Mapping[str, Pulse] = {}
-    for turn in range(watch.fails if asked else 0):
-        time.sleep(watch.interval.total_seconds() if turn else 0.0)
-        said = probing.answers(asked, watch.probes, watch.timeout.total_seconds())
-        pulses = health.felt(pulses, said, watch.terms())
-        if not any(pulse.against or pulse.is_sick for pulse in pulses.values()):
-            return
+    with giving_way(world):
+        for turn in range(watch.fails if asked else 0):
+            time.sleep(watch.interval.total_seconds() if turn else 0.0)
+            said = probing.answers(asked, watch.probes, watch.timeout.total_seconds())
+            pulses = health.felt(pulses, said, watch.terms())
+            if not any(pulse.against or pulse.is_sick for pulse in pulses.values()):
+                return
     if sick := [node for node in asked if pulses[node.name].is_sick]:
         raise _unwell(sick)
 

@@ -89,9 +89,14 @@ class Dns(Primary):
 
     @model_validator(mode="after")
     def _gentle(self) -> Dns:
-        alone = [name for name in ("moving_ttl", "warm_command") if getattr(self, name)]
+        alone = [name for name in ("moving_ttl", "waves", "warm_command") if name in self.model_fields_set]
         if alone and not self.make_before_break:
             raise ValueError(f"{alone[0]} does nothing without make_before_break = true")
+        of_command = [name for name in ("warm_time", "warm_or_stop") if name in self.model_fields_set]
+        if of_command and not self.warm_command:
+            raise ValueError(f"{of_command[0]} does nothing without warm_command")
+        if self.moving_ttl >= self.ttl:
+            raise ValueError(f"moving_ttl = {self.moving_ttl} does nothing: it is not below ttl = {self.ttl}")
         return self
 
     @property
