@@ -67,13 +67,18 @@ def against(pin: Pin, before: Places, after: Places) -> bool:
     needed = max(pin.min_replicas, len(pin.nodes))
     return (
         bool((has - had) & set(pin.not_on) or (had - has) & set(pin.nodes))
-        or bool(pin.nodes and has - had - set(pin.nodes))
+        or bool(pin.nodes and has - had - set(pin.nodes) and not _completes(pin, has))
         or (pin.excluded and has != had)
         or len(has) < min(needed, len(had))
         or (0 < pin.max_replicas < len(has) and len(has) > len(had))
         or any(_parted(pin.site, other, before, after) for other in pin.together if after.get(other))
         or any(_brought_near(pin.site, other, before, after) for other in pin.apart)
     )
+
+
+def _completes(pin: Pin, has: Set[str]) -> bool:
+    """Whether further nodes than those it names are there because it asks for so many."""
+    return set(pin.nodes) <= has and len(has) <= pin.min_replicas
 
 
 def _parted(site: str, other: str, before: Places, after: Places) -> bool:

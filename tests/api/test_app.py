@@ -303,7 +303,7 @@ def test_every_answer_is_sealed(store: Store, address: str) -> None:
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
     assert re.findall(r"script-src[^;]*", policy) in ([], ["script-src 'self'"])
-    assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+    assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin")
 
 
 @pytest.mark.parametrize(

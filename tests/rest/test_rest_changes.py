@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -127,6 +128,7 @@ def test_nobody_approves_what_applying_would_refuse(door: Door) -> None:
     assert operator.put("/api/v1/nodes/n2/drain", json={}, headers={"If-Match": "*"}).status_code == 200
     told = approver.post(approval, json={"decision": "approve"}).json()
     assert (told["status"], told["rule"], told["actual"]) == (422, "plan.nodes", "n2 is draining")
+    assert told["override"].startswith('apply it with {"force": ["plan.nodes"]')
     assert operator.delete("/api/v1/nodes/n2/drain", headers={"If-Match": "*"}).status_code == 200
     assert approver.post(approval, json={"decision": "approve"}).status_code == 201
 
@@ -147,6 +149,21 @@ def test_a_wish_for_company_or_places_is_weighed_against_a_plan_that_is_older(do
     told = approver.post(approval, json={"decision": "approve"}).json()
     assert (told["status"], told["rule"], told["actual"]) == (422, "plan.wishes", SITE)
     assert approver.post(approval, json={"decision": "reject"}).status_code == 201
+
+
+@pytest.mark.parametrize("end", ["taken back", "over"])
+def test_a_wish_that_holds_again_is_weighed_against_a_plan_that_is_older(door: Door, end: str) -> None:
+    """A campaign was on top of it when the plan was made."""
+    last, placement = door.store.cycles(1)[0], door.store.placement()[1]
+    door.store.put_pin(Pin(SITE, not_on=("n2",)))
+    over = last.created + timedelta(seconds=1)
+    door.store.put_pin(Pin(SITE, ("n2",), campaign="sale", until=over if end == "over" else over + timedelta(days=300)))
+    waiting = replace(last, id=f"{last.id[:-1]}f", digest="f" * 64)
+    door.store.propose(waiting, placement.assign(node=placement["node"].mask(placement["site"] == SITE, "n2")))
+    if end == "taken back":
+        assert door.store.drop_pin(SITE, "sale")
+    told = door.open("approver").post(f"/api/v1/plans/{waiting.id}/approval", json={"decision": "approve"}).json()
+    assert (told["status"], told["rule"], told["actual"]) == (422, "plan.wishes", SITE)
 
 
 def test_a_plan_is_applied_only_as_it_was_looked_at(door: Door) -> None:

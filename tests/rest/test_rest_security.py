@@ -127,6 +127,24 @@ def test_a_proxy_is_believed_only_from_its_own_address(behind_proxy: Door) -> No
         assert behind_proxy.open(peer=peer, headers=anna).get(TOKENS).status_code == 401
 
 
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://testserver"}, 200),
+        ({"Origin": "http://flex.example", "X-Forwarded-Host": "flex.example"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://testserver", "Sec-Fetch-Site": "same-site"}, 403),
+    ],
+)
+def test_another_sites_page_changes_nothing_for_who_a_proxy_signed_in(
+    behind_proxy: Door, said: dict[str, str], status: int
+) -> None:
+    anna = behind_proxy.open(peer="192.0.2.5", headers={"X-Remote-User": "anna", "If-Match": "*", **said})
+    assert anna.put(FREEZE, json={}).status_code == status
+
+
 def test_a_proxys_word_is_not_taken_where_no_header_is_set(door: Door) -> None:
     assert door.open(peer="127.0.0.1", headers={"X-Remote-User": "anna"}).get(TOKENS).status_code == 401
 

@@ -44,8 +44,8 @@ def _addresses(world: World, cycle: Cycle) -> Iterator[Stop]:
 
 
 def _wishes(world: World, cycle: Cycle) -> Iterator[Stop]:
-    """Of wishes that were made after the plan."""
-    newer = _wished_since(world, cycle)
+    """Of wishes that were made after the plan, or hold otherwise than they did: one may have begun, ended or gone."""
+    newer = _wished_since(world, cycle) | _begun_or_ended(world, cycle)
     pins = [pin for pin in world.pins if pin.site in newer]
     if not pins or not cycle.moves:
         return
@@ -62,6 +62,12 @@ def _places(placement: pd.DataFrame, sites: set[str]) -> dict[str, frozenset[str
     return {str(site): frozenset(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
 
 
+def _begun_or_ended(world: World, cycle: Cycle) -> set[str]:
+    now = world.clock()
+    ends = ((pin.site, end) for pin in world.store.pins() for end in (pin.since, pin.until))
+    return {site for site, end in ends if end and cycle.created < end <= now}
+
+
 def _wished_since(world: World, cycle: Cycle) -> set[str]:
     """By the order of the record: clocks say nothing, and plans may be made for another day.
 
@@ -72,7 +78,7 @@ def _wished_since(world: World, cycle: Cycle) -> set[str]:
         for entry in entries:
             if (entry.action, entry.subject) == ("plan.propose", cycle.id):
                 return sites
-            if entry.action == "pin.put":
+            if entry.action in ("pin.put", "pin.drop"):
                 sites.add(entry.subject)
         behind = entries[-1].number
     return set()

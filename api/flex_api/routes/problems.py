@@ -16,7 +16,7 @@ from flex_api.kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Problem
 from flex_api.report.page import page
 
 SLUG_OF_STATUS = {400: "malformed", 404: "not-found", 405: "method-not-allowed", 413: "too-large", 422: "validation"}
-OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
+OVERRIDE = '{how} it with {{"force": ["{rule}"], "reason": "…"}}'
 DESCRIBED = "see /api/openapi.json for what can be asked"
 REPORT = "look for the request id in the log of `flex serve` and report it"
 MOST_FAULTS = 20
@@ -67,7 +67,7 @@ def of_error(request: Request, error: FlexError) -> Response:
 def problem(path: str, request_id: str, error: FlexError) -> Problem:
     kind = KINDS.get(error.slug, KINDS["internal"])
     rules = [
-        Broken(rule=stop.rule, limit=stop.limit, actual=stop.actual, override=OVERRIDE.format(rule=stop.rule))
+        Broken(rule=stop.rule, limit=stop.limit, actual=stop.actual, override=_override(path, stop.rule))
         for stop in error.stops
     ]
     first = rules[0].model_dump() if rules else {}
@@ -86,6 +86,11 @@ def problem(path: str, request_id: str, error: FlexError) -> Problem:
         rules=rules,
         **first,
     )
+
+
+def _override(path: str, rule: str) -> str:
+    """An approval goes over no rule: who applies the plan does."""
+    return OVERRIDE.format(how="apply" if path.endswith("/approval") else "repeat", rule=rule)
 
 
 def of_bad_request(request: Request, error: RequestValidationError) -> Response:

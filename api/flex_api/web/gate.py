@@ -88,7 +88,7 @@ class Gate:
         if not name or not self._vouches(asked.peer):
             return None
         # A browser is signed in wherever its user follows a link, so a change must come from our own pages.
-        if asked.method not in SAFE and asked.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        if asked.method not in SAFE and _is_foreign(asked.headers):
             raise forged("the change was asked for by another site's page")
         return Caller(f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role))
 
@@ -113,6 +113,14 @@ class Gate:
             if token and token.holds(now) and (token.last_used is None or now - token.last_used > USED):
                 self.store.use_token(token.id, now)
         return token if token and token.holds(now) else None
+
+
+def _is_foreign(headers: Mapping[str, str]) -> bool:
+    """Whether a page of another site asks. Over plain http browsers say no more than where their page is from."""
+    if site := headers.get("sec-fetch-site", ""):
+        return site not in ("same-origin", "none")
+    origin, ours = headers.get("origin", ""), (headers.get("host", ""), headers.get("x-forwarded-host", ""))
+    return bool(origin) and (origin.partition("://")[2] or "null") not in ours
 
 
 def cookie(header: str) -> str:
