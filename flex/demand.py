@@ -6,7 +6,7 @@ in bytes or requests, column by column of the dimensions. Which nodes, and what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +52,7 @@ class Demand:
         sites: Sequence[str],
         dimensions: Sequence[str],
         headroom: Mapping[str, float],
-        routed: Set[str] | None,
+        routed: Container[str] | None,
     ) -> None:
         """Sites count as `headroom` larger than they are. The requests of `routed` ones are split by content, so that
         their working sets are split too; those of others go to any replica, and spreads say what that makes of it.

@@ -9,7 +9,7 @@ where nodes are equal and in proportion to capacity where they are not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -131,7 +131,7 @@ class Terms:
     dimensions: tuple[str, ...] = DIMENSIONS
     replicate_below: float | None = None
     headroom: Mapping[str, float] = field(default_factory=dict)
-    routed: frozenset[str] | None = frozenset()
+    routed: Container[str] | None = frozenset()
     limits: MoveLimits = MoveLimits()
 
 

@@ -144,7 +144,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         ttl=settings.dns.ttl,
         adopt=settings.dns.adopt,
         budget=Budget(settings.solver.steps, settings.solver.time_limit.total_seconds()),
-        terms=settings.solver.terms(pins, all_routed=settings.routing.on),
+        terms=settings.solver.terms(pins, routed=settings.routing.by_content(settings.solver.content_routed)),
     )
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from flex.errors import BadSetting
 from flex.steer.haproxy import CONFIGURATION
 
-# Sets of members are kept in arrays of general-purpose tags, which came with this version.
-OLDEST = (2, 5)
+# Loads are compared by conditional set-var, which came with this version.
+OLDEST = (2, 6)
 _PATIENCE = 10.0
 
 
@@ -42,7 +42,7 @@ def program(path: str = "") -> Program:
         found = installed()
         if found:
             return found
-        raise _unfit("there is none", "install HAProxy 2.5 or newer (Debian: apt install haproxy)")
+        raise _unfit("there is none", "install HAProxy 2.6 or newer (Debian: apt install haproxy)")
     try:
         command = [path, "-v"]
         said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE).stdout  # noqa: S603
@@ -53,7 +53,7 @@ def program(path: str = "") -> Program:
         raise _unfit(f"{path} does not say its version", "see that it is HAProxy")
     version = tuple(map(int, matched.groups()))
     if version < OLDEST:
-        raise _unfit(f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.5 or newer")
+        raise _unfit(f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.6 or newer")
     return Program(path, version)
 
 

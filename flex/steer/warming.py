@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import http.client
 import re
-from collections.abc import Callable, Collection, Iterable
+import socket
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import pandas as pd
@@ -22,6 +25,10 @@ Target = tuple[str, str]
 _PATH = re.compile(r"/[!-~]{0,8000}")
 _PART = 2**16
 _PATIENCE = 10.0
+# A target that takes more seconds is left to its visitors.
+_LONGEST = 60.0
+# Of the PROXY protocol: a connection of nobody but its sender.
+_LOCAL = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"
 # After so many failures one after the other the web server is not there.
 _GIVE_UP = 20
 
@@ -73,39 +80,76 @@ def warm(
     *,
     clock: Callable[[], float],
     wait: Callable[[float], None],
+    proxied: bool = False,
 ) -> Warmed:
-    """Until the budget is used up or the targets are. A web server that is not there ends it."""
+    """Until the budget is used up or the targets are. A web server that is not there ends it; one that is `proxied`
+    wants the PROXY protocol.
+    """
     begun, fetched, size, failed, in_a_row = clock(), 0, 0, 0, 0
-    connection = http.client.HTTPConnection(*at, timeout=_PATIENCE)
+    connection = (_Proxied if proxied else http.client.HTTPConnection)(*at, timeout=_PATIENCE)
     for host, path in targets:
-        if size >= budget.bytes or in_a_row >= _GIVE_UP or clock() - begun >= budget.seconds:
+        left = budget.seconds - (clock() - begun)
+        if size >= budget.bytes or in_a_row >= _GIVE_UP or left <= 0:
             break
-        got = _fetched(connection, host, path, budget.bytes - size)
+        got = _fetched(connection, host, path, budget.bytes - size, min(left, _LONGEST))
         if got is None:
             connection.close()
             failed, in_a_row = failed + 1, in_a_row + 1
             continue
         fetched, size, in_a_row = fetched + 1, size + got, 0
-        ahead = size / budget.per_second - (clock() - begun)
+        passed = clock() - begun
+        ahead = min(size / budget.per_second, budget.seconds) - passed
         if ahead > 0:
             wait(ahead)
     connection.close()
     return Warmed(fetched, size, failed)
 
 
-def _fetched(connection: http.client.HTTPConnection, host: str, path: str, most: int) -> int | None:
-    """Its bytes; None where there was no answer, or a path that is none. An answer over the budget is cut off."""
+class _Proxied(http.client.HTTPConnection):
+    """It begins as HAProxy's own checks do: with a header of version 2 that names no visitor."""
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock.sendall(_LOCAL)
+
+
+def _fetched(connection: http.client.HTTPConnection, host: str, path: str, most: int, seconds: float) -> int | None:
+    """Its bytes; None where there was no answer, or a path that is none. An answer over the budget is cut off, and one
+    that does not end in time is none, however it trickles.
+    """
     if not _PATH.fullmatch(path):
         return None
     size = 0
     try:
         connection.request("GET", path, headers={"Host": host, "User-Agent": "flex-warm-up"})
-        answer = connection.getresponse()
-        while part := answer.read(_PART):
-            size += len(part)
-            if size >= most:
-                connection.close()
-                break
+        with _cut_after(seconds, connection.sock) as is_cut:
+            answer = connection.getresponse()
+            while part := answer.read1(_PART):
+                size += len(part)
+                if size >= most:
+                    connection.close()
+                    break
+            # One that came whole: the connection is free for the next.
+            answer.close()
     except (OSError, http.client.HTTPException):
         return None
-    return size if answer.status < 400 else None
+    return size if answer.status < 400 and not is_cut.is_set() else None
+
+
+@contextmanager
+def _cut_after(seconds: float, connected: socket.socket) -> Iterator[threading.Event]:
+    """A time-out is for each piece of an answer, and there may be many: the connection is shut from beside."""
+    is_cut = threading.Event()
+
+    def cut() -> None:
+        is_cut.set()
+        with suppress(OSError):
+            connected.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield is_cut
+    finally:
+        timer.cancel()

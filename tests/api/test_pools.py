@@ -8,6 +8,7 @@ from flex.domain import Node
 from flex.steer.pool import MOST_MEMBERS, members
 from flex_api.night.steering import Asked, Served, among, popular
 from flex_api.settings.file import Settings
+from flex_api.settings.routing import RoutedSite, Routing
 from flex_api.settings.sections import Ingest
 
 NODES = tuple(Node(f"n{number}", (f"192.0.2.{number}",), 2**30) for number in range(1, 21))
@@ -57,3 +58,15 @@ def test_a_member_keeps_its_slot_while_another_is_down_or_a_further_one_comes() 
     before, after = ({member.node: member.slot for member in one.pools[0].members} for one in (first, found))
     assert after == {node: slot for node, slot in before.items() if node != "n2"} | {"n1": 4}
     assert found.slots["shop.example"].items() >= first.slots["shop.example"].items()
+
+
+def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart() -> None:
+    own = (RoutedSite(name="all.example", policy="least_connections"),)
+    found = Routing(on=True, site=own).by_content(["by-others.example"])
+    assert "shop.example" in found
+    assert not [name for name in ("all.example", "/shop/", "a_b.example") if name in found]
+    assert "by-others.example" in found
+    least = Routing(on=True, policy="least_connections", site=(RoutedSite(name="shop.example", policy="lard"),))
+    assert [name for name in ("shop.example", "all.example") if name in least.by_content([])] == ["shop.example"]
+    assert "shop.example" not in Routing().by_content(["by-others.example"])
+    assert "by-others.example" in Routing().by_content(["by-others.example"])

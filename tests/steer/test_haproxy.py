@@ -174,7 +174,7 @@ def test_the_admission_limit_is_the_papers_and_is_shared_by_those_that_are_up() 
 
 @pytest.mark.parametrize(
     ("script", "said"),
-    [("exit 1", "version"), ("echo HAProxy version 2.4.22-1 2023/01/01", "2.4.22"), ("echo Apache", "version")],
+    [("exit 1", "version"), ("echo HAProxy version 2.5.14-1 2023/01/01", "2.5.14"), ("echo Apache", "version")],
 )
 def test_a_haproxy_that_is_none_or_too_old_is_one_clear_line(tmp_path: Path, script: str, said: str) -> None:
     fake = tmp_path / "haproxy"

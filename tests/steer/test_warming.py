@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time as clocks
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -129,3 +131,56 @@ def test_a_web_server_that_is_not_there_ends_it(free_port: int) -> None:
 def test_a_budget_that_cannot_be_kept_is_refused(wrong: tuple[int, int]) -> None:
     with pytest.raises(BadInput, match="warming"):
         Budget(*wrong)
+
+
+@pytest.mark.parametrize("begins", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
+def test_an_answer_that_trickles_holds_nothing_up(begins: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked, done = threading.Event(), threading.Event()
+
+        def trickle() -> None:
+            visitor, _ = server.accept()
+            with visitor:
+                visitor.sendall(begins)
+                asked.set()
+                while not done.wait(0.05):
+                    try:
+                        visitor.sendall(b"x")
+                    except OSError:
+                        return
+
+        web = threading.Thread(target=trickle, daemon=True)
+        web.start()
+        budget = Budget(10**9, 10**9, seconds=0.4)
+        begun = clocks.monotonic()
+        found = warm(
+            [("shop.example", "/slow")], server.getsockname(), budget, clock=clocks.monotonic, wait=clocks.sleep
+        )
+        passed = clocks.monotonic() - begun
+        done.set()
+        web.join()
+    assert asked.is_set()
+    assert (found, passed < 5) == (Warmed(0, 0, 1), True)
+
+
+def test_a_web_server_that_wants_the_proxy_protocol_gets_it_first() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        heard = []
+
+        def answer() -> None:
+            visitor, _ = server.accept()
+            with visitor:
+                heard.append(visitor.recv(16, socket.MSG_WAITALL))
+                heard.append(visitor.recv(5, socket.MSG_WAITALL))
+                visitor.recv(2**16)
+                visitor.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+        web = threading.Thread(target=answer, daemon=True)
+        web.start()
+        time = Time()
+        at = server.getsockname()
+        found = warm([("shop.example", "/")], at, PLENTY, clock=time.clock, wait=time.wait, proxied=True)
+        web.join()
+    # Version 2, sent by nobody but the sender, without addresses.
+    assert heard == [b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", b"GET /"]
+    assert found == Warmed(1, 2, 0)

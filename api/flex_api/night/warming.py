@@ -74,7 +74,8 @@ def _warm(settings: Settings, targets: list[Target], address: str) -> Warmed:
     own, routing = settings.warming, settings.routing
     port = own.port or (routing.origin_port if routing.on else _WEB)
     budget = Budget(own.bytes, own.per_second, own.time.total_seconds())
-    return warm(targets, (address, port), budget, clock=time.monotonic, wait=time.sleep)
+    proxied = routing.on and routing.proxy_protocol and not own.port
+    return warm(targets, (address, port), budget, clock=time.monotonic, wait=time.sleep, proxied=proxied)
 
 
 def _told(found: Mapping[str, Warmed]) -> str:

@@ -4,14 +4,16 @@ nodes warm up for what comes to them.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
 from flex.steer.haproxy import Layout
-from flex.steer.pool import Limits
-from flex.steer.rules import RULES
+from flex.steer.pool import Limits, is_host
+from flex.steer.rules import BY_CONTENT, RULES
 from flex_api.settings.misset import of_register
 from flex_api.settings.quantities import Section, Size, Span, Whole
 
@@ -44,6 +46,21 @@ class RoutedSite(Section):
     @classmethod
     def _known_policy(cls, value: str | None) -> str | None:
         return value and of_register(value, value, list(RULES))
+
+
+@dataclass(frozen=True, slots=True)
+class ByContent:
+    """The sites whose members share their working set: those with host names whose policy tells targets apart, `others`
+    being otherwise than most; and those that somebody named.
+    """
+
+    most: bool
+    others: frozenset[str]
+    named: frozenset[str]
+
+    def __contains__(self, site: object) -> bool:
+        routed = isinstance(site, str) and is_host(site) and (site in self.others) != self.most
+        return routed or site in self.named
 
 
 class Routing(Section):
@@ -114,6 +131,14 @@ class Routing(Section):
     def layout(self) -> Layout:
         names = Layout.__dataclass_fields__
         return Layout(**{name: getattr(self, name) for name in names})
+
+    def by_content(self, named: Iterable[str]) -> Container[str]:
+        """`named` are routed so by others than FLEX."""
+        if not self.on:
+            return frozenset(named)
+        most = self.policy in BY_CONTENT
+        others = (one.name for one in self.site if ((one.policy or self.policy) in BY_CONTENT) != most)
+        return ByContent(most, frozenset(others), frozenset(named))
 
     def of(self, site: str) -> RoutedSite:
         return next((one for one in self.site if one.name == site), RoutedSite(name=site))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -248,7 +248,7 @@ class Solver(Section):
             raise ValueError(f"{twice[0]} is in two classes")
         return self
 
-    def terms(self, pins: Sequence[Pin] = (), *, all_routed: bool = False) -> Terms:
+    def terms(self, pins: Sequence[Pin] = (), *, routed: Container[str] = frozenset()) -> Terms:
         """Pins put sites into classes, and weigh them: twice as large and half a node more are three times as large."""
         headroom = {site: each.headroom for each in self.classes.values() for site in each.sites}
         for pin in pins:
@@ -258,7 +258,7 @@ class Solver(Section):
             dimensions=self.dimensions,
             replicate_below=min(self.replicate_below, self.replicate_above),
             headroom=headroom,
-            routed=None if all_routed else frozenset(self.content_routed),
+            routed=routed,
             limits=MoveLimits(self.max_moves, self.max_cold, self.max_cold_per_node),
         )
 

@@ -21,3 +21,6 @@ RULES: dict[str, Rule] = {
     "bounded_hash": bounded_hash,
     "least_connections": least_connections,
 }
+
+# Their members share a site's working set; those of others have all of it, each.
+BY_CONTENT = frozenset(RULES) - {"least_connections"}

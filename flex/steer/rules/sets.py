@@ -36,7 +36,8 @@ def looked_up(pool: Pool, wider: str = "") -> list[str]:
         "balance leastconn",
         "stick-table type integer size 200k expire 30m peers flex store gpt(2),gpc(1)",
         f"http-request track-sc0 {pool.target}",
-        "http-request set-var(txn.set) sc_get_gpt(0,0)",
+        # What a node had that is no member any more, nobody has.
+        f"http-request set-var(txn.set) sc_get_gpt(0,0),and({sum(member.bit for member in pool.members)})",
         "http-request set-var(txn.before) var(txn.set)",
         *([wider] if wider else []),
         *(_alone(pool, member) for member in pool.members),
