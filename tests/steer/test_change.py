@@ -186,17 +186,6 @@ def members_of(at: Members) -> tuple[Member, ...]:
 
 
 @pytest.mark.real
-def test_what_is_remembered_of_a_member_that_is_gone_counts_no_more(node: Node, members: Members) -> None:
-    pool = shop(members)
-    assert node.asked(30) == {"n0", "n1", "n2"}
-    assert node.enforce(replace(pool, members=pool.members[:2])) == "reload"
-    assert node.asked(30) == {"n0", "n1"}
-    sets = [each.set for each in runtime.targets(node.sockets.stats.ask("show", "table", pool.name))]
-    assert len(sets) == 30
-    assert set(sets) == {1, 2}
-
-
-@pytest.mark.real
 def test_host_names_come_and_go_without_a_reload(node: Node, members: Members) -> None:
     assert node.enforce(shop(members, hosts=("www.shop.example",))) == "commands"
     assert len(node.asked(host="www.shop.example")) == 3

@@ -92,6 +92,11 @@ def test_what_haproxy_has_against_a_configuration_is_one_line_without_paths(foun
     assert str(tmp_path) not in said
 
 
+def test_a_set_of_members_has_none_that_is_no_member_any_more() -> None:
+    pool = Pool("shop.example", (), (Member("n1", "192.0.2.1", 0), Member("n4", "192.0.2.4", 3)))
+    assert "set-var(txn.set) sc_get_gpt(0,0),and(9)\n" in files("n1", NODES, [pool], Layout())[CONFIGURATION]
+
+
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_no_name_gets_a_word_of_its_own_into_a_configuration(site: str, node: str) -> None:
     try:
