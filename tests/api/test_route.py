@@ -142,7 +142,7 @@ def test_without_a_folder_nothing_is_delivered(installation: Installation) -> No
     assert "routing.deliver" in said.err
 
 
-def test_a_plan_that_comes_is_shown_before_dns_says_so(installation: Installation, shared: str) -> None:
+def test_a_plan_that_comes_is_shown_before_dns_says_so(installation: Installation, shared: str, tmp_path: Path) -> None:
     (row,) = installation.flex("-o", "json", "sites", "show", shared).json["items"]
     alone = ("--nodes", row["nodes"][0], "--max-replicas", "1")
     assert installation.flex("sites", "pin", shared, *alone).code == 0
@@ -162,6 +162,14 @@ def test_a_plan_that_comes_is_shown_before_dns_says_so(installation: Installatio
         store.update(replace(store.cycle(plan), state="applying"))
     while_applied = installation.flex("-o", "json", "route", "show").json["items"]
     assert coming in while_applied
+    installation.extra += f'[routing]\non = true\ndeliver = "{tmp_path}/{{node}}"\n'
+    installation.write_settings()
+    configuration, gone = tmp_path / row["nodes"][0] / "haproxy.cfg", f" disabled # {row['nodes'][1]}"
+    assert installation.flex("route", "deliver").code == 0
+    assert gone in configuration.read_text()
+    # What is taken back is steered back.
+    assert installation.flex("apply", "--undo").code == 0
+    assert gone not in configuration.read_text()
 
 
 def test_where_no_haproxy_answers_the_live_figures_are_one_line(installation: Installation, shared: str) -> None:
