@@ -40,7 +40,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """What was answered to a request that must not be done twice; `status` is 0 while it is still being done."""
+    """What was answered to a request that must not be done twice.
+
+    While it is still being done its `status` is 0, and its `headers` are the name of the process that does it.
+    """
 
     key: str
     fingerprint: str

@@ -7,14 +7,17 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.access import digest_of
 from flex.audit import broken
 from flex.domain import Pin
-from flex.store import migrate, open_store
+from flex.jobs import Once
+from flex.store import holder, migrate, open_store
 from flex_api.night import applying, nightly
 from flex_api.night.leases import lease
 from flex_api.web.desk import world
@@ -170,6 +173,21 @@ def test_a_plan_is_applied_only_as_it_was_looked_at(door: Door) -> None:
     address = f"/api/v1/plans/{door.store.cycles(1)[0].id}/apply"
     assert door.open("approver").post(address, json={}).status_code == 428
     assert door.open("approver").post(address, json={}, headers={"If-Match": '"other"'}).status_code == 412
+
+
+def test_of_a_request_whose_process_was_killed_nobody_knows_whether_it_was_done(door: Door) -> None:
+    token = door.store.token_of(digest_of(door.secrets["operator"]))
+    assert token is not None
+    headers, address = {"Idempotency-Key": "k1"}, "/api/v1/plans"
+    job = door.open("operator").post(address, json={}, headers=headers).json()["id"]
+    door.app.state.house.workers.wait(job)
+    key = sha256(f"{token.id}\nk1".encode()).hexdigest()
+    kept = door.store.answer(Once(key, "", datetime.now(UTC)))
+    assert kept is not None
+    for at_it, code in ((holder(), "busy"), (f"{holder().rpartition(':')[0]}:1", "idempotency-conflict")):
+        door.store.keep_answer(replace(kept, status=0, headers=at_it, body=b""))
+        assert door.open("operator").post(address, json={}, headers=headers).json()["code"] == code
+    assert [one.id for one in door.store.jobs() if one.live or one.id == job] == [job]
 
 
 def test_a_request_that_comes_twice_with_its_key_is_done_once(door: Door) -> None:

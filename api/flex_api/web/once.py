@@ -21,6 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flex.errors import BadInput, Busy, FlexError, Reused
 from flex.jobs import Once
 from flex.ports import Store
+from flex.store import holder
+from flex.store.holder import is_gone
 from flex_api.web.formed import again
 from flex_api.web.gate import present
 
@@ -63,6 +65,9 @@ class OnceOnly:
             return None
         if kept.fingerprint != asked.fingerprint:
             raise _refused(Reused, "another request came with it before", "take a new key for a new request")
+        if not kept.status and is_gone(kept.headers):
+            answer = "the process that was doing it ended: nobody knows whether it was done"
+            raise _refused(Reused, answer, "look whether it was; take a new key to ask for it again")
         if not kept.status:
             raise _refused(Busy, "the request that came with it first is still being done", "ask again in a moment")
         if not kept.body and SHOWN_ONCE in kept.headers:
@@ -92,7 +97,8 @@ def _asked(request: Request, key: str, body: bytes) -> Once:
     caller = request.state.caller
     owner = (caller.token or caller.name) if caller else ""
     what = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body
-    return Once(_hash(f"{owner}\n{key}".encode()), _hash(what), present())
+    # Until there are headers of an answer, who is at it stands in their place.
+    return Once(_hash(f"{owner}\n{key}".encode()), _hash(what), present(), headers=holder())
 
 
 def _answered(asked: Once, messages: list[Message]) -> Once | None:
