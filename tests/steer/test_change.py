@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +180,23 @@ def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(node: Node
         assert node.asked(100) == set(members.addresses)
         held.answer()
         assert until_closed(visitor).endswith(b"ok")
+
+
+@pytest.mark.real
+def test_what_members_have_is_known_after_a_reload(node: Node, members: Members) -> None:
+    """HAProxy hands its tables on once it has listened for five seconds whether somebody hands it any."""
+    stats, table = node.sockets.stats, shop(members).name
+    while "Uptime_sec: 7" not in stats.ask("show", "info"):
+        time.sleep(0.1)
+    node.asked(20)
+    before = {each.key: each.set for each in runtime.targets(stats.ask("show", "table", table))}
+    assert node.enforce(Pool("shop.example", (), members_of(members))) == "reload"
+    after: dict[str, int] = {}
+    deadline = time.monotonic() + 10
+    while after != before and time.monotonic() < deadline:
+        after = {each.key: each.set for each in runtime.targets(stats.ask("show", "table", table))}
+    assert len(before) == 20
+    assert after == before
 
 
 def members_of(at: Members) -> tuple[Member, ...]:
