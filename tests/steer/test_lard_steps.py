@@ -28,7 +28,8 @@ from tests.steer.conftest import Distributor, Held, Members, until_closed, writt
 
 # Small, so that a few requests overload a member; a set loses one after two of the seconds that requests bring.
 LIMITS = Limits(low=2, high=3, hold=2, admission=False)
-JOB = cast(Job, SimpleNamespace(low=2, high=3, patience=2))
+# Of memory the rules only ask what was in it beforehand, which is nothing.
+JOB = cast(Job, SimpleNamespace(low=2, high=3, patience=2, ram=(0,) * 4, pinned=()))
 NOTHING = cast(Contents, None)
 REFERENCE: dict[str, type[Rule]] = {"lard": Lard, "lardr": LardR}
 
