@@ -113,8 +113,8 @@ def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
     every = nodes.asked(totals)
     whole = nodes.heard(every, ram)
     # Of the bytes that fit into a node's memory file by file, those that the sample has.
-    held = (heard[1].once.sum(axis=1) for heard in (nodes.heard(part, ram), whole))
-    memory = np.minimum(_ratio(next(held), next(held), sample.rate), 1.0)
+    held, fitting = (heard[1].once.sum(axis=1) for heard in (nodes.heard(part, ram), whole))
+    memory = np.minimum(_ratio(held, fitting, sample.rate), 1.0)
     requests = np.bincount(totals.site, totals.requests, minlength=len(sample.sites))
     return Scale(
         memory=memory,

@@ -26,7 +26,7 @@ from statistics import median, quantiles
 from time import process_time
 from urllib.parse import urlsplit
 
-from bench.api import given
+from bench.api import apart, given
 from bench.figures import Figures
 from flex.store import open_store
 from flex_api import access
@@ -147,19 +147,7 @@ def _page(connection: HTTPConnection, secret: str, path: str) -> tuple[float, st
 
 def _load(address: str, secret: str, size: given.Size, say: Callable[[str], None]) -> Figures:
     """In a process of its own: one that also measures would be late by its own fault."""
-    command = [sys.executable, "-m", "bench.api.asked", address, str(size.sites), str(size.nodes)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(secret)
-        process.stdin.close()
-        last = ""
-        for line in process.stdout:
-            last = line
-            if not line.startswith("{"):
-                say(line.rstrip())
-    found: Figures = json.loads(last)
-    return found
+    return apart.measured("bench.api.asked", address, str(size.sites), str(size.nodes), say=say, told=secret)
 
 
 @dataclass(slots=True)

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from bench.api import asked, given
+from bench.api import apart, asked, given
 from bench.figures import Figures
 
 WORKERS = int(os.environ.get("API_WORKERS", "2"))
@@ -33,16 +30,7 @@ def measure() -> Figures:
 
 def control(folder: Path) -> Figures:
     """In a process of its own: memory that somebody else has used before would be counted, too."""
-    command = [sys.executable, "-m", "bench.api.control", str(folder), str(SCALE)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        last = ""
-        for line in process.stdout:
-            last = line
-            if not line.startswith("{"):
-                _say(line.rstrip())
-    found: Figures = json.loads(last)
-    return found
+    return apart.measured("bench.api.control", str(folder), str(SCALE), say=_say)
 
 
 def _say(line: str) -> None:

@@ -54,9 +54,13 @@ class FileTable:
                 if wanted is None or _reaches(file.metadata.row_group(group), wanted):
                     yield file.read_row_group(group, list(columns)).to_pandas()
 
+    def of(self, sites: Collection[str]) -> Iterator[pd.DataFrame]:
+        """FILES of some sites, a piece in memory at a time."""
+        return (piece[piece["site"].isin(sites)] for piece in self.pieces(sites=sites))
+
     def of_site(self, site: str) -> pd.DataFrame:
         """FILES of one site, all in memory."""
-        found = [piece[piece["site"] == site] for piece in self.pieces(sites=[site])]
+        found = self.of([site])
         return FILES.make(pd.concat([FILES.empty(), *found], ignore_index=True))
 
     def sites(self) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -13,7 +13,7 @@ from flex import failover
 from flex import plan as plans
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
-from flex.errors import DnsError, FlexError, Frozen, Held, OnTheWay, PartlyApplied, Unreachable, Unwell
+from flex.errors import DnsError, FlexError, Held, OnTheWay, PartlyApplied, Unreachable, Unwell
 from flex.records import ZoneState, addresses_of, by_name
 from flex_api.known import outdated
 from flex_api.night import approving, delivering, freezing, gently, warming
@@ -254,8 +254,7 @@ def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> N
     if not broken:
         return
     forced = " ".join(f"--force {stop.rule}" for stop in broken)
-    kind = Frozen if broken[0].rule == freezing.RULE else Held
-    raise kind(
+    raise freezing.kind_of(broken)(
         f"applying {cycle.id}",
         "; ".join(str(stop) for stop in broken),
         kept="nothing was changed",

@@ -6,7 +6,6 @@ those it has, and the others get theirs. Nobody is told to read them here, but b
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from flex.errors import BadSetting, FlexError, NotWritten
 from flex.ports import Store
 from flex.steer import delivery
 from flex.steer.program import Program, program
-from flex_api.night import steering
+from flex_api.night import commands, steering
 from flex_api.settings.file import Settings
 from flex_api.told import words
 from flex_api.wiring import nodes
@@ -77,39 +76,27 @@ def steer(settings: Settings, store: Store, say: Callable[[str], None], coming: 
 
 
 def _delivered(settings: Settings, node: str, made: Make, found: Program | None) -> Delivered:
-    routing = settings.routing
-    folder = Path(routing.deliver.replace("{node}", node))
+    folder, command = folder_of(settings, node), settings.routing.deliver_command
     try:
-        files, command = made(node), routing.deliver_command
-        changed = delivery.put(files, folder, found, owing=bool(command))
+        changed = delivery.put(made(node), folder, found, owing=bool(command))
         if changed and command:
-            _carry([_filled(word, node, folder) for word in command])
+            _carry(commands.filled(command, {"{node}": node, "{directory}": str(folder)}))
             delivery.carried(folder)
     except FlexError as error:
         return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
     return Delivered(node, str(folder), changed)
 
 
-def _filled(word: str, node: str, folder: Path) -> str:
-    return word.replace("{node}", node).replace("{directory}", str(folder))
+def folder_of(settings: Settings, node: str) -> Path:
+    return Path(settings.routing.deliver.replace("{node}", node))
 
 
 def _carry(command: Sequence[str]) -> None:
     """Raises NotWritten when it does not end well."""
-    try:
-        done = subprocess.run(  # noqa: S603 - of the settings, and no shell
-            command, capture_output=True, text=True, check=False, timeout=_PATIENCE, stdin=subprocess.DEVNULL
+    if said := commands.trouble(command, _PATIENCE):
+        raise NotWritten(
+            f"running {' '.join(command)[:200]}",
+            said,
+            kept="the node has the configuration before",
+            advice="mend what it says, then `flex route deliver`",
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise _lost(command, str(error)) from error
-    if done.returncode:
-        raise _lost(command, " ".join(done.stderr.split())[-300:] or f"it ended with {done.returncode}")
-
-
-def _lost(command: Sequence[str], answer: str) -> NotWritten:
-    return NotWritten(
-        f"running {' '.join(command)[:200]}",
-        answer,
-        kept="the node has the configuration before",
-        advice="mend what it says, then `flex route deliver`",
-    )

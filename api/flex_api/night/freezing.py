@@ -4,11 +4,12 @@ outside the windows of the settings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from flex import windows
 from flex.consent import Stop
-from flex.errors import BadInput
+from flex.errors import BadInput, Frozen, Held
 from flex.orders import Freeze
 from flex_api.told import words
 from flex_api.wiring import World
@@ -41,6 +42,11 @@ def frozen(world: World) -> Freeze | None:
     """The freeze in force, which goes by the real time of day."""
     found = world.store.freeze()
     return found if found and found.holds(world.time_of_day()) else None
+
+
+def kind_of(stops: Sequence[Stop]) -> type[Held]:
+    """What is raised for them: a freeze has an exit code of its own."""
+    return Frozen if stops[0].rule == RULE else Held
 
 
 def of_now(world: World) -> tuple[Stop, ...]:

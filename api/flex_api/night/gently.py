@@ -14,7 +14,7 @@ from functools import partial
 
 from flex import failover, health
 from flex.domain import Cycle, Node
-from flex.errors import Frozen, Held, Unwell
+from flex.errors import Unwell
 from flex.health import Pulse
 from flex.ports import DnsTarget
 from flex_api.night import freezing, probing, warm_command, warming
@@ -82,8 +82,7 @@ def _refuse_stopped(world: World, forced: Collection[str]) -> None:
     broken = [stop for stop in freezing.of_now(world) if stop.rule not in forced]
     if not broken:
         return
-    kind = Frozen if broken[0].rule == freezing.RULE else Held
-    raise kind(
+    raise freezing.kind_of(broken)(
         "moving sites wave by wave",
         "; ".join(map(str, broken)),
         kept="waves that were begun are done, the others wait",

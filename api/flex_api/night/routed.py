@@ -10,9 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-
-import pandas as pd
 
 from flex.errors import FlexError
 from flex.ports import Store
@@ -21,6 +18,7 @@ from flex.steer.live import Distributor, Live, Paths, distributor
 from flex.steer.pool import Pool
 from flex.steer.runtime import Socket
 from flex.steer.warming import hottest
+from flex_api.night import delivering
 from flex_api.night.metrics import Series
 from flex_api.schemas.routing import LiveMember, LiveRow, NodeVersion, TargetRow
 from flex_api.settings.file import Settings
@@ -72,20 +70,16 @@ def known_paths(settings: Settings, store: Store, pools: Sequence[Pool]) -> dict
         return {}
     try:
         files = file_table(store, settings.ingest.directory, found[0])
-        return {site: [path for _, path in hottest(_of(files.pieces(sites=[site]), site), _NAMED)] for site in sites}
+        return {site: [path for _, path in hottest(files.of([site]), _NAMED)] for site in sites}
     except FlexError:
         return {}
-
-
-def _of(pieces: Iterator[pd.DataFrame], site: str) -> Iterator[pd.DataFrame]:
-    return (piece[piece["site"] == site] for piece in pieces)
 
 
 def delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str, str]:
     """By node the version in its folder of `routing.deliver`; "" where there is none."""
     if not settings.routing.deliver:
         return {}
-    there = {node: Path(settings.routing.deliver.replace("{node}", node)) / haproxy.HOSTS for node in nodes}
+    there = {node: delivering.folder_of(settings, node) / haproxy.HOSTS for node in nodes}
     return {node: haproxy.version({haproxy.HOSTS: delivery.content(path) or ""}) for node, path in there.items()}
 
 

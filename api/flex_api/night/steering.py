@@ -6,7 +6,7 @@ is named with the reason. Nothing is written here but which slots members have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -145,7 +145,7 @@ def _spread(everybody: Served, site: str, at: Mapping[str, str]) -> tuple[list[s
     return (here, leaving) if several and not site.startswith("/") else None
 
 
-def _other_names(settings: Settings, sites: Set[str] | Mapping[str, object]) -> dict[str, list[str]]:
+def _other_names(settings: Settings, sites: Collection[str]) -> dict[str, list[str]]:
     """By site the other host names that its logs are counted under: each is one site's alone, and none is a site."""
     found: dict[str, list[str]] = {site: [] for site in sites}
     named = site_names(settings).naming() if found else None
@@ -209,8 +209,9 @@ def maker(settings: Settings, store: Store, coming: str = "") -> Callable[[str],
     """What makes the files of a node. The store is asked once, and told the slots that nobody had before: whoever asks
     later, for whatever node, hears the same.
     """
-    found, at = routed(settings, store, coming=coming), addresses(nodes(settings, store))
-    before = store.slots()
+    known, before = nodes(settings, store), store.slots()
+    found = among(known, served(settings, store, datetime.now(UTC), coming), settings, before)
+    at = addresses(known)
     for site, slots in found.slots.items():
         if slots != before.get(site):
             store.put_slots(site, slots)

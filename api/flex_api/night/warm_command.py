@@ -6,7 +6,6 @@ the node, and how fast, is its own affair.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from flex.domain import Node
 from flex.errors import Unwell
+from flex_api.night import commands
 from flex_api.wiring import World
 
 # Nodes that are warmed up at a time.
@@ -23,8 +23,8 @@ SIDE_BY_SIDE = 8
 def run(world: World, of_node: Mapping[Node, Sequence[str]]) -> None:
     """Raises Unwell where a command fails and `dns.warm_or_stop` is set."""
     with TemporaryDirectory(prefix="flex-warm-") as folder, ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        commands = [_command(world, node, sites, Path(folder)) for node, sites in of_node.items()]
-        failed = [error for error in threads.map(lambda one: _ran(world, one), commands) if error]
+        wanted = [_command(world, node, sites, Path(folder)) for node, sites in of_node.items()]
+        failed = [error for error in threads.map(lambda one: _ran(world, one), wanted) if error]
     for error in failed:
         world.say(f"Warming up failed: {error}")
     if failed and world.settings.dns.warm_or_stop:
@@ -39,31 +39,11 @@ def run(world: World, of_node: Mapping[Node, Sequence[str]]) -> None:
 def _command(world: World, node: Node, sites: Sequence[str], folder: Path) -> list[str]:
     listed = folder / node.name
     listed.write_text("".join(f"{site}\n" for site in sites), encoding="ascii")
-    filled = {"{node}": node.name, "{address}": node.addresses[0], "{sites}": str(listed)}
-    return [_filled(word, filled) for word in world.settings.dns.warm_command]
-
-
-def _filled(word: str, values: dict[str, str]) -> str:
-    for mark, value in values.items():
-        word = word.replace(mark, value)
-    return word
+    marks = {"{node}": node.name, "{address}": node.addresses[0], "{sites}": str(listed)}
+    return commands.filled(world.settings.dns.warm_command, marks)
 
 
 def _ran(world: World, command: Sequence[str]) -> str:
     """What went wrong; empty when it ended well."""
-    patience = world.settings.dns.warm_time.total_seconds()
-    try:
-        done = subprocess.run(  # noqa: S603 - of the settings, and no shell
-            command,
-            check=False,
-            timeout=patience,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{command[0]}: {error}"
-    said = " ".join(done.stderr.split())[-300:] or f"it ended with {done.returncode}"
-    return f"{command[0]}: {said}" if done.returncode else ""
+    said = commands.trouble(command, world.settings.dns.warm_time.total_seconds())
+    return f"{command[0]}: {said}" if said else ""

@@ -66,8 +66,7 @@ def _fetched(world: World, busy: Mapping[str, Collection[str]], at: Mapping[str,
 
 
 def _hottest(settings: Settings, files: FileTable, sites: Collection[str]) -> list[Target]:
-    pieces = (piece[piece["site"].isin(sites)] for piece in files.pieces(sites=sites))
-    return hottest(pieces, settings.warming.bytes, settings.routing.endings)
+    return hottest(files.of(sites), settings.warming.bytes, settings.routing.endings)
 
 
 def _warm(settings: Settings, targets: list[Target], address: str) -> Warmed:

@@ -1,0 +1,42 @@
+"""Commands of the settings: run without a shell, with nothing to read, and with what went wrong in one line.
+
+In go words with marks such as {node} and what these stand for; out comes the error, empty where all went well. What a
+command does, and what its failure means, is for who runs it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+
+# So much of what a command complained of is told.
+_TOLD = 300
+
+
+def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    return [_filled(word, values) for word in command]
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    for mark, value in values.items():
+        word = word.replace(mark, value)
+    return word
+
+
+def trouble(command: Sequence[str], patience: float) -> str:
+    """Runs it for so many seconds at most. Whatever bytes it prints, nothing is raised."""
+    try:
+        done = subprocess.run(  # noqa: S603 - of the settings, and no shell
+            command,
+            check=False,
+            timeout=patience,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = " ".join(done.stderr.split())[-_TOLD:] or f"it ended with {done.returncode}"
+    return said if done.returncode else ""
