@@ -44,20 +44,25 @@ class Supposition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supposed:
-    """`asked` is how many requests a second there would be on the mean; forecasts say how many could be served."""
+    """`asked` is how many requests a second there would be on the mean; forecasts say how many could be served.
+
+    What a partition from scratch would move is None where nobody asked for one.
+    """
 
     problem: Problem
     before: Balance
     after: Balance
     moves: tuple[Move, ...]
-    scratch_moves: int
+    scratch_moves: int | None
     quality: Proven
     forecasts: tuple[Forecast, ...]
     asked: float
     notes: tuple[str, ...]
 
 
-def suppose(facts: Facts, rules: Rules, wanted: Supposition, *, solver: Solver, scratch: Solver) -> Supposed:
+def suppose(
+    facts: Facts, rules: Rules, wanted: Supposition, *, solver: Solver, scratch: Solver | None = None
+) -> Supposed:
     """Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed, Infeasible."""
     changed = _changed(facts, wanted)
     kept = wishes.possible(changed.pins, set(changed.sites) - changed.fixed, changed.nodes)
@@ -65,7 +70,7 @@ def suppose(facts: Facts, rules: Rules, wanted: Supposition, *, solver: Solver, 
     asked = cycles.build(changed, terms)
     done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
     rows, quality = done.rows, done.quality
-    fresh = scratch(asked, rules.budget).rows
+    fresh = scratch(asked, rules.budget).rows if scratch else None
     placement = problem.placement_of(asked, rows)
     sample = changed.sample
     return Supposed(
@@ -73,7 +78,7 @@ def suppose(facts: Facts, rules: Rules, wanted: Supposition, *, solver: Solver, 
         before=score.balance_in_force(asked),
         after=score.balance(asked, rows),
         moves=cycles.moves(asked, rows),
-        scratch_moves=len(score.moved(asked, fresh)),
+        scratch_moves=None if fresh is None else len(score.moved(asked, fresh)),
         quality=quality,
         forecasts=(
             predict.forecast(sample, placement, changed.nodes, policy="after"),

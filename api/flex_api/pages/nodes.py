@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Cycle
-from flex.suppose import Supposition
+from flex.suppose import Supposed
 from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.night import nodes as noding
 from flex_api.pages.forms import TheForm, address, asked, done, given, moment
@@ -24,7 +24,6 @@ from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
 from flex_api.schemas.night import NodeRow
 from flex_api.schemas.rest import DrainGiven, NodesPage
-from flex_api.schemas.supposed import WhatIfOutput
 from flex_api.told import words
 from flex_api.web.answers import Condition, etag
 from flex_api.web.desk import Desk, Operator, Viewer
@@ -126,10 +125,10 @@ def one(
     )
 
 
-def _without(desk: Desk, node: str) -> WhatIfOutput | None:
+def _without(desk: Desk, node: str) -> Supposed | None:
     """What would be done without it; None while that is being worked out."""
     world = desk.world()
-    return desk.house.later.ask(f"without {node}", lambda: supposing.what_if(world, Supposition(lost=(node,))))
+    return desk.house.later.ask(f"without {node}", lambda: supposing.without_node(world, node))
 
 
 def _loads(cycle: Cycle | None, node: str) -> tuple[Load, ...]:

@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Pin
 from flex.errors import FlexError, NoData
+from flex.suppose import Supposed
 from flex_api import files, hosted
 from flex_api.pages.forms import SEVERAL, TheForm, address, done, given, moment, queried, refuse
 from flex_api.pages.frame import show, told
@@ -23,7 +24,6 @@ from flex_api.pictures.lines import Heat, Lines, Value, hour_of_week, lines, wee
 from flex_api.routes import pins, sites
 from flex_api.routes.sites import ProfileQuery, known
 from flex_api.schemas.rest import PinGiven, PinShown, ProfilePage
-from flex_api.schemas.supposed import WhatIfOutput
 from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
 from flex_api.told import words
 from flex_api.web.answers import Condition
@@ -113,7 +113,7 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
     return week("Requests", np.bincount(hour_of_week(hour), weights=requests, minlength=7 * 24) / passed, "requests")
 
 
-def _preview(desk: Desk, name: str, request: Request) -> tuple[WhatIfOutput, WhatIfOutput]:
+def _preview(desk: Desk, name: str, request: Request) -> tuple[Supposed, Supposed]:
     wish = given(PinGiven, queried(request))
     return supposing.with_pin(desk.world(), Pin(site=name, author=desk.caller.name, **dict(wish)))
 

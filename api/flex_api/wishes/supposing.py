@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pandas as pd
+
 from flex import cycle as cycles
 from flex import suppose, wishes
 from flex.domain import Period, Pin
@@ -20,18 +22,20 @@ from flex_api.night import nightly
 from flex_api.schemas.supposed import DiffOutput, DiffRow, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
 from flex_api.wishes import pinning
+from flex_api.wishes.quick import quick, short
 from flex_solver import frontier
 
 
 def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -> WhatIfOutput:
     """Raises Unknown, BadInput or Infeasible."""
     facts = nightly.facts(world)
-    found = suppose.suppose(facts, world.rules, wanted, solver=world.solver, scratch=world.scratch)
-    points = frontier.points(found.problem, world.rules.budget) if with_frontier else ()
+    found = suppose.suppose(facts, world.rules, wanted, solver=quick(world.solver), scratch=world.scratch)
+    points = frontier.points(found.problem, short(world.rules.budget)) if with_frontier else ()
     return _output(found, facts.period, points)
 
 
-def _output(found: Supposed, period: Period, points: Sequence[Point] = ()) -> WhatIfOutput:
+def _output(found: Supposed, period: Period, points: Sequence[Point]) -> WhatIfOutput:
+    assert found.scratch_moves is not None, "it was asked for"
     return WhatIfOutput(
         before=present.balance_output(found.before),
         after=present.balance_output(found.after),
@@ -48,23 +52,28 @@ def _output(found: Supposed, period: Period, points: Sequence[Point] = ()) -> Wh
     )
 
 
-def with_pin(world: World, wanted: Pin) -> tuple[WhatIfOutput, WhatIfOutput]:
+def with_pin(world: World, wanted: Pin) -> tuple[Supposed, Supposed]:
     """What would be done next without a wish and with it. Raises what keeping the wish would raise."""
     pinning.pin(world, wanted, dry_run=True)
     plain = nightly.facts(world, replayed=False)
     others = tuple(pin for pin in plain.pins if pin.site != wanted.site)
     pinned = replace(plain, pins=others if wanted.excluded else (*others, wanted))
-    without, found = (
-        suppose.suppose(facts, world.rules, Supposition(), solver=world.solver, scratch=world.scratch)
-        for facts in (plain, pinned)
-    )
-    return _output(without, plain.period), _output(found, plain.period)
+    return _next(world, plain), _next(world, pinned)
+
+
+def without_node(world: World, node: str) -> Supposed:
+    """What would be done next if a node took no sites any more. Raises Unknown or Infeasible."""
+    return _next(world, nightly.facts(world), Supposition(lost=(node,)))
+
+
+def _next(world: World, facts: Facts, wanted: Supposition = nightly.AS_SET) -> Supposed:
+    return suppose.suppose(facts, world.rules, wanted, solver=quick(world.solver))
 
 
 def frontier_of(world: World) -> FrontierOutput:
     """What more moves would buy tonight, from none to a partition from scratch."""
     facts = _possible(nightly.facts(world))
-    points = frontier.points(cycles.build(facts, world.rules), world.rules.budget)
+    points = frontier.points(cycles.build(facts, world.rules), short(world.rules.budget))
     waiting = [one for one in world.store.cycles(1, state="proposed") if one.base == facts.base]
     return FrontierOutput(
         base=facts.base,
@@ -85,21 +94,26 @@ def difference(world: World, one: str, other: str) -> DiffOutput:
     """What differs between the partitions of two plans; "current" is the one in force. Raises Unknown."""
     ids = [world.store.in_force() if name == "current" else name for name in (one, other)]
     first, second = (world.store.cycle(each) for each in ids)
-    nodes = [_nodes(world, cycle.id) for cycle in (first, second)]
-    sites = sorted(site for site in {*nodes[0], *nodes[1]} if nodes[0].get(site) != nodes[1].get(site))
+    every = [world.store.placement_of(cycle.id) for cycle in (first, second)]
+    both = pd.concat(every, ignore_index=True)
+    # Who has the same nodes in both has each of its rows twice.
+    sites = both.loc[~both.duplicated(keep=False), "site"].unique()
+    nodes = [_nodes(placement[placement["site"].isin(sites)]) for placement in every]
     return DiffOutput(
         one=first.id,
         other=second.id,
-        sites=len({*nodes[0], *nodes[1]}),
-        items=[DiffRow(site=site, one=nodes[0].get(site, []), other=nodes[1].get(site, [])) for site in sites],
+        sites=int(both["site"].nunique()),
+        items=[
+            DiffRow(site=site, one=nodes[0].get(site, []), other=nodes[1].get(site, []))
+            for site in sorted(sites.tolist())
+        ],
         one_worst_ratio=first.after.worst,
         other_worst_ratio=second.after.worst,
     )
 
 
-def _nodes(world: World, cycle_id: str) -> dict[str, list[str]]:
+def _nodes(placement: pd.DataFrame) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    placement = world.store.placement_of(cycle_id)
     for site, node in zip(placement["site"].tolist(), placement["node"].tolist(), strict=True):
         found.setdefault(site, []).append(node)
     return found
