@@ -35,6 +35,19 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """Between which values an axis lies, and how they are said: "bytes", "share", "number", or "names" of places. A
+    logarithmic one lies between powers of ten. For who zooms in, which takes more than where things stand.
+    """
+
+    low: float
+    high: float
+    said: str
+    name: str = ""
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Bar:
     """One row: `value` solid, `before` as an outline. `text` says it in words; `note` says what a colour would."""
 
@@ -230,6 +243,7 @@ class Scatter:
     fair: tuple[float, float] | None
     left_out: int
     grouped: bool
+    extents: tuple[Extent, Extent] | None = None
 
 
 @dataclass(frozen=True, slots=True)

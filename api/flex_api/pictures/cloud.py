@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.problem import Ints
-from flex_api.pictures.charts import Point, Scatter, Tick
+from flex_api.pictures.charts import Extent, Point, Scatter, Tick
 from flex_api.told import shown, words
 
 FEW = 600
@@ -32,6 +32,9 @@ class Span:
             return cls(0, 1)
         low, high = math.floor(math.log10(values.min())), math.ceil(math.log10(values.max()))
         return cls(low, max(high, low + 1))
+
+    def extent(self, name: str) -> Extent:
+        return Extent(self.low, self.high, "bytes", name, log=True)
 
     def place(self, values: np.ndarray) -> np.ndarray:
         placed: np.ndarray = (np.log10(values) - self.low) / (self.high - self.low) * 100
@@ -65,6 +68,7 @@ def cloud(title: str, names: np.ndarray, held: Ints, sent: Ints, share: tuple[fl
         fair=(across.at(share[0]), 100 - up.at(share[1])) if min(share) > 0 else None,
         left_out=len(names) - len(seen),
         grouped=grouped,
+        extents=(across.extent("working set"), up.extent("bytes sent in the period")),
     )
 
 

@@ -7,14 +7,14 @@ colour is chosen here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from flex_api.pictures import charts
-from flex_api.pictures.charts import Tick
+from flex_api.pictures.charts import Extent, Tick
 from flex_api.told import shown, words
 
 Hours = TypeVar("Hours", int, np.ndarray)
@@ -83,6 +83,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
+    """`names` are those of places across."""
+
     title: str
     desc: str
     series: tuple[Series, ...]
@@ -91,6 +93,8 @@ class Lines:
     band: float | None
     levels: tuple[Level, ...]
     unit: str
+    extents: tuple[Extent, Extent]
+    names: Mapping[str, str]
     height: int = PLOT
 
 
@@ -115,8 +119,11 @@ def lines(
     unit: str = "",
     say: Callable[[float], str] = words.share,
     least: float = 0.01,
+    places: str = "names",
 ) -> Lines:
-    """From zero up, to `least` at least. What lies under `aim` is within the band; `labels` name places across."""
+    """From zero up, to `least` at least. What lies under `aim` is within the band; `labels` name places across, which
+    are "names" or a "number".
+    """
     every = [one for _, _, values in series for one in values]
     most = max([*(one.value for one in every), *(level for level, _ in levels), (aim or 0) * 1.5, least]) * 1.06
     first = min((one.at for one in every), default=0.0)
@@ -141,6 +148,14 @@ def lines(
         band=None if aim is None else y(aim),
         levels=tuple(Level(y(level), name) for level, name in levels),
         unit=unit,
+        names={f"{at:g}": text for at, text in labels},
+        # Marks stand from 2 to 98 per cent of the plot.
+        extents=(
+            Extent(first - width / 48, first + width * 49 / 48, places)
+            if last > first
+            else Extent(first - 0.5, first + 0.5, places),
+            Extent(0.0, most, "bytes" if say is words.size else "share", unit),
+        ),
     )
 
 
