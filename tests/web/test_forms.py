@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.consent import Stop
+from flex.errors import NoData
+from flex.jobs import Job
+from flex.store import holder
+from flex_api.routes.problems import described
+from tests.rest.conftest import NOW
 from tests.web.scriptless import SITE, Browser
 
 if TYPE_CHECKING:
@@ -66,3 +72,36 @@ def test_nobody_is_led_to_another_site_by_what_is_refused(admin: Browser) -> Non
     for elsewhere in ("//evil.example/", "https://evil.example/", "/no-such-page", "/settings/freeze"):
         page = admin.send("/settings/freeze", 422, until="evil", back=elsewhere)
         assert "it holds" in page or "no date and time" in page
+
+
+@pytest.mark.parametrize("address", ["/what-if?without=n1", "/what-if?ask=now&more=1", "/simulate?policy=flex"])
+def test_a_question_that_no_page_knows_is_not_answered_as_if_it_had_not_been_asked(
+    admin: Browser, address: str
+) -> None:
+    answer = admin.client.get(address)
+    assert answer.status_code == 422
+    assert "leave it out" in answer.text
+
+
+def test_a_plan_that_the_logs_stopped_can_be_made_all_the_same_by_whoever_says_why(door: Door, admin: Browser) -> None:
+    stops = [Stop("profile.max_age", "36 h", "48 h", f"n{number}: the newest line is too old") for number in (1, 2)]
+    error = NoData("profiles", "the logs are too old", kept="nothing", advice="see /data", stops=stops)
+    told = described(error, "/plans")
+    door.store.put_job(Job("stopped", "plan", "anna", holder(), NOW, "failed", problem=told, ended=NOW))
+    page = admin.get("/jobs/stopped")
+    form = re.search(r'<form method="post" action="/plans">.*?</form>', page, re.DOTALL)
+    assert form
+    assert re.findall(r'name="force" value="([^"]*)"', form[0]) == ["profile.max_age"]
+    assert re.search(r'name="reason"[^>]* required', form[0])
+    assert 'name="force"' not in Browser(door, "viewer").get("/jobs/stopped")
+
+
+def test_whether_the_record_of_changes_is_whole_is_looked_at_where_somebody_asks(door: Door, admin: Browser) -> None:
+    assert "The record is whole" not in admin.get("/audit")
+    door.app.state.house.later.patience = 20.0
+    assert f"The record is whole: {door.store.audit_head().number:,} entries" in admin.get("/audit?verify=now")
+
+
+def test_browsers_find_the_picture_of_the_page_by_the_name_they_ask_for(door: Door) -> None:
+    answer = door.open().get("/favicon.ico")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")

@@ -1,10 +1,13 @@
-"""Audit: who changed what, when and why."""
+"""Audit: who changed what, when and why; and whether all of it is still there, which is looked at aside."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
+from flex_api import auditing
 from flex_api.pages.forms import asked, moment
 from flex_api.pages.frame import show, told
 from flex_api.pages.plans import following
@@ -16,9 +19,25 @@ from flex_api.web.desk import Viewer
 router = APIRouter(include_in_schema=False)
 
 
+# Seconds for which what was found holds for whoever asks again.
+FRESH = 60.0
+
+
 @router.get("/audit", response_class=HTMLResponse)
-def page(desk: Viewer, request: Request) -> Response:
+def page(desk: Viewer, request: Request, verify: Annotated[Literal["", "now"], Query()] = "") -> Response:
+    """Raises NotWhole where somebody asks whether the record is whole and it is not."""
+    store = desk.house.store
     since = moment(request.query_params.get("since", ""), "since")
-    query = asked(AuditQuery, request, "since").model_copy(update={"since": since})
+    query = asked(AuditQuery, request, "since", "verify").model_copy(update={"since": since})
     found = told(AuditPage, audit.audit(desk, query))
-    return show(desk, "audit.html", "/audit", found=found, query=query, following=following(request, found.next))
+    head = desk.house.later.ask("audit", lambda: auditing.verified(store), lasting=FRESH) if verify else None
+    return show(
+        desk,
+        "audit.html",
+        "/audit",
+        found=found,
+        query=query,
+        whole=head,
+        pending=verify and head is None,
+        following=following(request, found.next),
+    )

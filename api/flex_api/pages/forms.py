@@ -123,6 +123,21 @@ def given(model: type[Model], form: Form, **more: object) -> Model:
     return valid(model, {**found, **more})
 
 
+def stated(model: type[Model], request: Request, *besides: str) -> Model:
+    """What a form says whose answer is an address; `besides` are parameters of the page's own. Raises BadInput for one
+    that nobody knows, too: it would be a wish that is quietly not met.
+    """
+    form = queried(request)
+    for name in sorted(set(form.fields) - {*model.model_fields, *besides}):
+        raise BadInput(
+            f"the parameter {name[:100]!r}",
+            f"there are {', '.join(sorted(model.model_fields))} here",
+            kept="nothing was changed",
+            advice="leave it out",
+        )
+    return given(model, form)
+
+
 def asked(model: type[Model], request: Request, *besides: str) -> Model:
     """The query of a page; `besides` are parameters of the page's own. The address is all that a page remembers."""
     found = {name: value for name, value in request.query_params.items() if value and name not in besides}

@@ -17,7 +17,7 @@ from flex.domain import Period
 from flex.sim.cluster import MIB, MODELS
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result
-from flex_api.pages.forms import given, queried
+from flex_api.pages.forms import stated
 from flex_api.pages.frame import show
 from flex_api.pictures.charts import Bars, quantities
 from flex_api.schemas.rest import Given
@@ -76,7 +76,7 @@ class Told:
 
 @router.get("/simulate", response_class=HTMLResponse)
 def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
-    wanted = given(Asked, queried(request))
+    wanted = stated(Asked, request, "ask", "done")
     nodes = desk.world().nodes
     count = min(wanted.nodes or max(len(nodes), 1), 64)
     mib = wanted.ram_mib or max(min((node.ram for node in nodes), default=64 * MIB) // MIB, 1)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from flex_api.pages.forms import given, queried, valid
+from flex_api.pages.forms import stated, valid
 from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
 from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
@@ -44,7 +44,7 @@ class Asked(Given):
 @router.get("/what-if", response_class=HTMLResponse)
 def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
     """The form alone until something is asked."""
-    wanted = given(Asked, queried(request))
+    wanted = stated(Asked, request, "ask", "done")
     answer = _answer(desk, _supposed(wanted)) if ask else None
     return show(
         desk,

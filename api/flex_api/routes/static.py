@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from fastapi import APIRouter, Response
+from fastapi.responses import RedirectResponse
 
 from flex.errors import Unknown
 from flex_api.report import page as report
@@ -29,6 +30,12 @@ async def static(digest: str, name: str) -> Response:
         )
     media_type = TYPES[name.rpartition(".")[2]]
     return Response(content(name), media_type=media_type, headers={"Cache-Control": FOREVER})
+
+
+@router.get("/favicon.ico")
+async def icon() -> Response:
+    """Browsers ask for it by this name where a page names none."""
+    return RedirectResponse(address("flex.svg"), 308)
 
 
 @cache

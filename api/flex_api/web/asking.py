@@ -40,7 +40,9 @@ HEADERS = {
 # The API's answers may be kept, and are asked for again each time: that is what their ETags are for.
 KEPT = "private, no-cache"
 # What has to be answered whoever asks.
-OPEN = re.compile(r"/livez|/readyz|/problems(/.*)?|/static/.*|/api/docs|/api/openapi\.json|/login|/logout")
+OPEN = re.compile(
+    r"/livez|/readyz|/favicon\.ico|/problems(/.*)?|/static/.*|/api/docs|/api/openapi\.json|/login|/logout"
+)
 
 # What a form has a box each for, so that a browser says it as often as boxes are ticked.
 TICKED = {"/simulate": "policies"}
