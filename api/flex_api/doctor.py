@@ -14,6 +14,7 @@ from flex.errors import BadSetting, FlexError
 from flex.store import migrate, open_store
 from flex_api import hosted
 from flex_api.known import trust
+from flex_api.night.misnamed import misnamed
 from flex_api.schemas.verbs import CheckRow
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
@@ -37,6 +38,7 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield from _counts(settings, now)
     yield _sites(settings)
     yield _room(settings.ingest.directory)
+    yield from _routing(settings)
     yield from _dns(settings)
 
 
@@ -182,6 +184,20 @@ def _room(directory: Path) -> CheckRow:
     if free < ROOM:
         return _warn("disk", f"{words.size(free)} free at {there}", "make room: a full disk stops the night")
     return _ok("disk", f"{words.size(free)} free at {there}")
+
+
+def _routing(settings: Settings) -> Iterator[CheckRow]:
+    """Only where it is on: what it says of sites and nodes that are not there. The database has a line of its own."""
+    if not settings.routing.on:
+        return
+    try:
+        with open_store(settings.database.url) as store:
+            found = misnamed(settings, store)
+    except FlexError:
+        return
+    yield from (_warn("routing", line, "correct the name in [[routing.site]], or leave it out") for line in found)
+    if not found:
+        yield _ok("routing", f"by {settings.routing.policy}")
 
 
 def _dns(settings: Settings) -> Iterator[CheckRow]:

@@ -7,7 +7,7 @@ leaves out on both sides. Logs that FLEX refuses (no bytes in the line, no log a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,9 +31,11 @@ class RealLog:
         return "" if "vhost" in layout_of(self.format).fields else "one.example"
 
 
-def logs(traces: Path, folder: Path) -> Iterator[RealLog]:
-    """The large sets, each as one plain log in the folder."""
+def logs(traces: Path, folder: Path, only: Container[str] | None = None) -> Iterator[RealLog]:
+    """The large sets, or only these of them, each as one plain log in the folder."""
     for directory in sorted(path for path in traces.iterdir() if path.is_dir()):
+        if only is not None and directory.name not in only:
+            continue
         joined = folder / f"{directory.name}.log"
         if _join(directory, joined) >= LEAST_LINES:
             with Log(str(joined)) as log:

@@ -131,8 +131,9 @@ class Rig:
     def trace(self, trace: Trace) -> None:
         self._visitors("trace", (trace.target, trace.size))
 
-    def begin(self, clients: int) -> None:
-        self._visitors("begin", (clients, self.entrances))
+    def begin(self, clients: int, first: int | None = None) -> None:
+        """The trace goes on where it was left, or from its `first`."""
+        self._visitors("begin", (clients, self.entrances, first))
 
     def end(self) -> Answers:
         answers: Answers = self._visitors("end", None)

@@ -4,6 +4,7 @@
     QUICK=1 make bench NAME=routing               only to see that it runs: the figures mean little
     TRACES=/srv/traces make bench NAME=routing    real logs too, two minutes each: a folder with a folder for each set
     PACE=4 make bench NAME=routing                origins four times as slow, where this machine has other work
+    ONLY=hot,faults make bench NAME=routing       these traces and parts alone: `eight`, `processor`, `faults`, `warmth`
 
 All policies of a case stand ready at once, warm, and take turns of a few seconds: what else this machine does hits them
 alike. A ratio is that of two sums of one run. docs/bench.md says what each figure means.
@@ -12,9 +13,12 @@ alike. A ratio is that of two sums of one run. docs/bench.md says what each figu
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +35,15 @@ from flex.steer.pool import Limits
 
 QUICK = "QUICK" in os.environ
 PACE = float(os.environ.get("PACE", "2"))
+ONLY = frozenset(filter(None, os.environ.get("ONLY", "").split(",")))
 POLICIES = ("least_connections", "hash", "bounded_hash", "lard", "lardr")
 FEW = ("round_robin", "least_connections", "lardr")
 # Said of a policy: every node has a distributor, as in a cluster; else the first node alone.
 EVERYWHERE = " everywhere"
-ROUNDS, TURN, WARM = (1, 1.0 * PACE, 2.0) if QUICK else (2, 3.0 * PACE, 8.0)
+TURN, WARM = (1.0 * PACE, 2.0) if QUICK else (2.5 * PACE, 5.0)
 VISITORS = 50
+# So many policies of a case are warmed up at a time; they are measured one at a time.
+WARMING = 2
 MEMBERS = (2, 4, 8)
 CONSOLE = Console()
 
@@ -79,18 +86,45 @@ class Measured:
 
 
 def measure() -> Figures:
-    figures: Figures = {"pace": PACE, "turns": ROUNDS, "load_average": os.getloadavg()[0]}
+    figures: Figures = {"pace": PACE, "load_average": os.getloadavg()[0]}
+    for name, part in _parts():
+        begun = time.monotonic()
+        found = part()
+        _say(found | {f"{name}_part_seconds": round(time.monotonic() - begun)})
+        figures |= found | {f"{name}_part_seconds": round(time.monotonic() - begun)}
+    return figures | _worst(figures)
+
+
+def _parts() -> Iterator[tuple[str, Callable[[], Figures]]]:
+    """Each with its name: the traces, one after the other as they are read, and what is not measured by trace."""
     for case in _cases(4):
-        figures |= _on_trace(case)
-    worst = min((name for name in figures if name.startswith("lardr_vs_best_")), key=lambda name: float(figures[name]))
-    figures |= {"lardr_vs_best_worst_trace": figures[worst], "worst_trace": worst.removeprefix("lardr_vs_best_")}
-    case = next(_cases(8))
+        yield case.name, partial(_on_trace, case)
+    others: dict[str, Callable[[], Figures]] = {
+        "eight": _on_eight,
+        "processor": _processor,
+        "faults": partial(faults.measure, QUICK, PACE),
+        "warmth": partial(warmth.measure, QUICK, PACE),
+    }
+    yield from ((name, part) for name, part in others.items() if _wanted(name))
+
+
+def _wanted(name: str) -> bool:
+    return not ONLY or name in ONLY
+
+
+def _worst(figures: Figures) -> Figures:
+    """The trace on which another policy is furthest ahead."""
+    name = "lardr_vs_best_"
+    ratios = {each.removeprefix(name): float(ratio) for each, ratio in figures.items() if each.startswith(name)}
+    worst = min(ratios, key=ratios.__getitem__, default="")
+    return {f"{name}worst_trace": ratios[worst], "worst_trace": worst} if worst else {}
+
+
+def _on_eight() -> Figures:
+    case = next(traffic.made_up(8))
     eight = compared(case, 8, FEW)
     _show(case, 8, eight)
-    for part in (_against_wrr(eight, 8), _processor(), faults.measure(QUICK, PACE), warmth.measure(QUICK, PACE)):
-        _say(part)
-        figures |= part
-    return figures
+    return _against_wrr(eight, 8)
 
 
 def _on_trace(case: Case) -> Figures:
@@ -106,7 +140,6 @@ def _on_trace(case: Case) -> Figures:
         figures[f"four_distributors_vs_one_{case.name}"] = found[f"lardr{EVERYWHERE}"].rate / found["lardr"].rate
     if case.name == "fits":
         figures["fits_in_ram_vs_leastconn"] = found["lardr"].rate / found["least_connections"].rate
-    _say(figures)
     return figures
 
 
@@ -116,9 +149,9 @@ def _say(figures: Figures) -> None:
 
 
 def _cases(nodes: int) -> Iterator[Case]:
-    yield from traffic.made_up(nodes)
+    yield from (case for case in traffic.made_up(nodes) if _wanted(case.name))
     if "TRACES" in os.environ:
-        yield from traffic.logs(Path(os.environ["TRACES"]), nodes)
+        yield from traffic.logs(Path(os.environ["TRACES"]), nodes, ONLY or None)
 
 
 def _against_wrr(found: dict[str, Measured], nodes: int) -> Figures:
@@ -130,37 +163,54 @@ def _against_wrr(found: dict[str, Measured], nodes: int) -> Figures:
     }
 
 
-def compared(case: Case, nodes: int, policies: Sequence[str], limits: Limits | None = None) -> dict[str, Measured]:
+def compared(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measured]:
     found = {policy: Measured(policy) for policy in policies}
-    machine = Machine(case.memory).slower(PACE)
+    machine = Machine(case.memory).slower(PACE / case.quicker)
+    # As long as a queue for large answers takes, and longer.
+    settle = max(PACE, VISITORS * (machine.answer + case.large * machine.answer_byte))
     with ExitStack() as stack:
         rigs = {policy: stack.enter_context(rig(nodes, machine, case.trace)) for policy in policies}
-        for policy, each in rigs.items():
-            on = list(each.addresses) if policy.endswith(EVERYWHERE) else ()
-            each.start(policy.removesuffix(EVERYWHERE), limits or Limits(), on=on)
-            warm(each, case, machine, nodes)
-        for _ in range(ROUNDS):
+        with ThreadPoolExecutor(WARMING) as side_by_side:
+            list(side_by_side.map(partial(_ready, case, machine), rigs.values(), rigs))
+        for first in _parts_of(case):
             for policy, each in rigs.items():
-                _turn(each, found[policy], VISITORS * nodes)
+                _turn(each, found[policy], VISITORS * nodes, first, settle=settle, turn=TURN / PACE * settle)
     return found
 
 
-def warm(each: Rig, case: Case, machine: Machine, nodes: int) -> None:
-    """With a fast disk first: a cache fills slowly with the one that is measured."""
+def _ready(case: Case, machine: Machine, each: Rig, policy: str) -> None:
+    on = list(each.addresses) if policy.endswith(EVERYWHERE) else ()
+    each.start(policy.removesuffix(EVERYWHERE), Limits(), on=on)
+    warm(each, case, machine, len(each.addresses), by_sets=policy.startswith("lard"))
+
+
+def _parts_of(case: Case) -> list[int]:
+    """Where in the trace each turn begins."""
+    turns = 1 if QUICK else case.turns
+    return [turn * len(case.trace.target) // turns for turn in range(turns)]
+
+
+def warm(each: Rig, case: Case, machine: Machine, nodes: int, *, by_sets: bool) -> None:
+    """With a fast disk first: a cache fills slowly with the one that is measured. Not where targets have sets of
+    members, which each have their own from the start: what machines do in a tenth of the time is to sets ten times as
+    crowded, and there are as many seconds as ever until they lose a member.
+    """
     clients = VISITORS * nodes
     each.told("machine", value=Machine(case.memory, 0, 0, 0, 0))
     fits = case.memory >= case.trace.working_set()
     each.all_once(case.trace, clients, nodes if fits else 1)
     fast = replace(machine, read=machine.read / 50, answer=machine.answer / 10, answer_byte=machine.answer_byte / 10)
-    each.told("machine", value=fast)
+    each.told("machine", value=machine if by_sets else fast)
     each.during(clients, WARM)
     each.told("machine", value=machine)
     each.during(clients, WARM / 2)
 
 
-def _turn(each: Rig, found: Measured, clients: int, *, settle: float = PACE, turn: float = TURN) -> None:
-    """The beginning, while queues of the disks grow to what they stay at, is not counted."""
-    each.begin(clients)
+def _turn(each: Rig, found: Measured, clients: int, first: int | None = None, *, settle: float, turn: float) -> None:
+    """The beginning, while queues of the disks grow to what they stay at, is not counted. Every policy has the same
+    requests in a turn: those of a log are not alike all over.
+    """
+    each.begin(clients, first)
     each.settle(settle)
     hits, misses = each.memory()
     used, begun = each.processor(), each.now()
@@ -180,25 +230,34 @@ def _processor() -> Figures:
     case = next(traffic.made_up(4))
     for nodes in MEMBERS:
         found = _costs(replace(case, memory=2 * case.trace.working_set()), nodes)
-        figures[f"lardr_cpu_us_k{nodes}"] = 1e6 * found["lardr"].per_request
-        figures[f"rr_cpu_us_k{nodes}"] = 1e6 * found["round_robin"].per_request
-        figures[f"lardr_cpu_vs_rr_k{nodes}"] = found["lardr"].per_request / found["round_robin"].per_request
-    figures["lardr_cpu_vs_rr"] = max(float(figures[f"lardr_cpu_vs_rr_k{nodes}"]) for nodes in MEMBERS)
+        plain = found["round_robin"].per_request
+        figures[f"rr_cpu_us_k{nodes}"] = 1e6 * plain
+        for policy in ("lardr", "lardr_long"):
+            figures[f"{policy}_cpu_us_k{nodes}"] = 1e6 * found[policy].per_request
+            figures[f"{policy}_cpu_vs_rr_k{nodes}"] = found[policy].per_request / plain
+    for policy in ("lardr", "lardr_long"):
+        figures[f"{policy}_cpu_vs_rr"] = max(float(figures[f"{policy}_cpu_vs_rr_k{nodes}"]) for nodes in MEMBERS)
     return figures
 
 
 def _costs(case: Case, nodes: int) -> dict[str, Measured]:
-    found = {policy: Measured(policy) for policy in ("round_robin", "lardr")}
+    """`lardr` is the way of most requests, whose target has one member with room; `lardr_long` that of those whose
+    members are all overloaded: here nobody ever has room, so every target has all members, and all are looked at.
+    """
+    ways = {
+        "round_robin": ("round_robin", Limits()),
+        "lardr": ("lardr", Limits()),
+        "lardr_long": ("lardr", Limits(1, 1, admission=False)),
+    }
+    found = {way: Measured(way) for way in ways}
     with ExitStack() as stack:
-        rigs = {
-            policy: stack.enter_context(rig(nodes, Machine(case.memory, 0, 0, 0, 0), case.trace)) for policy in found
-        }
-        for policy, each in rigs.items():
-            each.start(policy, Limits())
+        rigs = {way: stack.enter_context(rig(nodes, Machine(case.memory, 0, 0, 0, 0), case.trace)) for way in ways}
+        for way, each in rigs.items():
+            each.start(*ways[way])
             each.all_once(case.trace, VISITORS)
-        for _ in range(4 * ROUNDS):
-            for policy, each in rigs.items():
-                _turn(each, found[policy], VISITORS, settle=0.5, turn=2.0)
+        for _ in range(1 if QUICK else 6):
+            for way, each in rigs.items():
+                _turn(each, found[way], VISITORS, settle=0.5, turn=2.0)
     return found
 
 

@@ -5,7 +5,7 @@ In goes a seed or a folder; out come Traces, of which a node's memory holds a sh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,11 +29,24 @@ LEAST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A trace, and how many bytes a node has for it."""
+    """A trace, how many bytes a node has for it, and in how many parts of it each policy takes a turn."""
 
     name: str
     trace: Trace
     memory: int
+    turns: int = 2
+
+    @property
+    def quicker(self) -> float:
+        """How many times as quick its origins are: where answers are larger, as many are answered in a second."""
+        asked = self.trace.frequency()
+        return max(1.0, float(asked @ self.trace.size) / int(asked.sum()) / MEAN)
+
+    @property
+    def large(self) -> float:
+        """The bytes of an answer, weighed by its bytes: what a node is busy with, if it is busy."""
+        bytes_of = self.trace.frequency() * self.trace.size
+        return float(bytes_of @ self.trace.size) / float(bytes_of.sum())
 
 
 def zipf() -> Trace:
@@ -57,16 +70,19 @@ def made_up(nodes: int) -> Iterator[Case]:
         yield Case(name, trace, trace.working_set() // nodes)
 
 
-def logs(folder: Path, nodes: int) -> Iterator[Case]:
-    """Real ones with enough accesses, all their sites as one."""
+def logs(folder: Path, nodes: int, only: Container[str] | None = None) -> Iterator[Case]:
+    """Real ones with enough accesses, all their sites as one; or only these of them. Whatever the share of a node, it
+    has room for its largest target beside others: one that never fits is read at each request, whoever is asked.
+    """
     with TemporaryDirectory() as scratch:
-        for log in real.logs(folder, Path(scratch)):
+        for log in real.logs(folder, Path(scratch), only):
             try:
                 trace = of_logs([log.path], format_=log.format)
             except FlexError:
                 continue
             if len(trace.target) >= LEAST:
-                yield Case(log.name, first(trace, ACCESSES), trace.working_set() // nodes)
+                memory = max(trace.working_set() // nodes, 2 * int(trace.size.max()))
+                yield Case(log.name, first(trace, ACCESSES), memory, turns=3)
 
 
 def _trace(name: str, target: Ints) -> Trace:

@@ -153,7 +153,8 @@ async def _visit(pipe: Connection, crowd: _Crowd) -> None:
 
     async def do(command: str, value: Any) -> Any:  # what a command takes is its own
         if command == "begin":
-            clients, crowd.ports = value
+            clients, crowd.ports, first = value
+            crowd.next = crowd.next if first is None else first
             crowd.open, crowd.here = True, clients
             for which in range(clients):
                 loop.create_task(_Visitor(crowd, which).connect())

@@ -6,6 +6,7 @@ to read them anew here.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import tempfile
@@ -32,6 +33,12 @@ def put(files: Mapping[str, str], folder: Path, found: Program | None, *, owing:
     When they are `owing` to their node, what was put there before and not told to be `carried` counts as changed, too.
     Raises BadInput when HAProxy refuses them, NotWritten when the folder takes no more; then all is as before.
     """
+    with alone(folder):
+        return placed(files, folder, found, owing=owing)
+
+
+def placed(files: Mapping[str, str], folder: Path, found: Program | None, *, owing: bool = False) -> bool:
+    """As `put` does, by whoever is `alone` there."""
     if all(content(folder / name) == text for name, text in files.items()):
         return owing and (folder / OWED).exists()
     with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch:
@@ -43,6 +50,18 @@ def put(files: Mapping[str, str], folder: Path, found: Program | None, *, owing:
         with undoing(files, folder):
             _exchange(files, folder, Path(scratch))
     return True
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Whoever else changes the folder's files waits until this is done."""
+    with _writing(folder):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
 
 def carried(folder: Path) -> None:

@@ -24,14 +24,20 @@ _DONE = ("changed from", "no need to change")
 _PATIENCE = 30.0
 _MOMENT = 3.0
 _LOOK_AGAIN = 0.05
+# A new process listens for five seconds whether somebody hands it any tables, and hands none on itself; said in whole
+# seconds.
+HANDS_ON = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """`stats` takes commands; `master` reloads, and is the one of `haproxy -W -S`."""
+    """`stats` takes commands; `master` reloads, and is the one of `haproxy -W -S`. A worker that serves for less than
+    `hands_on` seconds is not reloaded yet: the next one would not learn which member has what.
+    """
 
     stats: Socket
     master: Socket
+    hands_on: int = HANDS_ON
 
 
 def enforce(files: Mapping[str, str], folder: Path, found: Program | None, sockets: Sockets) -> Told:
@@ -40,15 +46,15 @@ def enforce(files: Mapping[str, str], folder: Path, found: Program | None, socke
 
     What it goes by is asked first: files may be there that nobody told it of.
     """
-    before = {name: text for name in files if (text := delivery.content(folder / name)) is not None}
-    goes_by = _goes_by(sockets.stats, folder)
-    with delivery.undoing(files, folder):
-        changed = delivery.put(files, folder, found)
+    with delivery.alone(folder), delivery.undoing(files, folder):
+        before = {name: text for name in files if (text := delivery.content(folder / name)) is not None}
+        goes_by = _goes_by(sockets.stats, folder)
+        changed = delivery.placed(files, folder, found)
         if not changed and goes_by and goes_by == haproxy.version(files):
             return "nothing"
         if changed and goes_by and goes_by == haproxy.version(before):
             return _told(change(before, files, str(folder)), sockets)
-        reload(sockets.master)
+        _reload(sockets)
     return "reload"
 
 
@@ -64,8 +70,14 @@ def _told(wanted: Change, sockets: Sockets) -> Told:
     if not wanted.reload and all(_done(sockets.stats.ask(*words)) for words in wanted.commands):
         return "commands"
     # What a command could not do reading everything anew can.
-    reload(sockets.master)
+    _reload(sockets)
     return "reload"
+
+
+def _reload(sockets: Sockets) -> None:
+    """Once the worker of now has its tables from the one before, and hands them on."""
+    time.sleep(max(0, sockets.hands_on - _there(sockets.master).serves))
+    reload(sockets.master)
 
 
 def _done(answer: str) -> bool:

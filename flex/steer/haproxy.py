@@ -13,6 +13,7 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from hashlib import sha256
 
 from flex.steer.pool import Pool, unwritten
@@ -20,11 +21,13 @@ from flex.steer.rules import RULES, popular
 from flex.steer.rules.dynamic import sent, split
 from flex.steer.rules.popular import POPULAR
 
+DIRECTORY = "/etc/haproxy/flex"
 CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
 VERSION = ":version"
 # The names of routed sites, as an nginx `map` includes them.
 ROUTED = "routed.map"
+NAMES = frozenset((CONFIGURATION, HOSTS, POPULAR, ROUTED))
 
 _WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
 _PORTS = range(1, 65_536)
@@ -39,7 +42,7 @@ class Layout:
     to the web servers, which pass on to HAProxy what is for a routed site.
     """
 
-    directory: str = "/etc/haproxy/flex"
+    directory: str = DIRECTORY
     listen: tuple[str, ...] = (":80",)
     listen_tls: tuple[str, ...] = ()
     certificates: str = ""
@@ -53,6 +56,7 @@ class Layout:
     threads: int = 0
     connections: int = 20_000
     bypass: bool = False
+    hard_stop_after: timedelta = timedelta(minutes=5)
 
     def __post_init__(self) -> None:
         words = (self.directory, *self.listen, *self.listen_tls, self.certificates, self.socket, self.metrics)
@@ -65,6 +69,8 @@ class Layout:
             )
         if not {self.origin_port, self.peers_port} <= set(_PORTS):
             raise unwritten("ports of [routing]", "a port is a number from 1 to 65535")
+        if not timedelta(seconds=1) <= self.hard_stop_after <= timedelta(days=7):
+            raise unwritten("hard_stop_after in [routing]", "it is a second at least, and a week at most")
         ipaddress.ip_address(self.origin)
 
 
@@ -90,14 +96,24 @@ def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout
     }
     if layout.bypass:
         made[ROUTED] = "".join(f"{host} 1;\n" for host in sorted(_doors(ours)))
-    digest = sha256("".join(made.values()).encode("ascii")).hexdigest()[:12]
-    return made | {HOSTS: f"{VERSION} {digest}\n{made[HOSTS]}"}
+    return made | {HOSTS: f"{VERSION} {_digest(made)}\n{made[HOSTS]}"}
 
 
 def version(files: Mapping[str, str]) -> str:
     """Of files that were made here; "" of none."""
     key, _, value = files.get(HOSTS, "").partition("\n")[0].partition(" ")
     return value if key == VERSION else ""
+
+
+def is_whole(files: Mapping[str, str]) -> bool:
+    """Whether these are all files of the version that they say, to the last byte."""
+    hosts = files.get(HOSTS, "").partition("\n")[2]
+    return files.keys() <= NAMES and version(files) == _digest({**files, HOSTS: hosts})
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    content = "".join(files[name] for name in sorted(files))
+    return sha256(content.encode("ascii", "replace")).hexdigest()[:12]
 
 
 def _section(lines: Iterable[str]) -> str:
@@ -111,7 +127,7 @@ def _globals(node: str, layout: Layout) -> list[str]:
         f"maxconn {layout.connections}",
         *([f"nbthread {layout.threads}"] if layout.threads else []),
         f"stats socket {layout.socket} mode 600 level admin expose-fd listeners",
-        "hard-stop-after 5m",
+        f"hard-stop-after {layout.hard_stop_after // timedelta(seconds=1)}s",
         f"localpeer {node}",
         f"node {node}",
     ]

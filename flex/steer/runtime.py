@@ -18,6 +18,8 @@ _WORD = re.compile(r"[A-Za-z0-9_.:/\[\]@-]{1,300}")
 _ENTRY = re.compile(r"0x[0-9a-f]+: key=(\S+) (.*)")
 _FOUND = re.compile(r'found=yes, .*value="([^"]*)"')
 _MASTER = re.compile(r"^(\d+)\s+master\s+(\d+)\s+\[failed: (\d+)\]", re.MULTILINE)
+# The first of them is the one that serves; those that end after a reload come later.
+_WORKER = re.compile(r"^\d+\s+worker\s+\d+\s+(\d+)d(\d+)h(\d+)m(\d+)s", re.MULTILINE)
 # A table of every target of a large site; more than this is no answer to anything asked here.
 _LONGEST = 256 * 2**20
 
@@ -94,10 +96,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Master:
-    """A master process: how often it read its configuration anew, and how often that went wrong."""
+    """A master process: how often it read its configuration anew, how often that went wrong, and for how many seconds
+    its worker serves.
+    """
 
     reloads: int
     failed: int
+    serves: int
 
 
 def served(answer: str) -> tuple[Served, ...]:
@@ -133,8 +138,11 @@ def mapped(answer: str) -> str:
 
 def master(answer: str) -> Master | None:
     """Of `show proc`; None where no master answered."""
-    found = _MASTER.search(answer)
-    return Master(int(found[2]), int(found[3])) if found else None
+    found, worker = _MASTER.search(answer), _WORKER.search(answer)
+    if not found:
+        return None
+    days, hours, minutes, seconds = map(int, worker.groups()) if worker else (0, 0, 0, 0)
+    return Master(int(found[2]), int(found[3]), ((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def _number(text: str) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.domain import Run
 from flex.errors import BadSetting
 from flex.steer.program import program, refusal
-from flex.store import open_store
+from flex.store import holder, open_store
 from flex_api.settings.file import load
 
 if TYPE_CHECKING:
@@ -230,3 +232,60 @@ def test_a_node_goes_back_to_the_version_before(installation: Installation, shar
     assert installation.flex(*config, node, *to).json["files"] != first
     assert installation.flex(*config, node, *to, "--back").json["files"] == first
     assert (tmp_path / "haproxy" / "haproxy.cfg").read_text() == first["haproxy.cfg"]
+
+
+def test_a_node_that_has_only_the_package_and_its_files_follows_them(
+    installation: Installation, shared: str, tmp_path: Path
+) -> None:
+    """Neither settings nor a database are there; what HAProxy refuses, and what is for another folder, is not taken."""
+    try:
+        program()
+    except BadSetting:
+        pytest.skip("there is no HAProxy to ask")
+    here, carried = tmp_path / "here", tmp_path / "carried"
+    installation.extra += f'[routing]\non = true\ndirectory = "{here}"\nsocket = "{here}/s"\n'
+    installation.write_settings()
+    rows = installation.flex("-o", "json", "route", "show").json["items"]
+    node = rows[0]["members"][0]["node"]
+    files = installation.flex("-o", "json", "route", "config", node, "--to", str(carried)).json["files"]
+    installation.settings.unlink()
+    apply = ("-o", "json", "route", "apply", "--from", str(carried), "--no-tell")
+    elsewhere = installation.flex(*apply, "--to", str(tmp_path / "other"))
+    assert (elsewhere.code, str(here) in elsewhere.err) == (3, True)
+    first = installation.flex(*apply, "--to", str(here)).json
+    assert (first["node"], first["changed"]) == (node, True)
+    assert {path.name: path.read_text() for path in here.iterdir()} == files
+    assert installation.flex(*apply, "--to", str(here)).json["changed"] is False
+    # Nobody listens: said in a line, and all is as before.
+    untold = installation.flex("route", "apply", "--from", str(carried), "--to", str(here), "--master", f"{here}/m")
+    assert untold.code == 27
+    assert {path.name: path.read_text() for path in here.iterdir()} == files
+
+
+def test_while_a_night_is_at_work_nothing_is_delivered_beside_it(
+    installation: Installation, shared: str, tmp_path: Path
+) -> None:
+    installation.extra += f'[routing]\ndeliver = "{tmp_path}/{{node}}"\n'
+    installation.write_settings()
+    now = datetime.now(UTC)
+    with open_store(load(installation.settings).database.url) as store:
+        list(store.begin(Run("at-work", holder(), now, message="nightly"), timedelta(hours=1), now))
+    assert installation.flex("route", "deliver").code == 23
+    assert list(tmp_path.glob("*/haproxy.cfg")) == []
+
+
+def test_what_is_said_of_sites_and_nodes_that_are_not_there_is_named(installation: Installation, shared: str) -> None:
+    (row,) = installation.flex("-o", "json", "sites", "show", shared).json["items"]
+    other = next(node for node in ("n1", "n2", "n3", "n4") if node not in row["nodes"])
+    installation.extra += (
+        f'[routing]\non = true\n[[routing.site]]\nname = "{shared}"\ndynamic = ["{row["nodes"][0]}", "{other}", "n9"]\n'
+        '[[routing.site]]\nname = "shop.exmaple"\n'
+    )
+    installation.write_settings()
+    said = installation.flex("-o", "json", "route", "show").json["misnamed"]
+    assert len(said) == 3
+    told = installation.flex("route", "show").out
+    checked = installation.flex("doctor").out
+    for wrong in ("n9, and no node", f"{other}, which does not serve", "shop.exmaple: no site"):
+        assert wrong in told
+        assert wrong in checked

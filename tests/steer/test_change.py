@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from flex.errors import Away, BadInput, NotWritten, Unknown
 from flex.steer import delivery, runtime
 from flex.steer.change import Change, Words, change
-from flex.steer.force import Sockets, enforce
+from flex.steer.force import HANDS_ON, Sockets, enforce
 from flex.steer.haproxy import CONFIGURATION, HOSTS, VERSION, Layout, files, version
 from flex.steer.live import distributor
 from flex.steer.pool import Member, Pool, members
@@ -103,7 +104,7 @@ class Node:
     def __init__(self, found: Program, folder: Path, at: Members, port: int) -> None:
         self.found, self.folder, self.at, self.port = found, folder, at, port
         self.peers_port = any_port()
-        self.sockets = Sockets(Socket(str(folder / "s")), Socket(str(folder / "m")))
+        self.sockets = Sockets(Socket(str(folder / "s")), Socket(str(folder / "m")), hands_on=0)
 
     def files(self, *pools: Pool) -> dict[str, str]:
         layout = Layout(
@@ -184,10 +185,11 @@ def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(node: Node
 
 @pytest.mark.real
 def test_what_members_have_is_known_after_a_reload(node: Node, members: Members) -> None:
-    """HAProxy hands its tables on once it has listened for five seconds whether somebody hands it any."""
+    """However soon: it is waited for until HAProxy hands its tables on, which it does not as long as it listens whether
+    somebody hands it any.
+    """
     stats, table = node.sockets.stats, shop(members).name
-    while "Uptime_sec: 7" not in stats.ask("show", "info"):
-        time.sleep(0.1)
+    node.sockets = replace(node.sockets, hands_on=HANDS_ON)
     node.asked(20)
     before = {each.key: each.set for each in runtime.targets(stats.ask("show", "table", table))}
     assert node.enforce(Pool("shop.example", (), members_of(members))) == "reload"
@@ -298,3 +300,15 @@ def test_a_socket_that_nobody_listens_on_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(Away) as said:
         Socket(str(tmp_path / "none")).ask("show", "info")
     assert "\n" not in said.value.answer
+
+
+@pytest.mark.real
+def test_who_comes_while_another_has_files_told_waits_for_it(node: Node, members: Members) -> None:
+    """Two at once, with other wishes: HAProxy goes by the one or the other, and so do all files."""
+    wishes = [node.files(shop(members, policy=policy)) for policy in ("lard", "bounded_hash", "least_connections")]
+    with ThreadPoolExecutor() as side_by_side:
+        told = list(side_by_side.map(lambda made: enforce(made, node.folder, node.found, node.sockets), wishes))
+    assert told == ["reload"] * 3
+    there = {name: (node.folder / name).read_text() for name in wishes[0]}
+    assert there in wishes
+    assert distributor([], node.sockets.stats, str(node.folder)).version == version(there)

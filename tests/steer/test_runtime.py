@@ -25,7 +25,7 @@ PROC = """#<PID>          <type>          <reloads>       <uptime>        <versi
 def test_what_haproxy_says_is_read() -> None:
     assert list(targets(TABLE)) == [Target("1747067496", 3, 17, 2)]
     assert served(STAT)[0] == Served("b", "s1", "UP", 5, 2, 99, 100)
-    assert master(PROC) == Master(2, 1)
+    assert master(PROC) == Master(2, 1, 4)
     assert named(INFO) == "n1"
     assert mapped(MAP) == "ab12"
 

@@ -42,6 +42,11 @@ def _token(path: Path | None) -> str:
     """Never an argument: those are seen by everybody on the machine. Raises BadInput."""
     if path is None:
         raise _bad("--server without --token-file", "nobody would know who asks", "name the file with the token")
+    return token_in(path)
+
+
+def token_in(path: Path) -> str:
+    """Raises BadInput where there is none."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""The verbs about routing replicated sites: show, config, deliver."""
+"""The verbs about routing replicated sites: show, config, deliver, and apply, which nodes do for themselves."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ import typer
 from rich.console import Console
 
 from flex.errors import Away, BadInput, NotWritten
-from flex.steer import delivery, force
-from flex.steer.program import installed
+from flex.steer import delivery, force, haproxy, pulling
+from flex.steer.program import installed, program
 from flex.steer.runtime import Socket
 from flex_api.cli.common import context
 from flex_api.cli.night import opened
+from flex_api.cli.remote import token_in
 from flex_api.night import delivering, routed, steering
+from flex_api.night.leases import lease
+from flex_api.night.misnamed import misnamed
 from flex_api.schemas.routing import (
     DeliveredRow,
+    RouteApplyOutput,
     RouteConfigOutput,
     RouteDeliverOutput,
     RouteOutput,
     left_out,
     pool_row,
 )
+from flex_api.settings.routing import MASTER
 from flex_api.told.grids import grid
 from flex_api.wiring import World
 
@@ -92,6 +97,45 @@ def route_config(
     found.show(output, lambda console: _print_files(console, output))
 
 
+@route_app.command("apply")
+def route_apply(
+    ctx: typer.Context,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="DIR|FILE|URL",
+            help="a folder that was carried here, or what the API answers for the node",
+        ),
+    ],
+    to: Annotated[Path, typer.Option(metavar="DIR", help="where HAProxy reads them")] = Path(haproxy.DIRECTORY),
+    token_file: Annotated[Path | None, typer.Option(help="for a URL: the file with the node's token")] = None,
+    master: Annotated[str, typer.Option(help="socket of HAProxy's master process")] = MASTER,
+    tell: Annotated[bool, typer.Option(help="have HAProxy follow; without it, it is only checked and written")] = True,
+) -> None:
+    """On a node: take its files from where they came to, check them, and have its HAProxy follow. Needs no settings.
+
+    What HAProxy refuses is taken back. A server is asked by what is here: while nothing changes, it answers nothing.
+    """
+    found, checker = context(ctx), program()
+    taken = pulling.pulled(source, to, token_in(token_file) if token_file else "")
+    _refuse_elsewhere(taken.directory, to)
+    told: force.Told | Literal[""] = ""
+    if tell:
+        told = force.enforce(taken.files, to, checker, force.Sockets(Socket(taken.socket), Socket(master)))
+    changed = told != "nothing" if told else delivery.put(taken.files, to, checker)
+    pulling.noted(taken, to)
+    output = RouteApplyOutput(
+        node=taken.node,
+        directory=str(to),
+        version=haproxy.version(taken.files),
+        changed=changed,
+        checked_by=".".join(map(str, checker.version)),
+        told=told,
+    )
+    found.show(output, lambda console: _print_written(console, output))
+
+
 @route_app.command("deliver")
 def route_deliver(
     ctx: typer.Context,
@@ -99,7 +143,7 @@ def route_deliver(
 ) -> None:
     """Write every node's files to its folder of routing.deliver, and run routing.deliver_command for what changed."""
     found = context(ctx)
-    with opened(found) as here:
+    with opened(found) as here, lease(here, "route deliver"):
         _refuse_undelivered(here.settings.routing.deliver)
         done = delivering.deliver(here.settings, here.store, plan)
     rows = [
@@ -109,6 +153,16 @@ def route_deliver(
     found.show(output, lambda console: _print_delivered(console, output))
     if any(each.error for each in done):
         raise typer.Exit(NotWritten.exit_code)
+
+
+def _refuse_elsewhere(directory: str, to: Path) -> None:
+    if Path(directory) != to.absolute():
+        raise BadInput(
+            f"files for HAProxy in {to}",
+            f"by these, HAProxy reads its maps in {directory}",
+            kept="nothing was written",
+            advice=f"say --to {directory}, or set routing.directory where FLEX decides",
+        )
 
 
 def _refuse_without_folder(to: Path | None, *, tell: bool, back: bool) -> None:
@@ -149,6 +203,7 @@ def _shown(here: World, plan: str, *, live: bool) -> RouteOutput:
         on=settings.routing.on,
         items=[pool_row(pool) for pool in pools],
         left_out=left_out(of_all.left_out),
+        misnamed=misnamed(settings, store),
         nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), found),
         live=routed.as_live(found),
     )
@@ -164,6 +219,8 @@ def _print(console: Console, output: RouteOutput) -> None:
     console.print(table if output.items else "No site is on several nodes.")
     for left in output.left_out:
         console.print(f"{left.site} is not routed: {left.reason}", markup=False)
+    for line in output.misnamed:
+        console.print(f"{line}.", markup=False)
     if output.on:
         _print_versions(console, output)
     if output.live:
@@ -205,6 +262,10 @@ def _print_files(console: Console, output: RouteConfigOutput) -> None:
             console.print(f"# {name}", markup=False)
             console.print(text, markup=False, soft_wrap=True, highlight=False)
         return
+    _print_written(console, output)
+
+
+def _print_written(console: Console, output: RouteConfigOutput | RouteApplyOutput) -> None:
     if not output.changed:
         console.print(f"{output.directory} has it already.", markup=False)
         return

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from flex.steer.pool import Pool
 from flex_api.known.catalogue import Catalogue
 from flex_api.night import routed, steering
+from flex_api.night.misnamed import misnamed
 from flex_api.pages.frame import show
 from flex_api.schemas.rest import CLEAN
 from flex_api.web.desk import Desk, Viewer
@@ -51,6 +52,7 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
         count=len(replicated),
         share=_share(found, replicated),
         routing=desk.settings.routing,
+        misnamed=desk.views.of("misnamed", IN_FORCE, lambda: misnamed(desk.settings, desk.house.store)),
         heard=heard,
         live=routed.as_live(heard or ()),
         pending=heard is None,

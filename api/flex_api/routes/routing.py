@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from flex_api.night import routed, steering
+from flex_api.night.misnamed import misnamed
 from flex_api.schemas.routing import NodeFiles, RouteOutput, left_out, pool_row
 from flex_api.web.answers import reply
 from flex_api.web.desk import NodeOrViewer, Viewer
@@ -31,6 +32,7 @@ def routing(desk: Viewer, plan: Coming = "", live: Live = False) -> Response:
         on=settings.routing.on,
         items=[pool_row(pool) for pool in pools],
         left_out=left_out(of_all.left_out),
+        misnamed=misnamed(settings, desk.store),
         nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), found),
         live=routed.as_live(found),
     )

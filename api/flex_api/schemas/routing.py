@@ -86,6 +86,7 @@ class RouteOutput(Output):
     on: bool
     items: list[RoutedRow]
     left_out: list[LeftOut] = Field([], description="sites on several nodes that are not routed by content")
+    misnamed: list[str] = Field([], description="what [routing] says of sites and nodes that are not there")
     nodes: list[NodeVersion]
     live: list[LiveRow] = Field([], description="when asked for: what the nodes' HAProxies say")
 
@@ -127,6 +128,17 @@ class NodeFiles(Part):
 
     node: str
     files: dict[str, str]
+
+
+class RouteApplyOutput(Output):
+    """What became of a node's files on the node itself."""
+
+    node: str
+    directory: str
+    version: str
+    changed: bool
+    checked_by: str
+    told: Literal["", "nothing", "commands", "reload"] = Field("", description="what its HAProxy was told")
 
 
 class RouteConfigOutput(Output):

@@ -37,7 +37,7 @@ from flex_api.schemas.plans import (
     MoveRow,
     OutlookRow,
 )
-from flex_api.schemas.routing import RouteConfigOutput, RouteDeliverOutput, RouteOutput
+from flex_api.schemas.routing import RouteApplyOutput, RouteConfigOutput, RouteDeliverOutput, RouteOutput
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.schemas.sites import SiteRow, SitesOutput
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
@@ -363,6 +363,7 @@ OUTPUTS: dict[str, type[Output]] = {
     "route show": RouteOutput,
     "route config": RouteConfigOutput,
     "route deliver": RouteDeliverOutput,
+    "route apply": RouteApplyOutput,
     "simulate": SimulateOutput,
     "simulate paper": SimulatePaperOutput,
     "simulate fit": SimulateFitOutput,

@@ -11,11 +11,14 @@ from datetime import timedelta
 from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
-from flex.steer.haproxy import Layout
+from flex.steer.haproxy import DIRECTORY, Layout
 from flex.steer.pool import Limits, is_host
 from flex.steer.rules import BY_CONTENT, RULES
 from flex_api.settings.misset import of_register
 from flex_api.settings.quantities import Section, Size, Span, Whole
+
+# Where Debian's HAProxy has it.
+MASTER = "/run/haproxy-master.sock"
 
 
 class Warming(Section):
@@ -82,7 +85,7 @@ class Routing(Section):
         0, le=20_000, description="so many targets of a site have the more members the more they are asked for (lardr)"
     )
     admission: bool = Field(True, description="let in as many requests at a time as the members can take")
-    directory: str = Field("/etc/haproxy/flex", description="where each node has the files of its configuration")
+    directory: str = Field(DIRECTORY, description="where each node has the files of its configuration")
     listen: tuple[str, ...] = Field((":80",), description="as HAProxy's bind has them")
     listen_tls: tuple[str, ...] = Field((), description="likewise, with certificates")
     certificates: str = Field("", description="folder of certificates, chosen by the name that is asked for")
@@ -97,7 +100,7 @@ class Routing(Section):
     sockets: str = Field(
         "", description="where such sockets of all nodes are on this machine, {node} for each; empty: its own alone"
     )
-    master: str = Field("/run/haproxy-master.sock", description="by which it is told to read its configuration anew")
+    master: str = Field(MASTER, description="by which it is told to read its configuration anew")
     deliver: str = Field("", description="folder for the files of each node, which {node} stands for; empty: none")
     deliver_command: tuple[str, ...] = Field(
         (), description="run for each node whose files changed; {node} and {directory} are filled in, no shell"
@@ -107,6 +110,9 @@ class Routing(Section):
     connections: Whole = Field(20_000, ge=1, description="at most so many at a time")
     bypass: bool = Field(
         False, description="visitors come to the web servers, which pass on what is for the sites of routed.map"
+    )
+    hard_stop_after: Span = Field(
+        timedelta(minutes=5), description="after a reload the process before ends what it has begun, for so long"
     )
     site: tuple[RoutedSite, ...] = Field((), description="what is otherwise for single sites")
 

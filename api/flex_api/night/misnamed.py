@@ -1,0 +1,48 @@
+"""What [routing] says of sites and nodes that are not there, or of nodes that do not serve the site: it has no effect.
+
+In go the settings and the store, out comes a line for each. Nothing is refused: a site may be named before it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from flex.ports import Store
+from flex_api.settings.file import Settings
+from flex_api.settings.routing import RoutedSite
+from flex_api.wiring import nodes
+
+_MOST = 20
+
+
+def misnamed(settings: Settings, store: Store) -> list[str]:
+    if not settings.routing.site:
+        return []
+    _, placement = store.placement()
+    named = [one.name for one in settings.routing.site]
+    rows = placement[placement["site"].isin(named)]
+    serving = {str(site): set(of_site["node"]) for site, of_site in rows.groupby("site")}
+    known = {node.name for node in nodes(settings, store)}
+    found = list(_twice(named))
+    for one in settings.routing.site:
+        found += _of_site(one, known, serving if len(placement) else {one.name: set(one.dynamic)})
+    more = len(found) - _MOST
+    return [*found[:_MOST], *([f"and {more} more of the kind"] if more > 0 else [])]
+
+
+def _twice(named: Collection[str]) -> Iterator[str]:
+    """Only the first of two is looked at."""
+    yield from (
+        f"[[routing.site]] {name}: it is there twice, and the first counts"
+        for name in sorted({name for name in named if list(named).count(name) > 1})
+    )
+
+
+def _of_site(one: RoutedSite, known: Collection[str], serving: Mapping[str, Collection[str]]) -> Iterator[str]:
+    if one.name not in serving:
+        yield f"[[routing.site]] {one.name}: no site of that name is on any node"
+    for node in one.dynamic:
+        if node not in known:
+            yield f"[[routing.site]] {one.name}: dynamic names {node}, and no node is called so"
+        elif node not in serving.get(one.name, [node]):
+            yield f"[[routing.site]] {one.name}: dynamic names {node}, which does not serve it"
