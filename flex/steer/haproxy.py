@@ -201,14 +201,14 @@ def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     if not _limited(pool):
         yield [f"backend {pool.name}", *_ruled(pool, layout), *_servers(pool, node, layout)]
         return
-    yield from _admission(pool, node)
+    yield from _admission(pool, _queue(pool, node, layout))
     yield [
         f"backend {pool.name}",
         *_waiting(pool),
         *_ruled(pool, layout),
         *_servers(pool, node, layout),
         "use-server door if waits !let_in",
-        f"server door abns@{pool.name}.{node} weight 0 send-proxy-v2",
+        f"server door {_queue(pool, node, layout)} weight 0 send-proxy-v2",
     ]
 
 
@@ -245,7 +245,13 @@ def _waiting(pool: Pool) -> list[str]:
     ]
 
 
-def _admission(pool: Pool, node: str) -> Iterator[list[str]]:
+def _queue(pool: Pool, node: str, layout: Layout) -> str:
+    """A name of the machine's, so those of another HAProxy on it are others."""
+    ours = sha256(f"{layout.directory} {layout.socket}".encode()).hexdigest()[:8]
+    return f"abns@{pool.name}.{node}.{ours}"
+
+
+def _admission(pool: Pool, queue: str) -> Iterator[list[str]]:
     """As many requests as the paper's S go on to the members, in the order they came; the others wait here.
 
     S is shared out: a place for each member, shut when the member is down, so that S follows those that are up. Few
@@ -254,7 +260,7 @@ def _admission(pool: Pool, node: str) -> Iterator[list[str]]:
     share = pool.limits.admitted(len(pool.members)) // len(pool.members)
     yield [
         f"frontend {pool.name}_queue",
-        f"bind abns@{pool.name}.{node} accept-proxy",
+        f"bind {queue} accept-proxy",
         f"default_backend {pool.name}_door",
     ]
     yield [
@@ -262,14 +268,13 @@ def _admission(pool: Pool, node: str) -> Iterator[list[str]]:
         "balance leastconn",
         "http-reuse never",
         *(
-            f"server d{member.bit} abns@{pool.name}.{node}.in maxconn {share} send-proxy-v2 "
-            f"track {pool.name}/s{member.bit}"
+            f"server d{member.bit} {queue}.in maxconn {share} send-proxy-v2 track {pool.name}/s{member.bit}"
             for member in pool.members
         ),
     ]
     yield [
         f"frontend {pool.name}_inside",
-        f"bind abns@{pool.name}.{node}.in accept-proxy",
+        f"bind {queue}.in accept-proxy",
         "http-request set-var(txn.let_in) bool(true)",
         f"default_backend {pool.name}",
     ]
