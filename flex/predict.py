@@ -117,9 +117,11 @@ def _routed(site: Ints, row_site: Ints, row_node: Ints, sites: int) -> Ints:
     count = np.bincount(row_site, minlength=sites)
     first = np.cumsum(count) - count
     routed = np.full(len(site), NOWHERE, dtype=np.int64)
-    served = np.flatnonzero(count[site] > 0)
-    replica = _dice(served) % count[site[served]].astype(np.uint64)
-    routed[served] = options[first[site[served]] + replica.astype(np.int64)]
+    copies = count[site]
+    served, several = np.flatnonzero(copies > 0), np.flatnonzero(copies > 1)
+    routed[served] = options[first[site[served]]]
+    replica = _dice(several) % copies[several].astype(np.uint64)
+    routed[several] = options[first[site[several]] + replica.astype(np.int64)]
     return routed
 
 

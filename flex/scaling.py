@@ -3,17 +3,20 @@
 In go a sample with the kinds of all targets, and how its sites are spread over the nodes; out comes a Scale of each
 node. A sample is off by which targets it happens to have: the few most popular decide how many accesses it stands for,
 the largest how much memory and how much is read. How often each kind of target is asked for and how large it is, is
-known of all of them. So only one thing is left to the sample: for how long a node's memory keeps what nobody asks for.
+known of all of them. So only one thing is left to the sample: in which order they are asked for.
 
-That is worked out from what the replayed sample missed. If a target's accesses came at any time alike, of n accesses
-all but the first would miss with a chance of exp(-n x), x being that time as a share of the whole. The x that makes the
-misses of the sample's targets those that were replayed, gives the misses of all targets. A target larger than the
+Were a target's accesses at any time alike, of n accesses all but the first would miss with a chance of exp(-n x), x
+being for how long memory keeps what nobody asks for, as a share of the whole time. It keeps it until other targets fill
+the memory, so kinds alone give x. Where accesses come in bursts, memory keeps targets as if for longer: by how much is
+what the replayed sample says, whose x follows from its own targets and from what it missed. A target larger than the
 memory is missed each time. Without kinds everything is scaled by the sample's rate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +25,11 @@ from flex.kinds import CLASSES, Floats, Kinds, class_of, each
 from flex.replay import Ints, Replayed, Sample
 
 Flags = npt.NDArray[np.bool_]
-# Halvings of the time that memory keeps a target, from 2^-40 to 2^40 of the whole.
-_STEPS = 50
+# Halvings of the time that memory keeps a target, from 2^-40 to 2^40 of the whole: then it keeps all that fits.
+_STEPS = 30
+_EVER = 2.0**39
+# No sample is believed that accesses in bursts make more than 2^6 times of the time that a target is kept, or less.
+_MOST = 6.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,10 +54,7 @@ class Heard:
 
     def missed(self, time: Floats) -> Floats:
         """By each node, if its memory keeps a target for that share of the whole time."""
-        often = np.divide(self.all, self.once, out=np.zeros_like(self.all), where=self.once > 0)
-        again = np.maximum(self.all - self.once, 0.0) * np.exp(-often * time[:, None])
-        missed: Floats = self.least() + again.sum(axis=1)
-        return missed
+        return self._missed(time, self._often())
 
     def least(self) -> Floats:
         """If its memory kept everything that fits."""
@@ -60,23 +63,54 @@ class Heard:
 
     def keeping(self, missed: Floats) -> Floats:
         """For which share of the whole time each node keeps a target, that so much is missed."""
-        low, high = np.full(len(missed), -40.0), np.full(len(missed), 40.0)
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            longer = self.missed(2.0**middle) > missed
-            low, high = np.where(longer, middle, low), np.where(longer, high, middle)
-        keeping: Floats = 2.0**low
-        return keeping
+        often = self._often()
+        return _longest(lambda time: self._missed(time, often) > missed, len(missed))
+
+    def held(self, time: Floats) -> Floats:
+        """By each node's memory at any moment, if it keeps a target for that share of the whole time."""
+        return self._held(time, self._often())
+
+    def filling(self, memory: Floats) -> Floats:
+        """For which share of the whole time each node keeps a target, that so much is held; for ever where all fits."""
+        often = self._often()
+        return _longest(lambda time: self._held(time, often) < memory, len(memory))
+
+    def _missed(self, time: Floats, often: Floats) -> Floats:
+        again = np.maximum(self.all - self.once, 0.0) * np.exp(-often * time[:, None])
+        missed: Floats = self.least() + again.sum(axis=1)
+        return missed
+
+    def _held(self, time: Floats, often: Floats) -> Floats:
+        held: Floats = (self.once * -np.expm1(-often * time[:, None])).sum(axis=1)
+        return held
+
+    def _often(self) -> Floats:
+        return np.divide(self.all, self.once, out=np.zeros_like(self.all), where=self.once > 0)
+
+
+def _longest(holds: Callable[[Floats], Flags], nodes: int) -> Floats:
+    """Of each node the most time of which that holds, by halving what is left of 2^-40 to 2^40 of the whole."""
+    low, high = np.full(nodes, -40.0), np.full(nodes, 40.0)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        longer = holds(2.0**middle)
+        low, high = np.where(longer, middle, low), np.where(longer, high, middle)
+    longest: Floats = 2.0**low
+    return longest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """Of each node: the share of memory that replays, and what it is asked for; and what the sample and all accesses
-    are made of, in targets and in bytes."""
+    """Of each node: the share of memory that replays, and what it is asked for; for which share of the whole time it
+    would keep all targets, and those of the sample, were accesses at any time alike; how much the sample is `believed`
+    where it says otherwise; and what the sample and all accesses are made of, in targets and in bytes."""
 
     memory: Floats
     requests: Floats
     bytes: Floats
+    time: Floats
+    sample_time: Floats
+    believed: Floats
     sampled: tuple[Heard, Heard]
     whole: tuple[Heard, Heard]
     left_out: int
@@ -88,23 +122,22 @@ def scaled(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
         found = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / rate
     else:
         replayed = (counts.misses.astype(np.float64), counts.disk_bytes.astype(np.float64))
-        misses, disk = map(_missed, scale.sampled, scale.whole, replayed)
+        misses, disk = map(partial(_missed, scale), scale.sampled, scale.whole, replayed)
         found = np.stack(
             [scale.requests, np.minimum(misses, scale.requests), scale.bytes, np.minimum(disk, scale.bytes)]
         )
     return np.rint(found).astype(np.int64)
 
 
-def _missed(sampled: Heard, whole: Heard, replayed: Floats) -> Floats:
-    """Where nothing was replayed, each target is missed once."""
-    keeping = sampled.keeping(replayed)
-    said, every = sampled.missed(keeping), whole.missed(keeping)
-    return np.where(said > 0, replayed * _ratio(every, said, 1.0), whole.least())
+def _missed(scale: Scale, sampled: Heard, whole: Heard, replayed: Floats) -> Floats:
+    """A sample whose memory held everything says nothing of how long targets are kept; one of few targets, little."""
+    longer = np.clip(np.log2(sampled.keeping(replayed) / scale.sample_time), -_MOST, _MOST) * scale.believed
+    return whole.missed(scale.time * 2.0 ** np.where(scale.sample_time < _EVER, longer, 0.0))
 
 
 def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
     totals = sample.totals
-    if totals is None:
+    if totals is None or sample.rate == 1:
         return None
     nodes = _Nodes(spread, len(sample.sites))
     times = np.bincount(sample.target, minlength=len(sample.size))
@@ -112,15 +145,21 @@ def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
     part = nodes.asked(each(sample.site[known], times[known], sample.size[known]))
     every = nodes.asked(totals)
     whole = nodes.heard(every, ram)
-    # Of the bytes that fit into a node's memory file by file, those that the sample has.
-    held, fitting = (heard[1].once.sum(axis=1) for heard in (nodes.heard(part, ram), whole))
-    memory = np.minimum(_ratio(held, fitting, sample.rate), 1.0)
+    # So much memory that the sample's targets are kept as long as all targets would be.
+    time = whole[1].filling(ram)
+    held, of_all = (heard[1].held(time) for heard in (nodes.heard(part, ram), whole))
+    memory = np.minimum(_ratio(held, of_all, sample.rate), 1.0)
+    sampled = nodes.heard(part, ram * memory)
+    asked_again = sampled[0].once[:, 1:].sum(axis=1)
     requests = np.bincount(totals.site, totals.requests, minlength=len(sample.sites))
     return Scale(
         memory=memory,
         requests=nodes.sum(requests / np.maximum(nodes.replicas, 1)),
         bytes=nodes.sum(np.bincount(totals.site, totals.bytes, len(sample.sites)) / np.maximum(nodes.replicas, 1)),
-        sampled=nodes.heard(part, ram * memory),
+        time=time,
+        sample_time=sampled[1].filling(ram * memory),
+        believed=asked_again / (asked_again + 1),
+        sampled=sampled,
         whole=whole,
         left_out=int(requests[nodes.replicas == 0].sum()),
     )
@@ -129,12 +168,12 @@ def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
     """What the nodes that serve each kind hear of it. By rows for sites that name their nodes: the `cell` of node and
-    how often, the power of two of the size. By tables for sites that every active node serves. Columns and tables are
+    how often, and the size. By tables for sites that every active node serves. Columns and tables are
     targets and accesses, bytes of targets and of accesses."""
 
     node: Ints
     cell: Ints
-    large: Ints
+    size: Floats
     columns: tuple[Floats, ...]
     tables: tuple[Floats, ...]
 
@@ -162,13 +201,13 @@ class _Nodes:
         columns: tuple[Floats, ...] = (
             heard * kinds.targets, kinds.requests / replicas, heard * kinds.working_set, kinds.bytes / replicas,
         )  # fmt: skip
-        often, large = class_of(kinds.times()), class_of(kinds.sizes())
+        often, size = class_of(kinds.times()), kinds.sizes()
         row, node = self._served(kinds.site)
         shared = self._spread.everywhere[kinds.site]
-        cell = (large * CLASSES + often)[shared]
+        cell = (class_of(size) * CLASSES + often)[shared]
         tables = (_summed(cell, column[shared], CLASSES**2).reshape(CLASSES, CLASSES) for column in columns)
         cells = node * CLASSES + often[row]
-        return _Asked(node, cells, large[row], tuple(column[row] for column in columns), tuple(tables))
+        return _Asked(node, cells, size[row], tuple(column[row] for column in columns), tuple(tables))
 
     def _served(self, site: Ints) -> tuple[Ints, Ints]:
         """Each row once for every node that its site names, and that node."""
@@ -179,23 +218,26 @@ class _Nodes:
 
     def heard(self, asked: _Asked, memory: Floats) -> tuple[Heard, Heard]:
         """In targets and in bytes, by nodes with so much memory."""
-        fits = 2.0**asked.large <= memory[asked.node]
+        fits = asked.size <= memory[asked.node]
+        serves = np.isin(np.arange(self._spread.nodes), self._spread.active)[:, None]
         powers = 2.0 ** np.arange(CLASSES) <= memory[:, None]
-        one, other = (self._heard(asked, fits, powers, kind) for kind in (0, 2))
+        classes = powers.sum(axis=1)
+        one, other = (self._heard(asked, fits, serves, classes, kind) for kind in (0, 2))
         return one, other
 
-    def _heard(self, asked: _Asked, fits: Flags, powers: Flags, kind: int) -> Heard:
+    def _heard(self, asked: _Asked, fits: Flags, serves: Flags, classes: Ints, kind: int) -> Heard:
+        """Of what every active node serves, each hears of as many `classes` of sizes as fit into its memory."""
         nodes = self._spread.nodes
-        serves = np.isin(np.arange(nodes), self._spread.active)[:, None]
         named = (
             _summed(asked.cell, fits * column, nodes * CLASSES).reshape(nodes, CLASSES)
             for column in asked.columns[kind : kind + 2]
         )
-        shared = ((serves & powers) @ table for table in asked.tables[kind : kind + 2])
-        once, all_ = (one + other for one, other in zip(named, shared, strict=True))
+        up_to = [np.cumsum(np.pad(table, ((1, 0), (0, 0))), axis=0) for table in asked.tables[kind : kind + 2]]
+        once, all_ = (one + serves * other[classes] for one, other in zip(named, up_to, strict=True))
         never = ~fits
         always = _summed(asked.node[never], asked.columns[kind + 1][never], nodes)
-        return Heard(once, all_, always + (serves & ~powers) @ asked.tables[kind + 1].sum(axis=1))
+        passed = serves[:, 0] * (up_to[1][-1] - up_to[1][classes]).sum(axis=1)
+        return Heard(once, all_, always + passed)
 
 
 def _summed(place: Ints, column: Floats, places: int) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -85,6 +86,35 @@ def test_miss_ratios_of_a_sample_are_nearly_those_of_all_accesses(whole: Sample)
     assert np.median(near) < 1
     assert np.percentile(near, 95) < 3
     assert np.median(near) < np.median(far) / 2
+
+
+def test_a_sample_with_nothing_that_was_asked_for_twice_leaves_it_to_the_kinds_of_targets(whole: Sample) -> None:
+    nodes = [replace(node, ram=int(totals(whole).working_set.sum()) // 8) for node in NODES]
+    once = np.bincount(whole.target, minlength=len(whole.size)) == 1
+    assert max(points(placed(part(whole, once, 0.1), nodes), placed(whole, nodes))) < 2
+
+
+def test_a_tenth_of_the_targets_ranks_placements_as_all_of_them_do(whole: Sample) -> None:
+    nodes = [replace(node, ram=int(totals(whole).working_set.sum()) // 16) for node in NODES]
+    tenth = part(whole, np.random.default_rng(3).random(len(whole.size)) < 0.1, 0.1)
+    right = [
+        (said[a] > said[b]) == (true[a] > true[b])
+        for said, true in [tuple(throughputs(sample, nodes) for sample in (tenth, whole))]
+        for a, b in combinations(range(len(true)), 2)
+        if abs(true[a] / true[b] - 1) > 0.02
+    ]
+    assert len(right) > 20
+    assert np.mean(right) > 0.95
+
+
+def throughputs(sample: Sample, nodes: Sequence[Node]) -> list[float]:
+    """Of eight placements by chance."""
+    found = []
+    for seed in range(8):
+        node = np.random.default_rng(seed).integers(0, len(nodes), len(sample.sites))
+        rows = PLACEMENT.from_columns({"site": list(sample.sites), "node": [nodes[n].name for n in node]})
+        found.append(forecast(sample, rows, nodes, policy="after").throughput)
+    return found
 
 
 def test_of_a_site_that_the_sample_has_nothing_of_each_target_is_missed_once(whole: Sample) -> None:
