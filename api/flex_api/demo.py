@@ -35,7 +35,8 @@ ZONE = "hosting.example."
 NODES = ("n1", "n2", "n3", "n4")
 RAM = 48 * 2**20
 REQUESTS = 75_000
-FIRST_DAY = date(2026, 3, 2)
+# When its nights are.
+NIGHT = timedelta(hours=2, minutes=17)
 
 # What a forecast is of, for somebody who sees one for the first time.
 PLACEMENTS = {
@@ -59,8 +60,11 @@ class Stage:
     say: Say
 
 
-def run(folder: Path, seed: int, say: Say) -> DemoOutput:
-    """Raises BadInput when the folder holds something already; nothing outside it is touched."""
+def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
+    """The second of its nights is the last one before `now`, so that its logs are not old for who looks on.
+
+    Raises BadInput when the folder holds something already; nothing outside it is touched.
+    """
     started = time.monotonic()
     folder = folder.resolve()
     _claim(folder)
@@ -74,8 +78,9 @@ def run(folder: Path, seed: int, say: Say) -> DemoOutput:
         say(f"  it answers on 127.0.0.1 port {server.port}; updates are signed with a key made for it")
         stage = Stage(folder, server, key, rng, say)
         hosting = twin.hosting(rng, ZONE)
-        first, here = _night(stage, hosting, FIRST_DAY, None)
-        second, here = _night(stage, twin.drift(hosting, rng), FIRST_DAY + timedelta(days=1), here)
+        last = (now.astimezone(UTC) - NIGHT).date() - timedelta(days=1)
+        first, here = _night(stage, hosting, last - timedelta(days=1), None)
+        second, here = _night(stage, twin.drift(hosting, rng), last, here)
         path = reporting.write(here, here.store.cycles(1)[0])
     seconds = time.monotonic() - started
     say(_ending(second, seconds))
@@ -104,7 +109,7 @@ def _night(stage: Stage, hosting: Hosting, day: date, before: World | None) -> t
     stage.say(f"\nA day of traffic, {day:%d %B %Y}")
     sources = _traffic(stage, hosting, day, before)
     here = _world(
-        stage, hosting, sources, datetime(day.year, day.month, day.day, 2, 17, tzinfo=UTC) + timedelta(days=1)
+        stage, hosting, sources, datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + NIGHT
     )
     stage.say("\nThe night after it")
     night = nightly.run(here)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,9 @@ def test_two_demos_at_once_both_work_and_touch_nothing_else(open_folder: Path) -
 def look_over(said: Any, folder: Path) -> None:
     """Any: what JSON holds."""
     first, second = said["nights"]
+    # Whoever serves it next finds logs of yesterday, and no alarm.
+    made = datetime.fromisoformat(second["plan"]["created"])
+    assert timedelta(0) <= datetime.now(UTC) - made <= timedelta(days=1, minutes=5)
     assert first["plan"]["sites"] == 100
     moved = {move["site"] for move in second["plan"]["moves"]}
     # A handful where a partition from scratch moves most.

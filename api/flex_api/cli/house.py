@@ -55,7 +55,7 @@ def demo(
 
     found = context(ctx)
     folder = directory or _fresh()
-    output = story.run(folder, seed, found.say)
+    output = story.run(folder, seed, found.say, now())
     found.show(output, lambda console: console.print(f"\nReport: {output.report}", markup=False))
 
 
