@@ -263,6 +263,8 @@ def test_settings_say_which_of_them_the_file_says(doors: Doors) -> None:
     assert {name for name in from_file if said[name] != "the file"} == set()
     assert said["node[0].capacity"] == said["ingest.directory"] == said["solver.tolerance"] == "default"
     assert "1 GiB" in page
+    assert "1 d 12 h" in page
+    assert not re.findall(r"<td>(?:<bdi>)?(?:None|True|False|\[|P\d|PT\d)", page)
 
 
 def test_a_silent_source_is_not_called_good_and_its_last_line_is_said(doors: Doors) -> None:

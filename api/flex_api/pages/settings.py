@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from itertools import groupby
 
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
+from pydantic import TypeAdapter
 
 from flex.access import ROLES
 from flex_api.pages.forms import TheForm, done, given, moment
@@ -23,6 +25,9 @@ router = APIRouter(include_in_schema=False)
 
 # A section with more settings than these is folded.
 FEW = 20
+# What is told in bytes, and spans as JSON has them.
+SIZES, MIB = ("ram", "bytes", "working_set", "max_cold", "max_cold_per_node", "max_body"), 2**20
+SPAN = r"P(?=.)(\d+D)?(T(\d+H)?(\d+M)?([\d.]+S)?)?"
 
 
 @router.get("/settings", response_class=HTMLResponse)
@@ -50,15 +55,28 @@ def _page(desk: Desk, made: TokenMade | None = None) -> Response:
     return answer
 
 
-def _sections(settings: config.Settings) -> list[tuple[str, list[tuple[str, object, bool]]]]:
+def _sections(settings: config.Settings) -> list[tuple[str, list[tuple[str, str, bool]]]]:
     """By the table of the file that they are in: names, values, and whether the file says them."""
     stated = config.stated(settings)
     rows = [(name, _value(name, value), name in stated) for name, value in config.flat(config.masked(settings)).items()]
     return [(name, list(each)) for name, each in groupby(rows, lambda row: re.split(r"[.\[]", row[0])[0])]
 
 
-def _value(name: str, value: object) -> object:
-    return words.memory(value) if name.endswith(".ram") and isinstance(value, int) else value
+def _value(name: str, value: object) -> str:
+    """As a person would write it."""
+    match value:
+        case None | "" | []:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case int() if name.endswith(SIZES) and value >= MIB:
+            return words.memory(value)
+        case list():
+            return ", ".join(map(str, value))
+        case str() if re.fullmatch(SPAN, value):
+            return words.span(TypeAdapter(timedelta).validate_python(value))
+        case _:
+            return str(value)
 
 
 @router.post("/settings/freeze")
