@@ -15,6 +15,7 @@ from flex_api.pages.forms import stated, valid
 from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
 from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
+from flex_api.report.content import NodeLine
 from flex_api.routes import supposed
 from flex_api.schemas.plans import BalanceOutput
 from flex_api.schemas.rest import Given, Supposed
@@ -55,6 +56,7 @@ def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_leng
         pending=ask and answer is None,
         plannable=_plannable(wanted),
         bars=_bars(desk, answer) if answer else (),
+        lines_of_nodes=_lines(answer) if answer else (),
         curve=points_of(answer.frontier, desk.settings.solver.tolerance) if answer and answer.frontier else None,
         tolerance=desk.settings.solver.tolerance,
         nodes=[node.name for node in desk.world().nodes],
@@ -100,6 +102,12 @@ def _bars(desk: Desk, answer: WhatIfOutput) -> list[object]:
     most = scale(row for _, each in rows for row in each)
     drawn = [(title, worst(each, MOST_BARS) if len(each) > MOST_BARS else each) for title, each in rows]
     return [loads(title, each, tolerance, most) for title, each in drawn]
+
+
+def _lines(answer: WhatIfOutput) -> list[NodeLine]:
+    """The table behind the bars."""
+    both = (_loads(answer.before, answer.after, name) for _, name in RESOURCES)
+    return [NodeLine(row.node, row.sites, *loads) for row, *loads in zip(answer.after.nodes, *both, strict=True)]
 
 
 def _loads(before: BalanceOutput, after: BalanceOutput, name: str) -> tuple[Load, ...]:
