@@ -51,9 +51,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A person's yes or no to a plan as it is: its digest never changes."""
+    """A person's yes or no to a plan as it is: its digest never changes. A yes may name rules to go over."""
 
     decision: Literal["approve", "reject"]
     author: str
     given: datetime
     reason: str = ""
+    force: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ the start are refused here; those that cannot be kept for a while are wishes.py'
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,35 +69,39 @@ def _check(pin: Pin, site_at: Mapping[str, int], node_at: Mapping[str, int], is_
     for node in (*pin.nodes, *pin.not_on):
         if node not in node_at:
             raise unknown_node(node, tuple(node_at))
+    barred = sum(bool(is_open[node_at[node]]) for node in set(pin.not_on))
+    closed = {node for node in pin.nodes if not is_open[node_at[node]]}
+    blocked = [*_of_places(pin, closed), *_of_counts(pin, int(is_open.sum()), barred)]
+    if blocked:
+        answers, advice = (list(dict.fromkeys(said)) for said in zip(*blocked, strict=True))
+        kept = "the placement in force stays"
+        raise Infeasible(f"the pin on {pin.site}", "; ".join(answers), kept=kept, advice="; ".join(advice))
+
+
+def _of_places(pin: Pin, closed: Set[str]) -> Iterator[tuple[str, str]]:
+    """What cannot be, and what helps: all of it at once, as who mends one should not be refused for the next."""
     for node in pin.nodes:
-        if not is_open[node_at[node]]:
-            raise _blocked(pin, f"node {node} is not active", f"undrain {node}, or pin {pin.site} elsewhere")
+        if node in closed:
+            yield f"node {node} is not active", f"undrain {node}, or pin {pin.site} elsewhere"
         if node in pin.not_on:
-            raise _blocked(pin, f"it names {node} both as a node and as none", f"leave {node} out of one of them")
-    _check_counts(pin, int(is_open.sum()), sum(bool(is_open[node_at[node]]) for node in set(pin.not_on)))
-    both = sorted(set(pin.together) & set(pin.apart))
-    if both:
-        raise _blocked(pin, f"{both[0]} is to be together with it, and apart from it", "leave one of the two out")
+            yield f"it names {node} both as a node and as none", f"leave {node} out of one of them"
+    if both := sorted(set(pin.together) & set(pin.apart)):
+        yield f"{', '.join(both)} is to be together with it, and apart from it", "leave one of the two out"
 
 
-def _check_counts(pin: Pin, active: int, barred: int) -> None:
+def _of_counts(pin: Pin, active: int, barred: int) -> Iterator[tuple[str, str]]:
+    needed = max(pin.min_replicas, len(pin.nodes), 1)
     if pin.min_replicas > active:
         answer = f"it asks for {pin.min_replicas} replicas and {active} nodes are active"
-        raise _blocked(pin, answer, "ask for fewer replicas, or add nodes")
-    needed = max(pin.min_replicas, len(pin.nodes), 1)
-    if needed > active - barred:
-        answer = f"it bars {barred} of {active} active nodes and needs {needed}"
-        raise _blocked(pin, answer, "bar fewer nodes, or add some")
+        yield answer, "ask for fewer replicas, or add nodes"
+    elif needed > active - barred:
+        yield f"it bars {barred} of {active} active nodes and needs {needed}", "bar fewer nodes, or add some"
     if pin.max_replicas and needed > pin.max_replicas:
         answer = f"it asks for {needed} replicas at least and {pin.max_replicas} at most"
-        raise _blocked(pin, answer, "ask for more at most, or for fewer at least")
+        yield answer, "ask for more at most, or for fewer at least"
     if pin.apart and len(pin.apart) + needed > active:
         answer = f"it keeps {len(pin.apart) + 1} sites apart on {active} active nodes"
-        raise _blocked(pin, answer, "keep fewer sites apart, or add nodes")
-
-
-def _blocked(pin: Pin, answer: str, advice: str) -> Infeasible:
-    return Infeasible(f"the pin on {pin.site}", answer, kept="the placement in force stays", advice=advice)
+        yield answer, "keep fewer sites apart, or add nodes"
 
 
 def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> Unknown:

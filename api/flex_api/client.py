@@ -109,8 +109,8 @@ class Client(Asking):
     def discard(self, plan: str, tag: str, reason: str = "") -> None:
         self.send("DELETE", f"/plans/{part(plan)}?{urlencode({'reason': reason})}", None, {"If-Match": tag})
 
-    def decide(self, plan: str, given: ApprovalGiven) -> PlanOutput:
-        return self.ask(PlanOutput, "POST", f"/plans/{part(plan)}/approval", given, {})[0]
+    def decide(self, plan: str, digest: str, given: ApprovalGiven) -> PlanOutput:
+        return self.ask(PlanOutput, "POST", f"/plans/{part(plan)}/approval", given, {"If-Match": f'"{digest}"'})[0]
 
     def apply(self, plan: str, digest: str, given: ApplyGiven) -> JobShown:
         return self.ask(JobShown, "POST", f"/plans/{part(plan)}/apply", given, {"If-Match": f'"{digest}"'})[0]

@@ -28,6 +28,8 @@ from flex_api.settings.file import Settings
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 ZONE = "hosting.example."
 OFFICE, HOUR = 12 * 2**30, timedelta(hours=1)
+# How many of the more popular sites are asked for three to ten times as much in a night.
+SURGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,9 @@ def profiles_of(size: Size, night: int) -> pd.DataFrame:
     rate = (np.arange(size.sites) + 20.0) ** -0.8
     held = np.sqrt(rate) * cluster.lognormal(0, 0.8, size.sites)
     drift = tonight.lognormal(0, 0.1, size.sites)
+    if night:
+        popular = max(SURGES, size.sites // 50)
+        drift[tonight.choice(popular, SURGES, replace=False)] *= tonight.uniform(3, 10, SURGES)
     requests = np.rint(rate / rate.sum() * 2e9 * drift).astype(np.int64) + 1
     columns = {
         "access_bytes": requests * 15_000,
@@ -123,7 +128,8 @@ def _night(connection: Connection, size: Size, night: int) -> None:
     connection.execute(
         text(
             "INSERT INTO profiles (period, position, site, access_bytes, working_set, requests, targets, one_timers,"
-            " busy_hour_bytes) SELECT :night, position, site, access_bytes * (:shift + abs(random()) % 10) / 100,"
+            " busy_hour_bytes) SELECT :night, position, site,"
+            " access_bytes * (:shift + (position * 7919 + :night * 104729) % 997 % 10) / 100,"
             " working_set, requests, targets, one_timers, busy_hour_bytes FROM profiles"
             " WHERE period = (SELECT min(id) FROM periods)"
         ),
@@ -195,12 +201,17 @@ def _run(size: Size, night: int) -> Run:
 
 
 def _balanced(size: Size) -> pd.DataFrame:
-    """To and fro over the nodes, the largest first: near enough to balance for nights to have little to do."""
+    """The largest first, each where it fits what is left of a fair share of both best: in balance, as after many
+    nights of FLEX.
+    """
     profiles = profiles_of(size, 0)
-    rate, held = (profiles[name] / profiles[name].sum() for name in ("access_bytes", "working_set"))
-    share = rate + held
-    ordered = np.argsort(-share.to_numpy(), kind="stable")
-    turn, place = np.divmod(np.arange(size.sites), size.nodes)
-    node = np.where(turn % 2, size.nodes - 1 - place, place)
+    asked = np.stack([profiles[name] / profiles[name].sum() for name in ("access_bytes", "working_set")], axis=1)
+    ordered = np.argsort(-asked.max(axis=1), kind="stable")
+    left, node = np.full((2, size.nodes), 1 / size.nodes), np.empty(size.sites, dtype=np.int64)
+    for place, (rate, held) in enumerate(asked[ordered].tolist()):
+        # What is left counts squared: a node that is full of one takes what asks for little of that.
+        worth = rate * left[0] * np.abs(left[0]) + held * left[1] * np.abs(left[1])
+        node[place] = worth.argmax()
+        left[:, node[place]] -= rate, held
     names = np.array([node_name(n) for n in range(size.nodes)], dtype=object)
     return PLACEMENT.from_columns({"site": profiles["site"].to_numpy()[ordered], "node": names[node]})

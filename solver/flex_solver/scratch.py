@@ -19,7 +19,7 @@ from flex_solver.start import repair
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
     nothing = problem.old[:0]
     rows = repair(replace(problem, old=nothing), np.arange(len(problem.sites)), nothing)
-    return answer(problem, renamed(problem, rows), "scratch")
+    return answer(problem, renamed(problem, rows), "scratch", least=0)
 
 
 def renamed(problem: Problem, rows: Ints) -> Ints:
@@ -63,11 +63,13 @@ def _names(problem: Problem, rows: Ints, free: Bools) -> Ints:
 
 def _alike(problem: Problem, rows: Ints) -> Ints:
     """How many sites each new node shares with each old one."""
+    old = problem.old[np.argsort(problem.old[:, 0], kind="stable")]
+    first, last = (np.searchsorted(old[:, 0], rows[:, 0], side) for side in ("left", "right"))
+    many = last - first
+    # The rows in force of each new row's site, one after the other.
+    nth = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+    before = old[np.repeat(first, many) + nth, 1]
     count = len(problem.nodes)
-    alike = np.zeros((count, count), dtype=np.int64)
-    nodes_before: dict[int, list[int]] = {}
-    for site, node in problem.old.tolist():
-        nodes_before.setdefault(site, []).append(node)
-    for site, node in rows.tolist():
-        alike[node, nodes_before.get(site, [])] += 1
+    pairs = np.repeat(rows[:, 1], many) * count + before
+    alike: Ints = np.bincount(pairs, minlength=count * count).reshape(count, count).astype(np.int64)
     return alike

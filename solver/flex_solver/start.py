@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem
+from flex.problem import Floats, Ints, Problem
 from flex_solver import bound
 
 
@@ -68,10 +68,14 @@ class _Room:
     def __init__(self, problem: Problem, rows: Ints) -> None:
         self._problem, self._rivals = problem, problem.rivals
         self._open = np.flatnonzero(problem.open)
-        self._share = problem.share[self._open, None]
-        self._load: Floats = np.zeros((len(problem.nodes), len(problem.dimensions)))
-        np.add.at(self._load, rows[:, 1], problem.load[rows[:, 0]])
-        self._count: Ints = np.bincount(rows[:, 1], minlength=len(problem.nodes)).astype(np.int64)
+        self._at = np.zeros(len(problem.nodes), dtype=np.int64)
+        self._at[self._open] = np.arange(len(self._open))
+        self._share = problem.share[self._open]
+        there = rows[problem.open[rows[:, 1]]]
+        # One array for each dimension: a maximum of two arrays takes less than one along rows of two.
+        self._load: Floats = np.zeros((len(problem.dimensions), len(self._open)))
+        np.add.at(self._load.T, self._at[there[:, 1]], problem.load[there[:, 0]])
+        self._count: Ints = np.bincount(self._at[there[:, 1]], minlength=len(self._open)).astype(np.int64)
         self._taken = {site: set(problem.pinned.get(site, ())) for site in self._rivals}
         for site, nodes in _nodes_of(rows[np.isin(rows[:, 0], list(self._rivals))]).items():
             self._taken[site] |= set(nodes)
@@ -84,14 +88,17 @@ class _Room:
         for node in self._likely(site, held, wanted):
             if len(chosen) < wanted and node not in chosen and node not in shut:
                 chosen.append(node)
-        self._load[chosen] += self._problem.load[site]
-        self._count[chosen] += 1
+        places = self._at[chosen][self._problem.open[chosen]]
+        self._load[:, places] += self._problem.load[site][:, None]
+        self._count[places] += 1
         if site in self._taken:
             self._taken[site] |= set(chosen)
         return chosen
 
     def _shut(self, site: int) -> set[int]:
         shut = set(self._problem.barred.get(site, ()))
+        if site not in self._rivals:
+            return shut
         return shut.union(*(self._taken[rival] for rival in self._rivals.get(site, ())))
 
     def _likely(self, site: int, held: list[int], wanted: int) -> Iterable[int]:
@@ -99,11 +106,18 @@ class _Room:
 
         Of sites that ask for nothing, a node takes as many as the next.
         """
-        asked = self._problem.load[site]
-        after = ((self._load[self._open] + asked) / self._share).max(axis=1) * bool(asked.any())
+        after = self._after(site)
         if wanted == 1 and not held and site not in self._problem.pinned and not self._shut(site):
-            emptiest: Bools = after == after.min()
-            least = self._open[emptiest]
-            return [int(least[self._count[least].argmin()])]
-        nodes: list[int] = self._open[np.lexsort((self._open, self._count[self._open], after))].tolist()
+            least = np.flatnonzero(after == after.min())
+            return [int(self._open[least[self._count[least].argmin()] if len(least) > 1 else least[0]])]
+        nodes: list[int] = self._open[np.lexsort((self._open, self._count, after))].tolist()
         return [node for node in nodes if node in held] + nodes
+
+    def _after(self, site: int) -> Floats:
+        asked = self._problem.load[site].tolist()
+        if not any(asked):
+            return np.zeros(len(self._open))
+        after: Floats = (self._load[0] + asked[0]) / self._share
+        for load, more in zip(self._load[1:], asked[1:], strict=True):
+            np.maximum(after, (load + more) / self._share, out=after)
+        return after

@@ -16,6 +16,9 @@ from flex_api.schemas.night import FreezeOutput
 from flex_api.told import words
 
 Checksum = Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")]
+Agreed = Annotated[
+    list[str] | None, typer.Option("--force", metavar="RULE", help="a rule that it may go over, under safety.four_eyes")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,12 +27,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 def approve(
-    ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", reason: Reason = "", as_of: AsOf = None
+    ctx: typer.Context,
+    plan_id: PlanId,
+    checksum: Checksum = "",
+    force: Agreed = None,
+    reason: Reason = "",
+    as_of: AsOf = None,
 ) -> None:
     """Say yes to a plan as it is. It is refused when another partition came into force since it was made."""
     found = context(ctx)
     with opened(found, as_of, reason=reason) as here, lease(here, "approve"):
-        said = Approval("approve", author(), here.time_of_day(), reason)
+        said = Approval("approve", author(), here.time_of_day(), reason, tuple(force or ()))
         cycle = approving.approve(here, plan_id, said, checksum=checksum)
     show(found, cycle)
 

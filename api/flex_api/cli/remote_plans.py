@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from flex_api.cli.asked import asked_of, show_plan, show_result
+from flex_api.cli.asked import Asked, asked_of, show_plan, show_result
 from flex_api.cli.common import PlanId, Reason, SiteName, given_as, listed
+from flex_api.cli.orders import Agreed, Checksum
 from flex_api.cli.supposing import (
     Frontier,
     Growth,
@@ -24,8 +25,9 @@ from flex_api.cli.supposing import (
     times_of,
 )
 from flex_api.cli.why import told
+from flex_api.night import approving
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, PlanGiven, RollbackGiven, Supposed
-from flex_api.schemas.verbs import PlansOutput
+from flex_api.schemas.verbs import PlanOutput, PlansOutput
 from flex_api.told import text
 
 plan_app = typer.Typer(help="Make a plan and show it.", rich_markup_mode=None)
@@ -69,31 +71,41 @@ def plan_discard(ctx: typer.Context, plan_id: PlanId, reason: Reason = "") -> No
     show_plan(asked, asked.client.plan(found.id)[0])
 
 
-def approve(ctx: typer.Context, plan_id: PlanId, reason: Reason = "") -> None:
+def approve(
+    ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", force: Agreed = None, reason: Reason = ""
+) -> None:
     """Say yes to a plan as it is."""
-    _decide(ctx, plan_id, "approve", reason)
+    _decide(ctx, plan_id, checksum, ApprovalGiven(decision="approve", force=tuple(force or ()), reason=reason))
 
 
-def reject(ctx: typer.Context, plan_id: PlanId, reason: Reason = "") -> None:
+def reject(ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", reason: Reason = "") -> None:
     """Say no to a plan: it can not be applied any more."""
-    _decide(ctx, plan_id, "reject", reason)
+    _decide(ctx, plan_id, checksum, ApprovalGiven(decision="reject", reason=reason))
 
 
-def _decide(ctx: typer.Context, plan_id: str, decision: Literal["approve", "reject"], reason: str) -> None:
+def _decide(ctx: typer.Context, plan_id: str, checksum: str, given: ApprovalGiven) -> None:
     asked = asked_of(ctx)
+    found = _looked_at(asked, plan_id, checksum)
+    show_plan(asked, asked.client.decide(found.id, found.digest, given))
+
+
+def _looked_at(asked: Asked, plan_id: str, checksum: str) -> PlanOutput:
+    """Raises Held where it is another plan than that whose checksum somebody wrote down."""
     found, _ = asked.client.plan(plan_id)
-    show_plan(asked, asked.client.decide(found.id, ApprovalGiven(decision=decision, reason=reason)))
+    approving.refuse_other(found.id, found.digest, checksum, "deciding on")
+    return found
 
 
 def apply(
     ctx: typer.Context,
     plan_id: PlanId,
+    checksum: Checksum = "",
     force: Annotated[list[str] | None, typer.Option(metavar="RULE", help="go over this limit")] = None,
     reason: Reason = "",
 ) -> None:
     """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
     asked = asked_of(ctx)
-    found, _ = asked.client.plan(plan_id)
+    found = _looked_at(asked, plan_id, checksum)
     given = ApplyGiven(force=tuple(force or ()), reason=reason)
     show_result(asked, asked.client.apply(found.id, found.digest, given))
 

@@ -102,7 +102,13 @@ def stop_row(stop: Stop) -> StopRow:
 
 
 def _approval(approval: Approval) -> ApprovalRow:
-    return ApprovalRow(decision=approval.decision, author=approval.author, given=approval.given, reason=approval.reason)
+    return ApprovalRow(
+        decision=approval.decision,
+        author=approval.author,
+        given=approval.given,
+        reason=approval.reason,
+        force=list(approval.force),
+    )
 
 
 def _shortfall(shortfall: Shortfall) -> ShortfallRow:

@@ -250,8 +250,10 @@ def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
 
 def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> None:
     """Raises Frozen or Held, with the rules that were not forced."""
-    broken = [stop for stop in stops(world, cycle) if stop.rule not in force]
+    every = stops(world, cycle)
+    broken = [stop for stop in every if stop.rule not in force]
     if not broken:
+        approving.refuse_forced_alone(world, cycle, [stop.rule for stop in every])
         return
     forced = " ".join(f"--force {stop.rule}" for stop in broken)
     raise freezing.kind_of(broken)(

@@ -6,6 +6,7 @@ digest, and may be named by more of the digest: then the yes is to just that.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from flex import waiting as rules
@@ -20,7 +21,7 @@ from flex_api.wiring import World
 
 def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -> Cycle:
     """Raises Held when the plan waits for nobody any more, when applying it would be refused for what changed since, or
-    when nobody may approve what he made himself.
+    when nobody may approve what he made himself. Whoever said yes before says now what he says.
     """
     cycle = waiting(world, plan_id, "approving", checksum=checksum)
     _refuse_outdated(world, cycle)
@@ -74,16 +75,21 @@ def waiting(world: World, plan_id: str, doing: str, *, checksum: str = "") -> Cy
     """The plan, which nobody has carried out or put aside yet. Raises Unknown, Ended, Expired, Outdated or Held."""
     cycle = world.store.cycle(plan_id)
     rules.refuse_ended(cycle, doing)
-    if checksum and not cycle.digest.startswith(checksum):
-        raise Held(
-            f"{doing} {cycle.id}",
-            f"its checksum is {cycle.digest[:12]}, not {checksum}",
-            kept="nothing was changed",
-            advice="review it again with `flex plan show`",
-        )
+    refuse_other(cycle.id, cycle.digest, checksum, doing)
     _refuse_expired(world, cycle, doing)
     rules.refuse_outdated(cycle, world.store, doing)
     return cycle
+
+
+def refuse_other(plan_id: str, digest: str, checksum: str, doing: str) -> None:
+    """Raises Held where the plan's digest does not begin so."""
+    if not digest.startswith(checksum):
+        raise Held(
+            f"{doing} {plan_id}",
+            f"its checksum is {digest[:12]}, not {checksum}",
+            kept="nothing was changed",
+            advice="review it again with `flex plan show`",
+        )
 
 
 def _refuse_expired(world: World, cycle: Cycle, doing: str) -> None:
@@ -103,6 +109,25 @@ def lacks(world: World, cycle: Cycle) -> str:
     makers = _makers(world, cycle)
     yes = [one for one in cycle.approvals if one.decision == "approve" and one.author not in makers]
     return "" if yes else f"nobody but {cycle.author or 'who made it'} has approved it, and safety.four_eyes is set"
+
+
+def refuse_forced_alone(world: World, cycle: Cycle, rules: Collection[str]) -> None:
+    """Raises Held for rules that are gone over and that only who made the plan is known to want gone over."""
+    if not world.settings.safety.four_eyes:
+        return
+    makers = _makers(world, cycle)
+    agreed = {
+        rule for one in cycle.approvals if one.decision == "approve" and one.author not in makers for rule in one.force
+    }
+    if alone := sorted(set(rules) - agreed):
+        forced = " ".join(f"--force {rule}" for rule in alone)
+        raise Held(
+            f"applying {cycle.id}",
+            f"nobody but {cycle.author or 'who made it'} has agreed to go over {', '.join(alone)}, "
+            "and safety.four_eyes is set",
+            kept="nothing was changed",
+            advice=f"`flex approve {cycle.id} {forced}`, by somebody else",
+        )
 
 
 def _makers(world: World, cycle: Cycle) -> frozenset[str]:

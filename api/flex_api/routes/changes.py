@@ -45,12 +45,20 @@ def make(desk: Operator, given: PlanGiven) -> Response:
 
 
 @router.post("/plans/{plan}/approval", status_code=201, response_model=PlanOutput)
-def approval(desk: Approver, plan: str, given: ApprovalGiven) -> Response:
-    """A yes or a no to a plan as it is."""
+def approval(
+    desk: Approver,
+    plan: str,
+    given: ApprovalGiven,
+    if_match: Annotated[str | None, Header(description="the digest of the plan that was looked at, in quotes")] = None,
+) -> Response:
+    """A yes or a no to a plan as it is. Under four eyes a yes names the rules that may be gone over, too."""
     desk = desk.because(given.reason)
-    said = Approval(given.decision, desk.caller.name, desk.now, given.reason)
+    said = Approval(given.decision, desk.caller.name, desk.now, given.reason, given.force)
     decide = approving.approve if given.decision == "approve" else approving.reject
     with desk.store.together():
+        if if_match:
+            waiting = desk.store.cycle(plan)
+            _refuse_other(f"the approval of {waiting.id}", waiting.digest, if_match)
         cycle = decide(desk.world(), plan, said)
     return reply(desk.request, present.plan_output(cycle), 201, Location=f"/api/v1/plans/{cycle.id}")
 
@@ -109,9 +117,13 @@ def _refuse_unmet(plan: str, digest: str, given: str | None) -> None:
             kept="nothing was changed",
             advice="send `If-Match` with the plan's `digest` in quotes",
         )
-    if f'"{digest}"' not in [one.strip() for one in given.split(",")]:
+    _refuse_other(f"applying {plan}", digest, given)
+
+
+def _refuse_other(asked: str, digest: str, given: str) -> None:
+    if given.strip() != "*" and f'"{digest}"' not in [one.strip() for one in given.split(",")]:
         raise Overtaken(
-            f"applying {plan}",
+            asked,
             f"its digest is {digest[:12]}, not that of the plan that was looked at",
             kept="nothing was changed",
             advice="look at the plan again, then decide again",

@@ -21,7 +21,7 @@ from flex_api.access import SESSION, Caller
 from flex_api.report.page import page
 from flex_api.web.desk import House, TheHouse
 from flex_api.web.formed import local
-from flex_api.web.gate import COOKIE, Asked, cookie, forged
+from flex_api.web.gate import COOKIE, Asked, cookie, forged, is_foreign
 
 router = APIRouter(include_in_schema=False)
 
@@ -84,5 +84,5 @@ def _close(house: House, secret: str, request_id: str) -> None:
 
 
 def _refuse_foreign(request: Request) -> None:
-    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+    if is_foreign(request.headers):
         raise forged("it came from another site's page")

@@ -89,3 +89,4 @@ class ApprovalRow(Part):
     author: str
     given: datetime
     reason: str
+    force: list[str] = Field([], description="rules that it may be applied in spite of")

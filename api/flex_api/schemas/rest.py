@@ -210,6 +210,9 @@ class Supposed(Given):
 
 class ApprovalGiven(Given):
     decision: Literal["approve", "reject"]
+    force: Annotated[
+        tuple[Text, ...], Field(max_length=50, description="rules that it may be applied in spite of; for four eyes")
+    ] = ()
     reason: Text = ""
 
 

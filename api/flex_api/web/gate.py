@@ -88,7 +88,7 @@ class Gate:
         if not name or not self._vouches(asked.peer):
             return None
         # A browser is signed in wherever its user follows a link, so a change must come from our own pages.
-        if asked.method not in SAFE and _is_foreign(asked.headers):
+        if asked.method not in SAFE and is_foreign(asked.headers):
             raise forged("the change was asked for by another site's page")
         return Caller(f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role))
 
@@ -115,7 +115,7 @@ class Gate:
         return token if token and token.holds(now) else None
 
 
-def _is_foreign(headers: Mapping[str, str]) -> bool:
+def is_foreign(headers: Mapping[str, str]) -> bool:
     """Whether a page of another site asks. Over plain http browsers say no more than where their page is from."""
     if site := headers.get("sec-fetch-site", ""):
         return site not in ("same-origin", "none")

@@ -63,14 +63,15 @@ class Kept:
             await send(message)
 
     def _keeping(self, key: Key, stamp: int, scope: Scope, send: Send) -> Send:
-        made, started = self.ticks(), list[Message]()
+        made, seen = self.ticks(), list[Message]()
 
         async def noticed(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            # Of one that comes in pieces nothing is kept, so that no more than its first is held.
+            if len(seen) < 3:
                 # Copied: who sends it on adds what belongs to this one request.
-                started.append({**message, "headers": list(message["headers"])})
-            elif _is_whole(started[0], message):
-                self._keep(key, Answer(stamp, made, scope.get("route"), started[0], message))
+                seen.append({**message, "headers": list(message.get("headers", ()))})
+            if len(seen) == 2 and _is_whole(*seen):
+                self._keep(key, Answer(stamp, made, scope.get("route"), seen[0], message))
             await send(message)
 
         return noticed
@@ -98,7 +99,7 @@ def _header(scope: Scope, wanted: bytes) -> bytes:
 
 def _is_whole(start: Message, body: Message) -> bool:
     tagged = any(name == b"etag" for name, _ in start["headers"])
-    return start["status"] == 200 and tagged and not body.get("more_body") and len(body["body"]) <= LARGEST
+    return start["status"] == 200 and tagged and not body.get("more_body") and len(body.get("body", b"")) <= LARGEST
 
 
 def _again(known: Answer, given: bytes) -> tuple[Message, Message]:

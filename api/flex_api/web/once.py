@@ -30,6 +30,8 @@ HEADER = "idempotency-key"
 KEPT_FOR = timedelta(days=1)
 # Said of what is shown once only, such as a token's secret: it is never kept.
 SHOWN_ONCE = "x-flex-shown-once"
+# Of a larger answer only that it was given is kept.
+TOO_LARGE, LARGEST = "x-flex-too-large", 2**20
 KEY = re.compile(r"[A-Za-z0-9._:-]{1,255}")
 
 
@@ -70,21 +72,26 @@ class OnceOnly:
             raise _refused(Reused, answer, "look whether it was; take a new key to ask for it again")
         if not kept.status:
             raise _refused(Busy, "the request that came with it first is still being done", "ask again in a moment")
+        if TOO_LARGE in kept.headers:
+            raise _refused(Reused, "it was done, and its answer was too large to be kept", "look at what it made")
         if not kept.body and SHOWN_ONCE in kept.headers:
             raise _refused(Reused, "its answer was shown once, and is kept nowhere", "make another with a new key")
         return kept
 
     async def _do(self, asked: Once, scope: Scope, receive: Receive, send: Send) -> None:
-        seen: list[Message] = []
+        seen, size = list[Message](), 0
 
         async def noticed(message: Message) -> None:
-            seen.append(message)
+            nonlocal size
+            size += len(message.get("body", b""))
+            # What is too large is let go as it comes.
+            seen.append(message if size <= LARGEST else {**message, "body": b""})
             await send(message)
 
         try:
             await self.app(scope, receive, noticed)
         finally:
-            done = _answered(asked, seen)
+            done = _answered(asked, seen, size)
             if done is None:
                 await run_in_threadpool(self.store.drop_answer, asked.key)
             else:
@@ -101,16 +108,18 @@ def _asked(request: Request, key: str, body: bytes) -> Once:
     return Once(_hash(f"{owner}\n{key}".encode()), _hash(what), present(), headers=holder())
 
 
-def _answered(asked: Once, messages: list[Message]) -> Once | None:
+def _answered(asked: Once, messages: list[Message], size: int) -> Once | None:
     """What is kept of an answer; None where it never came, was a fault of ours, or said that it may go well later."""
     status = messages[0]["status"] if messages else 500
     if status >= 500 or status in PASSING or messages[-1].get("more_body", False):
         return None
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in messages[0]["headers"]}
-    secret = SHOWN_ONCE in headers
-    kept = {SHOWN_ONCE: "yes"} if secret else {name: headers[name] for name in KEPT if name in headers}
-    body = b"" if secret else b"".join(message.get("body", b"") for message in messages[1:])
-    return replace(asked, status=messages[0]["status"], headers=json.dumps(kept), body=body)
+    for why, without in ((SHOWN_ONCE, SHOWN_ONCE in headers), (TOO_LARGE, size > LARGEST)):
+        if without:
+            return replace(asked, status=status, headers=json.dumps({why: "yes"}), body=b"")
+    kept = {name: headers[name] for name in KEPT if name in headers}
+    body = b"".join(message.get("body", b"") for message in messages[1:])
+    return replace(asked, status=status, headers=json.dumps(kept), body=body)
 
 
 # Nothing was done: somebody else was at it, another version was meant, or the caller may not, now.

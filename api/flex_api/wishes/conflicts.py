@@ -61,11 +61,7 @@ def _refuse_beside(world: World, facts: Facts, wanted: Pin, others: list[Pin]) -
     stopped = _stopped(facts, wanted, others)
     if not stopped:
         return
-    conflict = list(others)
-    for pin in others:
-        without = [one for one in conflict if one is not pin]
-        if _stopped(facts, wanted, without):
-            conflict = without
+    conflict = _conflict(facts, wanted, others)
     named = "; ".join(wished.named(world.store, pin) for pin in conflict)
     raise Infeasible(
         f"the pin on {wanted.site}",
@@ -73,6 +69,22 @@ def _refuse_beside(world: World, facts: Facts, wanted: Pin, others: list[Pin]) -
         kept="nothing was changed",
         advice=f"ask for less, or take one of them back: flex sites unpin {conflict[0].site if conflict else 'SITE'}",
     )
+
+
+def _conflict(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
+    """All that must give way: the fewest that stop it, then those of the rest that stop it still, and so on."""
+    found, left = list[Pin](), list(others)
+    while _stopped(facts, wanted, left):
+        few = list(left)
+        for pin in left:
+            without = [one for one in few if one is not pin]
+            if _stopped(facts, wanted, without):
+                few = without
+        if not few:
+            break
+        found += few
+        left = [one for one in left if one not in few]
+    return found
 
 
 def _stopped(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[str]:
