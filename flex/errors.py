@@ -145,7 +145,13 @@ class Overtaken(Busy):
 
 
 class TooMany(Busy):
+    """`seconds` are how long to wait before asking again."""
+
     slug = "rate-limited"
+
+    def __init__(self, asked: str, answer: str, *, kept: str, advice: str, seconds: float) -> None:
+        super().__init__(asked, answer, kept=kept, advice=advice)
+        self.seconds = seconds
 
 
 class StoreError(FlexError):

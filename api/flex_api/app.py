@@ -54,6 +54,7 @@ from flex_api.web.later import Later
 from flex_api.web.limits import Rate
 from flex_api.web.once import OnceOnly
 from flex_api.web.timing import Timing
+from flex_api.web.turns import Turns
 from flex_api.web.views import Views
 from flex_api.web.warming import warming
 from flex_api.wiring import Clock
@@ -96,6 +97,7 @@ def create_app(
         Later(store),
         Workers(lambda error, job: problems.described(error, f"/api/v1/jobs/{job.id}")),
         timing,
+        Turns(),
     )
     # Routes do not know of pages; the application knows both.
     app.state.refused, app.state.unframed = refused, unframed

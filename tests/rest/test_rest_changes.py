@@ -169,6 +169,24 @@ def test_a_wish_that_holds_again_is_weighed_against_a_plan_that_is_older(door: D
     assert (told["status"], told["rule"], told["actual"]) == (422, "plan.wishes", SITE)
 
 
+def test_a_refusal_names_all_that_a_wish_conflicts_with(door: Door) -> None:
+    client, new = door.open("operator"), {"If-None-Match": "*"}
+    address = "/api/v1/sites/s010.example.org/pin"
+    itself = {"nodes": ["n1"], "not_on": ["n1"], "min_replicas": 9, "max_replicas": 2}
+    told = client.put(address, json=itself, headers=new).json()
+    assert told["code"] == "infeasible"
+    for part in ("n1 both as a node and as none", "9 replicas and 3 nodes", "at least and 2 at most"):
+        assert part in told["detail"], part
+    # s001 is pinned to n2, and s002 to n3.
+    others = {"nodes": ["n3"], "max_replicas": 1, "together": ["s001.example.org"], "apart": ["s002.example.org"]}
+    told = client.put(address, json=others, headers=new).json()
+    assert (told["code"], "s001.example.org" in told["detail"], "s002.example.org" in told["detail"]) == (
+        "infeasible",
+        True,
+        True,
+    )
+
+
 def test_a_plan_is_applied_only_as_it_was_looked_at(door: Door) -> None:
     address = f"/api/v1/plans/{door.store.cycles(1)[0].id}/apply"
     assert door.open("approver").post(address, json={}).status_code == 428

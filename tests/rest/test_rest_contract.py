@@ -165,6 +165,18 @@ FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
     ("runs", {"failed": "false"}, lambda row: row["exit_code"] == 0),
     ("audit", {"action": "pin"}, lambda row: row["action"].startswith("pin.")),
     ("audit", {"since": "2100-01-01T00:00:00Z"}, lambda row: row["time"] > "2100"),
+    ("pins", {"node": "n9"}, lambda _: False),
+    ("pins", {"holds": "true"}, lambda _: True),
+    ("pins", {"holds": "false"}, lambda _: False),
+    ("nodes", {"state": "active"}, lambda row: row["state"] == "active"),
+    ("nodes", {"state": "draining"}, lambda row: row["state"] == "draining"),
+    ("partitions/{partition}/placement", {"node": "n2"}, lambda row: row["node"] == "n2"),
+    ("plans/{plan}/moves", {"node": "n1"}, lambda row: "n1" in (row["source"], row["target"])),
+    ("plans/{plan}/moves", {"node": "n3"}, lambda row: "n3" in (row["source"], row["target"])),
+    ("dns/records", {"name": "s01"}, lambda row: "s01" in row["name"]),
+    ("audit", {"since": "2000-01-01T00:00:00Z"}, lambda row: row["time"] > "2000"),
+    ("tokens", {"revoked": "false"}, lambda row: row["revoked"] is None),
+    ("tokens", {"revoked": "true"}, lambda row: row["revoked"] is not None),
 ]
 
 
@@ -173,9 +185,45 @@ def test_a_filter_by_more_than_a_fields_value_does_so_too(
     door: Door, name: str, query: dict[str, str], fits: Callable[[Row], bool]
 ) -> None:
     client = door.open("admin")
-    whole = client.get(f"/api/v1/{name}", params={"limit": 1000}).json()["items"]
-    found = client.get(f"/api/v1/{name}", params={"limit": 1000, **query}).json()["items"]
+    address = next(path(door, route) for route in lists() if route.path == f"/api/v1/{name}")
+    whole = client.get(address, params={"limit": 1000}).json()["items"]
+    found = client.get(address, params={"limit": 1000, **query}).json()["items"]
     assert found == [row for row in whole if fits(row)]
+
+
+def test_periods_are_those_that_reach_between_two_moments(door: Door) -> None:
+    client, address = door.open("viewer"), "/api/v1/sites/s001.example.org/profile"
+    first, second = client.get(address).json()["items"]
+    for query, left in (
+        ({"after": first["end"]}, [second]),
+        ({"before": second["start"]}, [first]),
+        ({"after": first["start"], "before": second["end"]}, [first, second]),
+        ({"after": second["end"]}, []),
+        ({"before": first["start"]}, []),
+    ):
+        assert client.get(address, params=query).json()["items"] == left, query
+
+
+def test_reports_are_those_of_plans_in_a_state(door: Door) -> None:
+    states = {one.id: one.state for one in door.store.headlines()}
+    for state in ("applied", "proposed", "failed"):
+        rows = door.open("viewer").get("/api/v1/reports", params={"state": state}).json()["items"]
+        assert {row["plan"] for row in rows} == {plan for plan, has in states.items() if has == state}
+
+
+# Those whose rows do not show what they go by.
+BY_THEMSELVES = {("sites/{site}/profile", "after"), ("sites/{site}/profile", "before"), ("reports", "state")}
+
+
+@pytest.mark.parametrize("route", lists(), ids=named)
+def test_no_filter_goes_without_a_test(door: Door, route: APIRoute) -> None:
+    name = route.path.removeprefix("/api/v1/")
+    tested = {one for of, query, _ in FILTERS if of == name for one in query}
+    tested |= {one for of, one in BY_THEMSELVES if of == name}
+    row = door.open("admin").get(path(door, route)).json()["items"][0]
+    model: Any = route.dependant.query_params[0].field_info.annotation
+    as_they_are = {field for field in row if isinstance(row[field], str)}
+    assert not set(model.model_fields) - {"limit", "cursor", "sort"} - as_they_are - tested
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)

@@ -150,3 +150,16 @@ def test_an_answer_that_is_given_again_is_the_same_but_for_its_own_id(filled: Ca
     assert {**first.headers, "x-request-id": "b"} == dict(second.headers)
     again = client.get(SITES, params={"limit": 5}, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content, again.headers["link"]) == (304, b"", first.headers["link"])
+
+
+def test_an_answer_that_comes_in_pieces_is_asked_for_each_time(asked: Asked) -> None:
+    async def in_pieces(_scope: Scope, _receive: Receive, send: Send) -> None:
+        asked.count += 1
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"etag", b'"1"')]})
+        await send({"type": "http.response.body", "body": b"begin", "more_body": True})
+        await send({"type": "http.response.body", "body": b"end"})
+
+    asked.layer.app = in_pieces
+    asked.get()
+    asked.get()
+    assert asked.count == 2

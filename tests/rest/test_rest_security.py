@@ -164,6 +164,47 @@ def test_nobody_approves_his_own_plan_where_four_eyes_are_asked_for(doors: Calla
     assert door.open("admin").post(address, json={"decision": "approve"}).status_code == 201
 
 
+def test_under_four_eyes_nobody_goes_over_a_rule_that_nobody_else_agreed_to(doors: Callable[..., Door]) -> None:
+    door = doors(safety={"four_eyes": True})
+    made = door.store.cycles(1)[0]
+    door.store.update(replace(made, author="token:admin"))
+    address, rule = f"/api/v1/plans/{made.id}", "safety.max_moved_sites"
+    assert door.open("approver").post(f"{address}/approval", json={"decision": "approve"}).status_code == 201
+    seen = {"If-Match": f'"{made.digest}"'}
+    alone = door.open("admin").post(f"{address}/apply", json={"force": [rule]}, headers=seen)
+    assert (alone.status_code, rule in alone.json()["detail"]) == (422, True)
+    assert "four_eyes" in alone.json()["detail"]
+    yes = {"decision": "approve", "force": [rule]}
+    agreed = door.open("approver").post(f"{address}/approval", json=yes)
+    assert [one["force"] for one in agreed.json()["approvals"]] == [[rule]]
+    applied = door.open("admin").post(f"{address}/apply", json={"force": [rule]}, headers=seen)
+    assert applied.status_code == 202
+
+
+def test_a_yes_is_to_the_plan_that_was_looked_at(door: Door) -> None:
+    made = door.store.cycles(1)[0]
+    address = f"/api/v1/plans/{made.id}/approval"
+    for decision in ("approve", "reject"):
+        other = door.open("approver").post(address, json={"decision": decision}, headers={"If-Match": '"0000"'})
+        assert (other.status_code, other.json()["code"]) == (412, "precondition-failed")
+    assert door.store.cycle(made.id) == made
+    seen = {"If-Match": f'"{made.digest}"'}
+    assert door.open("approver").post(address, json={"decision": "approve"}, headers=seen).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "said", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {"Origin": "null"}], ids=str
+)
+def test_another_sites_page_signs_nobody_in_or_out(door: Door, said: dict[str, str]) -> None:
+    for way in ("/login", "/logout"):
+        assert door.open(headers=said).post(way, data={"token": door.secrets["viewer"]}).status_code == 403
+
+
+def test_our_own_page_signs_in_over_plain_http(door: Door) -> None:
+    ours = {"Origin": "http://testserver"}
+    assert door.open(headers=ours).post("/login", data={"token": "none"}).status_code == 401
+
+
 def test_a_token_that_somebody_made_is_no_second_person_beside_him(doors: Callable[..., Door]) -> None:
     door = doors(safety={"four_eyes": True})
     waiting = door.store.cycles(1)[0]

@@ -11,7 +11,7 @@ from flex_api import auditing
 from flex_api.schemas.desk import audit_row
 from flex_api.schemas.rest import CLEAN, AuditPage, AuditVerified, ListQuery, Moment
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Viewer
+from flex_api.web.desk import Reader, Viewer
 from flex_api.web.paging import Order, decoded, encoded
 
 router = APIRouter(prefix="/api/v1/audit", tags=["audit"])
@@ -39,7 +39,7 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
 
 @router.get("/verification", response_model=AuditVerified)
 def verification(
-    desk: Viewer,
+    desk: Reader,
     last: Annotated[str, Query(max_length=64, pattern=r"^[0-9a-f]*$", description="a hash that was noted before")] = "",
 ) -> Response:
     """Whether no entry was altered or taken out, and nothing is there without one. Reads all of it."""

@@ -11,14 +11,14 @@ from flex import records
 from flex_api.known import present, verifying
 from flex_api.schemas.rest import CLEAN, DriftShown, ListQuery, RecordRow, RecordsPage
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.desk import Desk, Reader
 from flex_api.web.paging import page
 
 router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 
 
 @router.get("/drift", response_model=DriftShown)
-def drift(desk: Viewer) -> Response:
+def drift(desk: Reader) -> Response:
     """Ask every name server for every name of the partition in force; what differs is named, server by server."""
     found = present.verify_output(verifying.verify(desk.world()))
     shown = DriftShown(partition=found.partition, drift=found.drift, not_checked=found.not_checked, items=found.servers)
@@ -32,7 +32,7 @@ class RecordsQuery(ListQuery):
 
 
 @router.get("/records", response_model=RecordsPage)
-def dns_records(desk: Viewer, query: Annotated[RecordsQuery, Query()]) -> Response:
+def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Response:
     """What the name servers say now of the names of the partition in force. They are asked for each page."""
     found = page(
         [row for row in _records(desk, query.zone) if query.name in row.name],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import ceil
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -11,7 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from flex.errors import BadInput, FlexError, Unknown
+from flex.errors import BadInput, FlexError, TooMany, Unknown
 from flex_api.kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Problem
 from flex_api.report.page import page
 
@@ -59,8 +60,8 @@ def of_error(request: Request, error: FlexError) -> Response:
     answer = _answer(request, problem(request.url.path, request.state.request_id, error))
     if error.slug == "unauthenticated":
         answer.headers["WWW-Authenticate"] = "Bearer"
-    if error.slug == "rate-limited":
-        answer.headers["Retry-After"] = "1"
+    if isinstance(error, TooMany):
+        answer.headers["Retry-After"] = str(max(1, ceil(error.seconds)))
     return answer
 
 

@@ -17,7 +17,7 @@ from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.schemas.rest import CLEAN, ListQuery, Moment, ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.verbs import ExplainOutput, SiteRow
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.desk import Desk, Reader, Viewer
 from flex_api.web.paging import Order, decoded, encoded, page
 from flex_api.wishes import explaining
 
@@ -124,6 +124,6 @@ def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
 
 
 @router.get("/{site}/explanation", response_model=ExplainOutput)
-def explanation(desk: Viewer, site: str) -> Response:
+def explanation(desk: Reader, site: str) -> Response:
     """Why it moves or stays, in numbers, and where else it could be."""
     return reply(desk.request, explaining.explained(desk.world(), hosted.site_name(site)))

@@ -12,7 +12,7 @@ from flex_api import hosted
 from flex_api.schemas.rest import CLEAN, Supposed
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
 from flex_api.web.answers import reply
-from flex_api.web.desk import Operator, Viewer
+from flex_api.web.desk import Operator, Reader
 from flex_api.wishes import supposing
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
@@ -37,7 +37,7 @@ def wanted(given: Supposed) -> Supposition:
 
 
 @router.get("/plans/{plan}/frontier", response_model=FrontierOutput)
-def frontier(desk: Viewer, plan: str) -> Response:
+def frontier(desk: Reader, plan: str) -> Response:
     """What more or fewer moves than this plan's would buy, from none to a partition from scratch."""
     cycle = desk.store.cycle(plan)
     waiting.refuse_outdated(cycle, desk.store, "the frontier of")
@@ -45,14 +45,14 @@ def frontier(desk: Viewer, plan: str) -> Response:
 
 
 @router.get("/partitions/current/frontier", response_model=FrontierOutput)
-def current_frontier(desk: Viewer) -> Response:
+def current_frontier(desk: Reader) -> Response:
     """What moves from the partition in force would buy, from none to a partition from scratch."""
     return reply(desk.request, supposing.frontier_of(desk.world()))
 
 
 @router.get("/partitions/{partition}/difference", response_model=DiffOutput)
 def difference(
-    desk: Viewer,
+    desk: Reader,
     partition: str,
     to: Annotated[
         str, Query(max_length=100, pattern=CLEAN, description="another; the one in force, if left out")

@@ -5,7 +5,7 @@ A route says in its own signature which role it takes: `desk: Operator` lets in 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated
@@ -22,6 +22,7 @@ from flex_api.web import known
 from flex_api.web.gate import Gate, unauthenticated
 from flex_api.web.later import Later
 from flex_api.web.timing import Timing
+from flex_api.web.turns import Turns
 from flex_api.web.views import Views
 from flex_api.wiring import Clock, World
 from flex_api.working import Workers
@@ -42,6 +43,7 @@ class House:
     later: Later
     workers: Workers
     timing: Timing
+    turns: Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,16 @@ def _desk(role: Role) -> Callable[[Request], Awaitable[Desk]]:
     return desk
 
 
+async def _reader(request: Request) -> AsyncIterator[Desk]:
+    """Whoever may read, for what takes long: one such answer at a time."""
+    desk = await _desk("viewer")(request)
+    async with desk.house.turns.taken(desk.caller.token or desk.caller.name):
+        yield desk
+
+
+_reader.role = "viewer"  # type: ignore[attr-defined]  # as above
+# Over before the answer is sent: who asks for the next page at once is not held up by his own turn.
+Reader = Annotated[Desk, Depends(_reader, scope="function")]
 Viewer = Annotated[Desk, Depends(_desk("viewer"))]
 Operator = Annotated[Desk, Depends(_desk("operator"))]
 Approver = Annotated[Desk, Depends(_desk("approver"))]

@@ -39,6 +39,7 @@ def too_many(seconds: float, each: float) -> TooMany:
         f"one caller may make {each:g} in a second",
         kept="nothing was read or changed",
         advice=f"ask again in {seconds:.1f} s, as `Retry-After` says; api.requests_per_second sets the limit",
+        seconds=seconds,
     )
 
 

@@ -1,0 +1,61 @@
+"""Reads that take long, one at a time in each process; who has waited too long for his turn is told to ask again.
+
+In goes who asks; nothing comes out but a refusal. Who had an answer that took long waits as long before the next one,
+so that no token, whatever it may read, keeps all processors busy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from flex.errors import TooMany
+
+# Seconds: what takes less is no burden; how long somebody waits for his turn, and how often he looks.
+SHORT, PATIENCE, LOOK = 2.0, 5.0, 0.02
+# More callers than anybody has.
+MOST = 10_000
+
+
+@dataclass(slots=True)
+class Turns:
+    ticks: Callable[[], float] = time.monotonic
+    busy: threading.Lock = field(default_factory=threading.Lock)
+    rests: dict[str, float] = field(default_factory=dict)
+
+    @asynccontextmanager
+    async def taken(self, caller: str) -> AsyncIterator[None]:
+        """Raises TooMany. Waiting takes no thread: there would be none left for what is answered at once."""
+        asked = self.ticks()
+        while not self.busy.acquire(blocking=False):
+            if self.ticks() - asked > PATIENCE:
+                raise _too_soon(PATIENCE, "others that take long are being worked out")
+            await asyncio.sleep(LOOK)
+        begun = self.ticks()
+        try:
+            if (left := self.rests.get(caller, begun) - begun) > 0:
+                raise _too_soon(left, "what this caller asked for last took long")
+            yield
+        finally:
+            self.busy.release()
+            if (took := self.ticks() - begun) > SHORT:
+                self._rest(caller, took)
+
+    def _rest(self, caller: str, seconds: float) -> None:
+        if len(self.rests) >= MOST:
+            self.rests.clear()
+        self.rests[caller] = self.ticks() + seconds
+
+
+def _too_soon(seconds: float, answer: str) -> TooMany:
+    return TooMany(
+        "an answer that takes long to work out",
+        answer,
+        kept="nothing was read or changed",
+        advice=f"ask again in {seconds:.1f} s, as `Retry-After` says",
+        seconds=seconds,
+    )
