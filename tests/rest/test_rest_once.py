@@ -39,9 +39,16 @@ def post(layer: OnceOnly) -> tuple[int, bytes]:
     async def send(message: Message) -> None:
         said.append(message)
 
-    scope: Scope = {"type": "http", "method": "POST", "path": "/api/v1/made", "query_string": b"", "scheme": "http"}
-    scope |= {"headers": [(b"idempotency-key", b"k")], "server": ("test", 80)}
-    scope["state"] = {"caller": Caller("anna", "operator"), "request_id": "r"}
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/v1/made",
+        "query_string": b"",
+        "scheme": "http",
+        "server": ("test", 80),
+        "headers": [(b"idempotency-key", b"k")],
+        "state": {"caller": Caller("anna", "operator"), "request_id": "r"},
+    }
     asyncio.run(layer(scope, receive, send))
     return said[0]["status"], b"".join(message.get("body", b"") for message in said[1:])
 
