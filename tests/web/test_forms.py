@@ -61,7 +61,8 @@ def test_what_somebody_else_changed_meanwhile_comes_again_with_what_was_typed(do
     assert "The wish is taken back." not in page
 
 
-def test_a_wish_that_cannot_be_tried_out_is_said_at_its_form(admin: Browser) -> None:
+def test_a_wish_that_cannot_be_tried_out_is_said_at_its_form(door: Door, admin: Browser) -> None:
+    door.app.state.house.later.patience = 20.0
     answer = admin.client.get(f"{SITE}&part=preview&nodes=nowhere&min_replicas=1&reason=a+launch")
     assert answer.status_code in (404, 409, 422)
     assert "Not done:" in answer.text
