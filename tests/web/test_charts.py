@@ -64,6 +64,19 @@ def test_a_dot_says_its_site_and_what_is_zoomed_into_can_be_drawn_by_itself(seen
     page.locator(".chart svg").wait_for()
 
 
+@pytest.mark.real
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium")
+def test_on_paper_the_picture_is_that_of_the_page(seen: Visitor) -> None:
+    page = seen.go("/sites")
+    page.locator(".chart svg").wait_for()
+    page.emulate_media(media="print")
+    expect(page.locator(".chart")).to_be_hidden()
+    box = page.locator("svg.behind").bounding_box()
+    assert box
+    assert box["width"] > 400
+    assert box["height"] == 380
+
+
 def test_only_pages_with_such_pictures_load_the_library(admin: Scriptless) -> None:
     assert "echarts" in admin.get("/sites")
     assert "echarts" in admin.get("/history")
