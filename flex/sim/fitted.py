@@ -8,7 +8,7 @@ published, the rhythm of the day, and who asked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,11 +43,15 @@ class Fit:
         return abs(self.twin - self.published) / self.published
 
 
-def twin(published: Published, *, seed: int = 1) -> Trace:
-    """Targets in the order of their frequency, accesses in an order of chance."""
+def twin(published: Published, *, seed: int = 1, second: float | None = None, spread: float = _SPREAD) -> Trace:
+    """Targets in the order of their frequency, accesses in an order of chance.
+
+    Neither the share of the requests of the `second` most frequent, where it is not what Zipf's law makes it, nor how
+    wide sizes `spread` is published.
+    """
     random = np.random.default_rng(seed)
-    frequency = _frequencies(published)
-    size = _sizes(published, frequency, random)
+    frequency = _frequencies(published) if second is None else _standing_out(published, second)
+    size = _sizes(published, frequency, random, spread)
     # Sites are told apart by chance of their own, so that days of the same server have the same ones.
     site = _sites(published, frequency, size, np.random.default_rng([seed, 1]))
     target = random.permutation(np.repeat(np.arange(len(frequency)), frequency))
@@ -124,6 +128,17 @@ def _frequencies(published: Published) -> Ints:
     return frequency
 
 
+def _standing_out(published: Published, second: float) -> Ints:
+    """The most frequent with its share, the others as if `second` was the largest share."""
+    assert published.top is not None
+    frequency = _frequencies(replace(published, top=second))
+    most = round(published.top * published.requests)
+    middle = slice(published.files // 100, published.files // 10)
+    frequency[middle] -= (most - int(frequency[0])) // (middle.stop - middle.start)
+    frequency[0] = most
+    return -np.sort(-np.maximum(frequency, 1))
+
+
 def _hot(published: Published, files: float, requests: float) -> Ints:
     """Zipf's law, so skewed that the most frequent files have their share of the requests; at least 1."""
     rank = np.arange(1, published.files + 1)
@@ -164,12 +179,12 @@ def _one_timers(published: Published) -> int:
     return round(1.05 * 0.01 * published.requests)
 
 
-def _sizes(published: Published, frequency: Ints, random: Random) -> Ints:
+def _sizes(published: Published, frequency: Ints, random: Random, spread: float) -> Ints:
     """Log-normal sizes, scaled so that each part of the files has its bytes; the more frequent the smaller, as much as
     the bytes sent in all demand. Files that have more than a ten-thousandth of the requests are alike in that."""
     part, bytes_ = _parts(published, frequency)
     popular = np.minimum(frequency, 1e-4 * published.requests)
-    shape = random.lognormal(0.0, _SPREAD, len(frequency))
+    shape = random.lognormal(0.0, spread, len(frequency))
     sent = _sent(published)
     low, high = -4.0, 4.0
     for _ in range(50):

@@ -73,9 +73,13 @@ class Lab:
     def in_bursts(self, name: str) -> Trace:
         return in_bursts(self.twin(name), BURST)
 
-    def rarer_in_bursts(self, trace: Trace) -> Trace:
+    def rarer_in_bursts(self, trace: Trace, share: float = BURST) -> Trace:
         """Those that many ask for stay as they are."""
-        return in_bursts(trace, BURST, below=RARER)
+        return in_bursts(trace, share, below=RARER)
+
+    def other(self, name: str, *, second: float, spread: float) -> Trace:
+        """Another twin of the same published figures, with other ones of those that are not published."""
+        return self._cut(twin(PUBLISHED[name], second=second, spread=spread))
 
     def changed(self, name: str, **figures: float) -> Trace:
         """A twin of other figures than those published or assumed."""
