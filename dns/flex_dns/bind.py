@@ -7,17 +7,31 @@ from collections.abc import Sequence
 from flex.marker import LABEL
 
 # The secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for each other:
-# at 1,000 a second the last of 2,000 would wait for two. A zone of which half changes is sent whole, as small ones are
+# at 20 a second the last of 2,000 would wait for a hundred. Above a few thousand a second named's timer wakes each
+# millisecond, which costs both sides more than it helps. A zone of which half changes is sent whole, as small ones are
 # each time: for that a secondary writes no journal, which costs it two waits for the disk.
 PRIMARY_OPTIONS = (
-    "notify-delay 0;\nnotify-rate 10000;\nstartup-notify-rate 10000;\nserial-query-rate 10000;\ntransfers-out 100;\n"
+    "notify-delay 0;\nnotify-rate 2000;\nstartup-notify-rate 2000;\nserial-query-rate 2000;\ntransfers-out 100;\n"
     "max-ixfr-ratio 50%;"
 )
-SECONDARY_OPTIONS = "serial-query-rate 10000;\ntransfers-in 100;\ntransfers-per-ns 100;"
+SECONDARY_OPTIONS = "serial-query-rate 2000;\ntransfers-in 100;\ntransfers-per-ns 100;"
 
 
 # What name servers are called, where nobody says how.
 USUAL = ("ns", "ns1", "ns2", "ns3", "ns4")
+
+
+def update_logging(to: str = "syslog daemon") -> str:
+    """What went wrong is logged, each record that is changed is not.
+
+    Those are two lines for each address that is replaced, a quarter of all that named does for it.
+    """
+    return f"""\
+logging {{
+  channel flex_troubles {{ {to}; severity notice; }};
+  category update {{ flex_troubles; }};
+}};
+"""
 
 
 def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = (), *, own_name: bool = False) -> str:
@@ -47,7 +61,9 @@ include "/etc/bind/{reader_name}.key";
 // each other at 20 a second. A zone of which half changes is sent whole: that costs a secondary no wait for its disk.
 {_indented(PRIMARY_OPTIONS, "//   ")}\
 // In the options of each secondary:
-{_indented(SECONDARY_OPTIONS, "//   ")}
+{_indented(SECONDARY_OPTIONS, "//   ")}\
+// As a clause of its own, or these two lines in the one you have: else named logs every record that is changed.
+{_indented(update_logging(), "//   ")}
 
 zone "{zone}" {{
   type primary;

@@ -1,7 +1,7 @@
-"""What a zone holds at the names we care about, and what that means for us.
+"""What a zone holds at the names we care about, and whose they are.
 
-In go the record sets that were read, however they were read; out comes the core's ZoneState. Nothing here asks
-a name server.
+In go the record sets that were read, however they were read. Nothing here asks a name server, or makes a table of what
+was read: that is zone_state.py's, and takes as much memory by itself as a large zone.
 """
 
 from __future__ import annotations
@@ -11,13 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-import pandas as pd
-
 from flex.marker import LABEL, marker_name, marker_owner
-from flex.records import Sets, ZoneState
-from flex.tables import RECORDS
 
-ADDRESSES = ("A", "AAAA")
 # Without the underscore, as BIND has it: by default it refuses addresses at any other name, and a whole update with it.
 HOST_NAME = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+")
 LONGEST = 254
@@ -33,7 +28,7 @@ class Contents:
     """
 
     serial: int
-    sets: Sets
+    sets: Mapping[Question, tuple[int, tuple[str, ...]]]
     closed: Mapping[str, str]
 
 
@@ -55,24 +50,6 @@ class Asked:
 
     def fit(self) -> list[str]:
         return [name for name in self.names if not unfit(self.zone, name)]
-
-
-def state(zone: str, names: Sequence[str], owner: str, contents: Contents) -> ZoneState:
-    """What the core is told. A name is ours when its marker says so and nothing else stands beside it."""
-    owned: set[str] = set()
-    blocked: dict[str, str] = {}
-    rows: list[tuple[str, str, int, str]] = []
-    for name in names:
-        reason = unfit(zone, name) or contents.closed.get(name, "") or claimed(zone, name, owner, contents)
-        if reason:
-            blocked[name] = reason
-        elif (marker_name(name, zone), "TXT") in contents.sets:
-            owned.add(name)
-        for kind in ADDRESSES:
-            ttl, values = contents.sets.get((name, kind), (0, ()))
-            rows += [(name, kind, ttl, value) for value in values]
-    records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-    return ZoneState(zone, contents.serial, records, frozenset(owned), blocked)
 
 
 def unfit(zone: str, name: str) -> str:

@@ -10,10 +10,11 @@ import pandas as pd
 from flex.domain import Plan, Verdict
 from flex.ports import Journal
 from flex.records import ZoneState
-from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical, state
+from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical
 from flex_dns.standing import Standing, overtaken, questions, standing
 from flex_dns.trouble import not_authoritative
 from flex_dns.verify import Wanted, differences
+from flex_dns.zone_state import state
 
 HERE = "memory"
 

@@ -30,7 +30,7 @@ import dns.rdataclass
 import dns.rdatatype
 
 from flex.errors import BadSetting, FlexError, Unreachable
-from flex_dns.bind import update_policy
+from flex_dns.bind import update_logging, update_policy
 from flex_dns.contents import HOST_NAME
 from flex_dns.key import Key
 from flex_dns.server import Server
@@ -129,7 +129,7 @@ class PrivateNamed:
         account = self._account
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
-                [*_with_parent(), self._program(), "-g", "-n", str(self._threads), "-c", str(self._conf)],
+                [*_with_parent(), self._program(), *self._arguments()],
                 cwd=self.directory,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -173,6 +173,10 @@ class PrivateNamed:
     def _log(self) -> Path:
         return self.directory / "named.log"
 
+    def _arguments(self) -> list[str]:
+        """With -g it would log whatever the configuration says; -L is for what goes wrong before it has read that."""
+        return ["-f", "-L", str(self._log), "-n", str(self._threads), "-c", str(self._conf)]
+
     def _write(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         self._conf.touch(mode=0o600)
@@ -208,6 +212,7 @@ options {{
 }};
 controls {{ {self._controls} }};
 """
+        options += update_logging("stderr")
         return options + "".join(key.clause() for key in keys) + "".join(self._zone(zone, may) for zone in self.zones)
 
     def _zone(self, zone: str, may_transfer: str) -> str:

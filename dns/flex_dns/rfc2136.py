@@ -22,12 +22,13 @@ from flex.records import ZoneState
 from flex_dns import fence, nameservers, reading, settling, update
 from flex_dns.carrying import carry
 from flex_dns.claim import Claim
-from flex_dns.contents import Asked, state
+from flex_dns.contents import Asked
 from flex_dns.ledger import Tally
 from flex_dns.outcome import judged
 from flex_dns.server import Address, Server
 from flex_dns.session import Clock, Session
 from flex_dns.standing import Standing, overtaken, questions, standing
+from flex_dns.zone_state import state
 
 # BIND stores no more records of one type at one name, and refuses the whole message for them.
 MOST_VALUES = 100
