@@ -58,22 +58,23 @@ print(took, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_te
 """
 
 # Asks a server for a name now and then, until its input ends; says how long each answer took. In a process of its own,
-# or it would wait for the one that sends the changes.
+# or it would wait for the one that sends the changes. Each question comes from a port of its own, as resolvers' do: by
+# that named chooses the thread that answers, and one of them is busy with the change.
 ASKING = """
 import random, select, socket, sys, time
 zone = b"".join(bytes((len(label),)) + label for label in sys.argv[2].encode().split(b"."))
-with socket.socket(type=socket.SOCK_DGRAM) as asked:
-    asked.connect(("127.0.0.1", int(sys.argv[1])))
-    asked.settimeout(5)
-    while True:
+while True:
+    with socket.socket(type=socket.SOCK_DGRAM) as asked:
+        asked.connect(("127.0.0.1", int(sys.argv[1])))
+        asked.settimeout(5)
         name = b"site-%d" % random.randrange(20)
         head = random.randbytes(2) + bytes((0, 0, 0, 1, 0, 0, 0, 0, 0, 0, len(name)))
         started = time.perf_counter()
         asked.send(head + name + zone + bytes((0, 1, 0, 1)))
         asked.recv(512)
         print(time.perf_counter() - started)
-        if select.select([sys.stdin], [], [], 0.02)[0]:
-            break
+    if select.select([sys.stdin], [], [], 0.02)[0]:
+        break
 """
 
 

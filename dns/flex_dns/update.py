@@ -17,9 +17,10 @@ from flex_dns.claim import NOBODY, Claim
 from flex_dns.marker import lies_in, site_name
 from flex_dns.wire import Part
 
-# Some three hundred replacements with what they require. Each message waits twice for the server's disk, so small ones
-# are slow; queries wait while the server works on one, so large ones are no good either: at twice as much it is long.
-MESSAGE_BYTES = 32 * 1024
+# Some four hundred replacements with what they require. Each message waits twice for the server's disk and wakes its
+# secondaries, so small ones are slow; queries of one of its threads wait while it works on one, and what it does for a
+# record grows with those before it in the message, so larger ones are no good either.
+MESSAGE_BYTES = 48 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -134,7 +134,8 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
         nodes.refuse_last(here, nodes.known(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
         taken = Taken() if dry_run else failover.take_down(here, _given(here, node, "down", reason, ""))
-        done, output = taken.cycle, _nodes(here, notes, taken.left)
+        done = taken.cycle
+        output = _nodes(here, notes, taken.left, in_force=done)
         if done:
             held.concerns(done)
     found.show(output, lambda console: text.nodes(console, output))
@@ -162,9 +163,12 @@ def _given(here: World, node: str, state: OrderState, reason: str, deadline: str
     return NodeOrder(node, state, here.time_of_day(), moment("--deadline", deadline), reason, author())
 
 
-def _nodes(here: World, notes: Sequence[str] = (), left: Mapping[str, str] | None = None) -> NodesOutput:
+def _nodes(
+    here: World, notes: Sequence[str] = (), left: Mapping[str, str] | None = None, in_force: Cycle | None = None
+) -> NodesOutput:
+    """The plan `in_force` is read where nobody has it: one of many sites takes its time."""
     base, placement = here.store.placement()
-    cycle = here.store.cycle(base) if base else None
+    cycle = in_force or (here.store.cycle(base) if base else None)
     return present.nodes_output(
         here.nodes, placement, cycle, notes, here.store.node_orders(), here.settings.nodes(), left
     )
