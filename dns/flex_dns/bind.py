@@ -24,7 +24,7 @@ USUAL = ("ns", "ns1", "ns2", "ns3", "ns4")
 def update_logging(to: str = "syslog daemon") -> str:
     """What went wrong is logged, each record that is changed is not.
 
-    Those are two lines for each address that is replaced, a quarter of all that named does for it.
+    Those are two lines for each address that is replaced, up to a fifth of all that named does for it.
     """
     return f"""\
 logging {{

@@ -17,7 +17,7 @@ import pytest
 
 from flex.domain import Plan
 from flex.errors import BadSetting, FlexError
-from flex_dns.bind import bind_snippet, update_policy
+from flex_dns.bind import bind_snippet, update_logging, update_policy
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed, reserved
 from flex_dns.rfc2136 import Rfc2136Target
@@ -170,6 +170,14 @@ def test_the_server_keeps_its_zones_through_a_restart(folder: Path, key: Key) ->
         assert placed(own) == ["192.0.2.1"]
 
 
+def test_what_it_does_is_logged_but_not_each_record(folder: Path, key: Key) -> None:
+    with PrivateNamed(folder, [ZONE], key) as own:
+        place(own, "192.0.2.1")
+        assert placed(own) == ["192.0.2.1"]
+        assert f"zone {ZONE.rstrip('.')}/IN: loaded" in own.log()
+        assert "adding an RR" not in own.log()
+
+
 def test_servers_started_at_the_same_time_find_ports_of_their_own(folder: Path) -> None:
     ports: list[int] = []
     gate = threading.Barrier(3)
@@ -196,6 +204,7 @@ def test_the_snippet_holds_the_policy_that_the_private_server_runs_with(folder: 
         assert update_policy(ZONE, key.name) in (own.directory / "named.conf").read_text()
     snippet = bind_snippet(ZONE, key.name, "reader")
     assert indent(update_policy(ZONE, key.name), "  ") in snippet
+    assert indent(update_logging(), "//   ") in snippet
     assert "inline-signing no" in snippet
     assert "allow-transfer { key reader; };" in snippet
 
