@@ -15,6 +15,8 @@ import numpy as np
 from flex.problem import DIMENSIONS, Bools, Floats, Ints, Problem, in_order
 
 SIZES = {
+    "s145x8": (145, 8),
+    "s100x4": (100, 4),
     "s2000x16": (2_000, 16),
     "s20000x64": (20_000, 64),
     "s200000x256": (200_000, 256),

@@ -1,12 +1,14 @@
 """How few rows the solvers move on the family of clusters, beside the proven bound: moves, bound and seconds of each.
 
 `solver` takes ten seeds of every size but the largest, of which it takes one; `solver-quick` two seeds of the first
-two sizes. The other solvers of the register stand beside `auto` on the first seed: what they move, and how many nodes
-they leave outside the band. A million equal sites in balance show what size alone costs.
+four sizes. The other solvers of the register stand beside `auto` on the first seed of some: what they move, and how
+many nodes they leave outside the band. A million equal sites in balance show what size alone costs. FAMILIES names some
+of the sizes, SEEDS says how many seeds of each. Every figure is printed and kept as soon as it is there.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections.abc import Mapping
@@ -15,15 +17,29 @@ from functools import partial
 
 import numpy as np
 
-from bench.figures import Figures
+from bench.figures import Figures, keep
 from bench.solver.family import SIZES, cluster
 from flex import engine, score
 from flex.problem import Budget, Problem
 from flex_solver import SOLVERS
 
-SEEDS: Mapping[str, int] = {"s2000x16": 10, "s20000x64": 10, "s200000x256": 10, "s1000000x1000": 1}
-QUICK: Mapping[str, int] = {"s2000x16": 2, "s20000x64": 2}
-SECONDS = {"s2000x16": 15.0, "s20000x64": 40.0, "s200000x256": 120.0, "s1000000x1000": 600.0}
+SEEDS: Mapping[str, int] = {
+    "s145x8": 10,
+    "s100x4": 10,
+    "s2000x16": 10,
+    "s20000x64": 10,
+    "s200000x256": 10,
+    "s1000000x1000": 1,
+}
+QUICK: Mapping[str, int] = {"s145x8": 2, "s100x4": 2, "s2000x16": 2, "s20000x64": 2}
+SECONDS = {
+    "s145x8": 15.0,
+    "s100x4": 15.0,
+    "s2000x16": 15.0,
+    "s20000x64": 40.0,
+    "s200000x256": 120.0,
+    "s1000000x1000": 600.0,
+}
 # The others get ten times as long, and only where they are done by then.
 PATIENCE = 10
 OTHERS: Mapping[str, tuple[str, ...]] = {
@@ -45,17 +61,25 @@ class Found:
         return self.moves / max(1, self.bound) - 1
 
 
-def measure(seeds: Mapping[str, int] = SEEDS) -> Figures:
+def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
     figures: Figures = {"note": engine.WHY_NOT or "native loops installed"}
-    for size, count in seeds.items():
-        problems = (cluster(*SIZES[size], seed=seed) for seed in range(1, count + 1))
-        figures |= _of_all(size, [_solve("auto", problem, SECONDS[size]) for problem in problems])
+    for size, count in _asked(seeds).items():
+        found = list[Found]()
+        for seed in range(1, count + 1):
+            found.append(_solve("auto", cluster(*SIZES[size], seed=seed), SECONDS[size]))
+            keep(name, figures := figures | _of_all(size, found, count))
         figures[f"{size}_peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        figures |= _of_others(size)
+        keep(name, figures := figures | _of_others(size))
     return figures | {"equal_sites_1000000_seconds": _solve("auto", _equal(1_000_000, 16), 15.0).seconds}
 
 
-quick = partial(measure, QUICK)
+quick = partial(measure, QUICK, "solver-quick")
+
+
+def _asked(seeds: Mapping[str, int]) -> Mapping[str, int]:
+    """The sizes and seeds that the environment wants, of those there are."""
+    families = os.environ.get("FAMILIES", " ".join(seeds)).split()
+    return {size: int(os.environ.get("SEEDS", count)) for size, count in seeds.items() if size in families}
 
 
 def _equal(sites: int, nodes: int) -> Problem:
@@ -71,10 +95,10 @@ def _equal(sites: int, nodes: int) -> Problem:
     )
 
 
-def _of_all(size: str, found: list[Found]) -> Figures:
+def _of_all(size: str, found: list[Found], seeds: int) -> Figures:
     figures: Figures = {
         f"{size}_seeds": len(found),
-        f"{size}_proven_seeds_of_{len(found)}": sum(answer.proven for answer in found),
+        f"{size}_proven_seeds_of_{seeds}": sum(answer.proven for answer in found),
         f"{size}_balanced_seeds": sum(not answer.outside for answer in found),
     }
     for name in ("gap", "moves", "bound", "seconds"):

@@ -1,11 +1,12 @@
 """Few moves for large clusters, often proven fewest: a search around the placement in force, then blocks of nodes.
 
-In go a Problem and a Budget; out comes the answer of some searches like that of local.py, one of which starts where
-packing.py has put groups of nodes right. HiGHS makes it better: the nodes that some moves connect are taken out and
-solved anew, again and again, until the moves are as few as relax.py says they must be, or proof.py of the clusters it
-can look at, the steps are used up, or no block gets better. Blocks that share no node are solved at the same time; what
-comes out does not depend on how many at a time, nor on the clock, as long as the budget's seconds are not used up.
-Without HiGHS the answer is that of the searches.
+In go a Problem and a Budget; out comes what forest.py finds of a cluster with few nodes, where that has as few moves as
+it says there must be. Elsewhere it is the answer of some searches like that of local.py, one of which starts where
+forest.py or packing.py has put groups of nodes right. HiGHS makes it better: nodes that some moves connect are taken
+out and solved anew, again and again, until the moves are as few as relax.py and forest.py say they must be, or proof.py
+of the clusters it can look at, the steps are used up, or no block gets better. Blocks that share no node are solved at
+the same time; what comes out does not depend on how many at a time, nor on the clock, as long as the budget's seconds
+are not used up. Without HiGHS the answer is that of the searches.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from flex import score
 from flex.problem import Budget, Ints, Problem, Solution, in_order
-from flex_solver import block, highs, proof
+from flex_solver import block, forest, highs, proof
 from flex_solver.answer import answer
 from flex_solver.candidates import chosen
 from flex_solver.improve import MOVE
@@ -50,9 +52,12 @@ def place(
     problem: Problem, budget: Budget, *, with_highs: bool = highs.AVAILABLE, threads: int = os.cpu_count() or 1
 ) -> Solution:
     until = time.monotonic() + budget.seconds
-    known = relaxed(problem)
-    starts = _starts(problem, with_highs=with_highs and budget.seconds > 0)
-    found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
+    known, few = _by_trees(problem, relaxed(problem), budget)
+    if few is not None and score.moves(problem, few) <= known.least:
+        found, note = placed(problem, few, chosen(problem, few, known, OF_EACH)), ""
+    else:
+        starts = _starts(problem, few, with_highs=with_highs and budget.seconds > 0)
+        found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
     if with_highs and not note:
         most = FOR_PROOFS * (until - time.monotonic())
         found, known, unsettled = _with_proof(problem, found, known, budget.steps, time.monotonic() + most)
@@ -63,11 +68,21 @@ def place(
     return answer(problem, best.rows, "large", least=known.least, note=note)
 
 
-def _starts(problem: Problem, *, with_highs: bool) -> list[Ints]:
+def _by_trees(problem: Problem, known: Relaxed, budget: Budget) -> tuple[Relaxed, Ints | None]:
+    """What forest.py knows of clusters that it can look at: a larger bound maybe, and rows that are near to it."""
+    if budget.seconds <= 0 or not (proof.is_small(problem, budget.steps) and forest.is_small(problem)):
+        return known, None
+    verdict = forest.fewest(problem, known.least)
+    return replace(known, least=verdict.least), verdict.rows
+
+
+def _starts(problem: Problem, few: Ints | None, *, with_highs: bool) -> list[Ints]:
     """The rows that each search starts from: one, unless there are too many nodes, has groups put right already."""
     rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
     starts = [rows] * (STARTS if nodes <= FEW else 2)
-    if with_highs and nodes <= PACKED:
+    if few is not None:
+        starts[0] = in_order(few)
+    elif with_highs and nodes <= PACKED:
         starts[0] = packed(placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))).rows
     return starts
 

@@ -1,0 +1,200 @@
+"""The fewest moves of a cluster with few nodes: into how many trees of moves can its nodes fall?
+
+In go a Problem; out come a number of moves that no balanced placement can stay under, and mostly rows that make do with
+so many, or a few more.
+
+Why it holds. Take the places of net.py, and join two of them for each move of a balanced placement. A part of k places
+that hang together has k - 1 moves at least, and has no more only if it is a tree; so the moves are at least the places
+less the trees. A tree puts all its places right, and no place is in two of them: there are no more trees than one can
+choose sets of places, none of which has a place in common with another, of those that trees.py does not rule out. Of
+two sets, one within the other, the smaller will do. What vanishes is no move; sites that ask for nothing come on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flex import score
+from flex.problem import Bools, Floats, Ints, Problem
+from flex_solver import bound
+from flex_solver.net import Net, net
+from flex_solver.start import repair
+from flex_solver.trees import EXACT, MOST, Trees, Word
+
+# There are tables of all sets of places, and of all moves between two nodes.
+PLACES, ROWS = 18, 1_000_000
+# Sets that are larger are looked at only where they might make for more trees.
+COMMON = 6
+# What it takes to look at a set of 1, 2 ... places, what all sets may take for the bound, and for rows; for these, how
+# many ways to make a tree are seen.
+FOR_BOUND = 2_000_000
+EFFORT, EFFORTS, FEW_WAYS = (1, 1, 1, 2, 4, 80, 400, 700, 1_000), 80_000, 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """No balanced placement has fewer than `least` moves; `rows` are one with few, where one was found."""
+
+    least: int
+    rows: Ints | None
+
+
+def is_small(problem: Problem) -> bool:
+    """Whether there are few places, and every new row counts as one move."""
+    opened, asking = int(problem.open.sum()), problem.load.any(axis=1)
+    places = opened + int(np.abs(problem.replicas - bound.held(problem))[asking].sum())
+    alike = problem.weight is None and (problem.partly is None or not len(problem.partly))
+    return alike and 1 < places <= PLACES and len(problem.old) * opened <= ROWS and bool(asking.any())
+
+
+def fewest(problem: Problem, known: int = 0) -> Verdict:
+    """No balanced placement has fewer than `known` moves: nothing is searched for that would."""
+    places = net(problem)
+    silent = ~problem.load.any(axis=1)
+    alone = len(places) - places.vanishing + int(bound.wishes(problem)[silent].sum())
+    if known >= alone:
+        return Verdict(known, None)
+    sets, trees = _Sets(places), Trees(places, FEW_WAYS)
+    covers = _covers(sets, trees, min(sets.most, alone - known))
+    found = (_placement(problem, places, trees, cover) for cover in covers)
+    return Verdict(max(known, alone - sets.most), next((rows for rows in found if rows is not None), None))
+
+
+def _covers(sets: _Sets, trees: Trees, most: int) -> Iterator[list[int]]:
+    """Trees in which every place is once, the most of them first, as long as there are EFFORTS left."""
+    left = EFFORTS
+    for count in range(most, 0, -1):
+        for largest in range(-(-len(sets.hardest) // count), MOST + 1):
+            search = _Covers(sets, trees, largest, min(left, EFFORTS // 4))
+            allowed = search.left
+            if cover := search.of(sets.full, count):
+                yield cover
+            left -= allowed - search.left
+            if left <= 0:
+                return
+
+
+def _placement(problem: Problem, places: Net, trees: Trees, cover: list[int]) -> Ints | None:
+    """None where a wish is broken that the trees know nothing of."""
+    found = [moves for part in cover if not isinstance(moves := trees.of(part), Word)]
+    row, to = (np.concatenate(part) for part in zip(*found, strict=True))
+    asking = places.rows_after(row, to)
+    silent = np.flatnonzero(~problem.load.any(axis=1))
+    rows = np.concatenate([asking, repair(problem, silent, asking)])
+    return None if score.violations(problem, rows) else rows
+
+
+class _Sets:
+    """All sets of places as numbers: how large they are, which could be balanced, how many trees fit into each.
+
+    `most` is a number of trees that is not exceeded. `trees_in` counts those of up to EXACT places, as far as they are
+    wanted: more than `most` are not to be had with the others.
+    """
+
+    def __init__(self, places: Net) -> None:
+        self.trees, self.full = Trees(places), (1 << len(places)) - 1
+        self.size = _sums(np.ones((len(places), 1)))[:, 0].astype(np.int64)
+        load, low, high = (_sums(edge) for edge in (places.load, places.low, places.high))
+        off = np.maximum(places.load - places.high, places.low - places.load).max(axis=1)
+        self.hardest: list[int] = np.argsort(-off, kind="stable").tolist()
+        self.balanced: Bools = np.all((load >= low) & (load <= high), axis=1)
+        self.trees_in = np.zeros(len(self.size), dtype=np.int64)
+        seen, left, found = 0, FOR_BOUND, list[int]()
+        for size in range(1, min(EXACT, len(places)) + 1):
+            wanted = self._wanted(size).tolist()
+            left -= len(wanted) * EFFORT[size - 1]
+            if left < 0:
+                break
+            seen = size
+            if possible := [part for part in wanted if self.trees.of(part) is not Word.NONE]:
+                found += possible
+                self.trees_in = _packed(len(places), found)
+        self.common = min(seen, COMMON)
+        self.most = max([int(self.trees_in[-1]), *map(self._with_one_of, range(seen + 1, len(places) + 1))])
+
+    def room(self, least: int) -> Ints:
+        """No more trees fit into each set, if those not counted yet have at least so many places."""
+        top = np.zeros(int(self.size[-1]) + 1, dtype=np.int64)
+        np.maximum.at(top, self.size, self.trees_in)
+        top = np.maximum.accumulate(top)
+        for size in range(least, len(top)):
+            top[size] = max(top[size], top[size - least] + 1)
+        return np.maximum(self.trees_in, np.where(self.size < least, 0, top[self.size]))
+
+    def _wanted(self, size: int) -> Ints:
+        """Sets that might be trees, with none in them that is known, and leave room for as many others as are known."""
+        some: Ints = np.flatnonzero(self.balanced & (self.size == size) & (self.trees_in == 0))
+        with_it = self.room(size)[self.full ^ some] + 1
+        return np.asarray(some[with_it >= self.trees_in[-1] + (size > COMMON)])
+
+    def _with_one_of(self, size: int) -> int:
+        """How many trees there may be, if one has so many places, which were not looked at, and none has fewer."""
+        some = self._wanted(size)
+        return int((self.room(size)[self.full ^ some] + 1).max(initial=0))
+
+
+@dataclass(slots=True, eq=False)
+class _Covers:
+    """Sets of places, all of them trees, in which every place is once."""
+
+    sets: _Sets
+    trees: Trees
+    largest: int
+    left: int
+    failed: set[tuple[int, int]] = field(default_factory=set)
+    able: Ints = field(init=False)
+    room: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        sets = self.sets
+        able = sets.balanced & ((sets.trees_in > 0) | (sets.size > sets.common)) & (sets.size <= self.largest)
+        self.able, self.room = np.flatnonzero(able), sets.room(sets.common + 1)
+
+    def of(self, places: int, trees: int) -> list[int] | None:
+        if (places, trees) in self.failed:
+            return None
+        for part in self._likely(places, trees).tolist():
+            self.left -= 1 if self.trees.knows(part) else EFFORT[min(int(self.sets.size[part]), len(EFFORT)) - 1]
+            if self.left < 0:
+                break
+            if isinstance(self.trees.of(part), Word):
+                continue
+            if trees == 1:
+                return [part]
+            if others := self.of(places & ~part, trees - 1):
+                return [part, *others]
+        self.failed.add((places, trees))
+        return None
+
+    def _likely(self, places: int, trees: int) -> Ints:
+        """Sets with the hardest of the places that leave the others room for the other trees, the smallest first."""
+        if trees == 1:
+            return np.asarray(self.able[self.able == places])
+        size, first = self.sets.size, next(place for place in self.sets.hardest if places >> place & 1)
+        some = self.able[(self.able & ~places == 0) & (self.able >> first & 1 == 1)]
+        rest = places & ~some
+        some = some[(self.room[rest] >= trees - 1) & (size[rest] <= self.largest * (trees - 1))]
+        return np.asarray(some[np.argsort(size[some], kind="stable")])
+
+
+def _sums(of_place: Floats) -> Floats:
+    """The sums over all sets."""
+    sums = np.zeros((1, of_place.shape[1]))
+    for place in of_place:
+        sums = np.concatenate([sums, sums + place])
+    return sums
+
+
+def _packed(places: int, found: list[int]) -> Ints:
+    """How many of the sets found fit into each set, none having a place in common with another."""
+    most = np.zeros(1 << places, dtype=np.int64)
+    for lowest in range(places - 1, -1, -1):
+        sets = np.arange(1 << (places - 1 - lowest)) << (lowest + 1) | 1 << lowest
+        count = most[sets ^ 1 << lowest]
+        for part in (part for part in found if part & -part == 1 << lowest):
+            count = np.where(sets & part == part, np.maximum(count, most[sets & ~part] + 1), count)
+        most[sets] = count
+    return most

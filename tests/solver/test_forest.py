@@ -1,0 +1,82 @@
+"""Trees of moves: no placement has fewer moves than they allow, and what is made of them keeps every wish."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bench.solver import family
+from flex import score
+from flex.problem import Budget, Problem, in_order
+from flex_solver import forest, large
+from flex_solver.relax import relaxed
+from tests.solver.given import fewest, wished
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_no_placement_has_fewer_moves(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
+    problem = data.draw(wished(tiny))
+    assume(forest.is_small(problem))
+    verdict, moves = forest.fewest(problem), fewest(problem)
+    assert moves is None or verdict.least <= moves
+    if verdict.rows is not None:
+        assert score.violations(problem, verdict.rows) == ()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_where_nodes_fall_into_trees_the_fewest_moves_are_found_and_proven(seed: int) -> None:
+    problem = family.cluster(300, 8, seed=seed)
+    verdict = forest.fewest(problem, relaxed(problem).least)
+    assert verdict.rows is not None
+    assert score.violations(problem, verdict.rows) == ()
+    assert score.moves(problem, verdict.rows) == verdict.least
+
+
+def test_it_is_part_of_the_search_for_large_clusters() -> None:
+    problem = family.cluster(300, 8, seed=1)
+    found = large.place(problem, Budget(steps=20_000, seconds=100), with_highs=False)
+    assert found.proven
+
+
+@pytest.mark.parametrize("more", [1, -1])
+def test_replicas_that_are_new_and_replicas_that_vanish_are_seen_to(more: int) -> None:
+    problem = family.cluster(300, 8, seed=1)
+    replicas, old = problem.replicas.copy(), problem.old
+    smallest = np.argsort(problem.load.max(axis=1))[:2]
+    held = old[np.isin(old[:, 0], smallest)]
+    if more > 0:
+        replicas[smallest] += 1
+    else:
+        old = in_order(np.concatenate([old, np.stack([held[:, 0], (held[:, 1] + 1) % 8], axis=1)]))
+    changed = replace(problem, replicas=replicas, old=old)
+    verdict = forest.fewest(changed)
+    assert verdict.rows is not None
+    assert score.violations(changed, verdict.rows) == ()
+    assert verdict.least <= score.moves(changed, verdict.rows) <= forest.fewest(problem).least + 2 * max(more, 0)
+
+
+def test_rows_that_are_all_alike_may_leave_one_node_for_all_others() -> None:
+    problem = _alike(7)
+    assert forest.fewest(problem).least <= 6
+
+
+def _alike(nodes: int) -> Problem:
+    """Equal sites: each node should have two, but the first has the second ones of all others."""
+    one, held = (
+        family.cluster(nodes, nodes, seed=1),
+        np.concatenate([np.arange(nodes), np.zeros(nodes, dtype=np.int64)]),
+    )
+    sites = len(held)
+    return replace(
+        one,
+        sites=tuple(f"s{site:02}.example.org" for site in range(sites)),
+        replicas=np.ones(sites, dtype=np.int64),
+        load=np.full((sites, 2), 100.0 * nodes / sites),
+        cold=np.ones(sites, dtype=np.int64),
+        old=np.stack([np.arange(sites), held], axis=1),
+    )
