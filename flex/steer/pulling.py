@@ -71,7 +71,7 @@ def pulled(where: str, folder: Path, token: str = "") -> Pulled:
         return _fetched(where, folder, token)
     path = Path(where)
     try:
-        found = _of_folder(path) if path.is_dir() else _of_json(path.read_bytes())
+        found = _of_folder(path) if path.is_dir() else _of_json(_read(path))
     except (OSError, UnicodeDecodeError) as error:
         raise _unusable(where, getattr(error, "strerror", None) or "it is not plain text") from error
     return Pulled(_whole(found, where))
@@ -83,6 +83,11 @@ def noted(taken: Pulled, folder: Path) -> None:
         return
     with suppress(OSError):
         (folder / FETCHED).write_text(f"{taken.tag} {haproxy.version(taken.files)}\n", encoding="utf-8")
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_LONGEST)
 
 
 def _of_folder(folder: Path) -> dict[str, str]:

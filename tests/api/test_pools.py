@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from flex.domain import Node
 from flex.steer.pool import MOST_MEMBERS, members
+from flex.store.memory import MemoryStore
+from flex_api.night.misnamed import misnamed
 from flex_api.night.steering import Asked, Served, among, popular
 from flex_api.settings.file import Settings
 from flex_api.settings.routing import RoutedSite, Routing
@@ -70,3 +72,13 @@ def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart()
     assert [name for name in ("shop.example", "all.example") if name in least.by_content([])] == ["shop.example"]
     assert "shop.example" not in Routing().by_content(["by-others.example"])
     assert "by-others.example" in Routing().by_content(["by-others.example"])
+
+
+def test_before_the_first_placement_only_what_cannot_be_is_misnamed() -> None:
+    one = RoutedSite(name="shop.example", dynamic=("n1",))
+    assert misnamed(Settings(routing=Routing()), MemoryStore()) == []
+    (twice, nobody, _) = misnamed(Settings(routing=Routing(site=(one, one))), MemoryStore())
+    assert "twice" in twice
+    assert "no node is called so" in nobody
+    many = tuple(RoutedSite(name=f"{number}.example", dynamic=("n1",)) for number in range(30))
+    assert misnamed(Settings(routing=Routing(site=many)), MemoryStore())[20:] == ["and 10 more of the kind"]

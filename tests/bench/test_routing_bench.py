@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bench.routing import faults
+from bench.routing import faults, traffic
 from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
+from bench.routing.traffic import Case
 from flex.errors import BadSetting
 from flex.sim.traces import Trace
 from flex.steer import force
@@ -78,6 +79,14 @@ def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(three: R
         three.link("mend")
     answers = three.end()
     assert (answers.failed, len(answers.at) > 0) == (0, True)
+
+
+@pytest.mark.parametrize(("size", "quicker"), [(100, 1.0), (traffic.MEAN, 1.0), (4 * traffic.MEAN, 4.0)])
+def test_as_many_large_answers_as_small_ones_are_given_in_a_second(size: int, quicker: float) -> None:
+    """And none is slowed down for it."""
+    sizes, nobodys = np.full(10, size), np.zeros(10, dtype=np.int64)
+    case = Case("one", Trace("one", np.arange(10), sizes, nobodys, ("one",)), 1)
+    assert (case.quicker, case.large) == (quicker, size)
 
 
 @pytest.mark.torture
