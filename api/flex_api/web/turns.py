@@ -31,19 +31,27 @@ class Turns:
     async def taken(self, caller: str) -> AsyncIterator[None]:
         """Raises TooMany. Waiting takes no thread: there would be none left for what is answered at once."""
         asked = self.ticks()
-        while not self.busy.acquire(blocking=False):
-            if self.ticks() - asked > PATIENCE:
-                raise _too_soon(PATIENCE, "others that take long are being worked out")
+        while not self._free(caller, asked):
             await asyncio.sleep(LOOK)
         begun = self.ticks()
         try:
-            if (left := self.rests.get(caller, begun) - begun) > 0:
-                raise _too_soon(left, "what this caller asked for last took long")
             yield
         finally:
             self.busy.release()
             if (took := self.ticks() - begun) > SHORT:
                 self._rest(caller, took)
+
+    def _free(self, caller: str, asked: float) -> bool:
+        """Whether it is this caller's turn, which he has then. Raises TooMany where that would take too long."""
+        moment = self.ticks()
+        until, patient = self.rests.get(caller, moment), asked + PATIENCE
+        if until > patient:
+            raise _too_soon(until - moment, "what this caller asked for last took long")
+        if until <= moment and self.busy.acquire(blocking=False):
+            return True
+        if moment > patient:
+            raise _too_soon(PATIENCE, "others that take long are being worked out")
+        return False
 
     def _rest(self, caller: str, seconds: float) -> None:
         if len(self.rests) >= MOST:
