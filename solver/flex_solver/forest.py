@@ -28,10 +28,12 @@ from flex_solver.trees import EXACT, MOST, Trees, Word
 PLACES, ROWS = 18, 1_000_000
 # Sets that are larger are looked at only where they might make for more trees.
 COMMON = 6
+# Larger ones are put into placements only where there is no other way.
+LARGE = 6
 # What it takes to look at a set of 1, 2 ... places, what all sets may take for the bound, and for rows; for these, how
 # many ways to make a tree are seen.
-FOR_BOUND = 2_000_000
-EFFORT, EFFORTS, FEW_WAYS = (1, 1, 1, 2, 4, 80, 400, 700, 1_000), 80_000, 100
+FOR_BOUND = 4_000_000
+EFFORT, EFFORTS, FEW_WAYS = (1, 2, 4, 10, 25, 120, 400, 700, 1_000), 120_000, 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,8 +69,9 @@ def _covers(sets: _Sets, trees: Trees, most: int) -> Iterator[list[int]]:
     """Trees in which every place is once, the most of them first, as long as there are EFFORTS left."""
     left = EFFORTS
     for count in range(most, 0, -1):
-        for largest in range(-(-len(sets.hardest) // count), MOST + 1):
-            search = _Covers(sets, trees, largest, min(left, EFFORTS // 4))
+        least = -(-len(sets.hardest) // count)
+        for largest in range(least, min(max(least, LARGE), MOST) + 1):
+            search = _Covers(sets, trees, largest, min(left, EFFORTS // 8))
             allowed = search.left
             if cover := search.of(sets.full, count):
                 yield cover

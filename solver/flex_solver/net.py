@@ -57,6 +57,12 @@ class Net:
     def __len__(self) -> int:
         return len(self.load)
 
+    @property
+    def has_twins(self) -> bool:
+        """Whether rows are left out, being like others on their nodes."""
+        alike = np.unique(np.column_stack([self.at, self.asks]), axis=0, return_counts=True)[1]
+        return bool(alike.max(initial=0) > TWINS)
+
     def between(self, node: int, other: int) -> Moves:
         """All moves between a place and another one; the changes are those of the other."""
         goes = self._some(np.flatnonzero((self.at == node) & self.able[:, other]))

@@ -24,8 +24,8 @@ from flex_solver.net import Moves, Net
 
 # What the places of a set may hand on in so many ways; ways compared at a time; and in all for one set.
 WAYS, AT_ONCE, EFFORT = 2_000, 1_000_000, 40_000_000
-# How many ways are kept for sets to come.
-KEPT = 1_500_000
+# How many ways are kept for sets to come, and how many that clash are looked at.
+KEPT, CLASHES = 1_500_000, 20
 # Sets larger than this are not looked at in every way, larger ones than MOST not at all.
 EXACT, MOST = 8, 9
 
@@ -65,7 +65,7 @@ class _Ways:
 
 class Trees:
     def __init__(self, net: Net, ways: int = WAYS) -> None:
-        self._net, self._most = net, ways
+        self._net, self._most, self._twins = net, ways, net.has_twins
         self._between: dict[tuple[int, int], Moves] = {}
         self._below: dict[tuple[int, int], _Ways] = {}
         self._known: dict[int, Found] = {}
@@ -97,17 +97,18 @@ class Trees:
         return Word.NONE if every else Word.UNKNOWN
 
     def _together(self, one: _Ways, other: _Ways, middle: int) -> Found:
-        """The moves with the fewest cold bytes of those that are seen first; nobody knows where all of them clash."""
+        """The moves with the fewest cold bytes of those seen first. Where all clash, twins left out might not."""
         answer = Word.NONE
         load, low, high = (edge[middle] for edge in (self._net.load, self._net.low, self._net.high))
         for first, second in _pairs(one.change, other.change, low - load, high - load):
             cold = one.cold[first] + other.cold[second]
-            for best in np.argsort(cold, kind="stable").tolist():
+            for best in np.argsort(cold, kind="stable")[:CLASHES].tolist():
                 row = np.concatenate([one.row[first[best]], other.row[second[best]]])
                 to = np.concatenate([one.to[first[best]], other.to[second[best]]])
                 if not self._clash(row, to):
                     return row, to
-            answer = Word.UNKNOWN
+            if self._twins or len(cold) > CLASHES:
+                answer = Word.UNKNOWN
         return answer
 
     def _clash(self, row: Ints, to: Ints) -> bool:
