@@ -45,8 +45,9 @@ class Program:
     def model(self) -> Any:  # highspy ships no types.
         import highspy
 
-        row, column = np.concatenate(self._rows), np.concatenate(self._columns)
-        value = np.concatenate(self._values)
+        none = np.empty(0, dtype=np.int64)
+        row, column = (np.concatenate([none, *parts]) for parts in (self._rows, self._columns))
+        value = np.concatenate([none.astype(np.float64), *self._values])
         by_column = np.lexsort((row, column))
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(self.cost), len(self.row_lower)
@@ -82,11 +83,34 @@ def _ready(program: Program, **options: float | int | str) -> Any:
     return highs
 
 
+class Growing:
+    """A linear program whose rows stand, and whose columns, which are never less than nothing, become more.
+
+    Each answer starts from the one before.
+    """
+
+    def __init__(self, row_lower: Floats, row_upper: Floats) -> None:
+        nothing = np.empty(0)
+        self._highs = _ready(Program(nothing, nothing, nothing, row_lower, row_upper))
+
+    def add(self, cost: Floats, starts: Ints, row: Ints, value: Floats) -> None:
+        """Column c has the terms from `starts[c]` on, up to those of the next."""
+        none, most = np.zeros(len(cost)), np.full(len(cost), np.inf)
+        terms = starts.astype(np.int32), row.astype(np.int32), value
+        self._highs.addCols(len(cost), cost, none, most, len(row), *terms)
+
+    def minimum(self) -> Optimum | None:
+        return _optimum(self._highs)
+
+
 def minimum(program: Program) -> Optimum | None:
     """None where HiGHS did not find the optimum."""
+    return _optimum(_ready(program))
+
+
+def _optimum(highs: Any) -> Optimum | None:
     import highspy
 
-    highs = _ready(program)
     highs.run()
     if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None

@@ -2,11 +2,11 @@
 
 In go a Problem and a Budget; out comes what forest.py finds of a cluster with few nodes, where that has as few moves as
 it says there must be. Elsewhere it is the answer of some searches like that of local.py, one of which starts where
-forest.py or packing.py has put groups of nodes right. HiGHS makes it better: nodes that some moves connect are taken
-out and solved anew, again and again, until the moves are as few as relax.py and forest.py say they must be, or proof.py
-of the clusters it can look at, the steps are used up, or no block gets better. Blocks that share no node are solved at
-the same time; what comes out does not depend on how many at a time, nor on the clock, as long as the budget's seconds
-are not used up. Without HiGHS the answer is that of the searches.
+forest.py or dealt.py has put most nodes right. HiGHS makes it better: nodes that some moves connect are taken out and
+solved anew, again and again, until the moves are as few as relax.py, floor.py and forest.py say they must be, or
+proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks that share no node are
+solved at the same time; what comes out does not depend on how many at a time, nor on the clock, as long as the budget's
+seconds are not used up. Without HiGHS the answer is that of the searches.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from flex.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver import block, forest, highs, proof
 from flex_solver.answer import answer
 from flex_solver.candidates import chosen
+from flex_solver.dealt import dealt
+from flex_solver.floor import floor
 from flex_solver.improve import MOVE
 from flex_solver.limited import limited
 from flex_solver.local import OF_EACH, InTime, changes, searched, settled
 from flex_solver.neighbourhood import linked_block
-from flex_solver.packing import packed
 from flex_solver.placed import Placed, movable_rows, placed
 from flex_solver.relax import Relaxed, relaxed
 from flex_solver.start import repaired
@@ -40,8 +41,8 @@ SIZES, ABREAST = (4, 6, 8, 10), 4
 # How many times the steps of local.py go into a search that the blocks may start from, and how many of these there are.
 # With more nodes than a few, one search differs less from the next, and two are enough.
 THOROUGH, STARTS, FEW = 10, 4, 100
-# One of these starts is that of packing.py, as long as there are no more nodes than this.
-PACKED = 400
+# One of these starts is that of dealt.py, as long as there are no more nodes than this.
+DEALING = 400
 # The part of the time left that proofs may take.
 FOR_PROOFS = 0.8
 # A size is given up after so many blocks in a row that were tried before.
@@ -52,11 +53,12 @@ def place(
     problem: Problem, budget: Budget, *, with_highs: bool = highs.AVAILABLE, threads: int = os.cpu_count() or 1
 ) -> Solution:
     until = time.monotonic() + budget.seconds
-    known, few = _by_trees(problem, relaxed(problem), budget)
+    with_highs = with_highs and budget.seconds > 0
+    known, few = _by_trees(problem, _known(problem, with_highs=with_highs), budget)
     if few is not None and score.moves(problem, few) <= known.least:
         found, note = placed(problem, few, chosen(problem, few, known, OF_EACH)), ""
     else:
-        starts = _starts(problem, few, with_highs=with_highs and budget.seconds > 0)
+        starts = _starts(problem, few, with_highs=with_highs)
         found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
     if with_highs and not note:
         most = FOR_PROOFS * (until - time.monotonic())
@@ -68,6 +70,11 @@ def place(
     return answer(problem, best.rows, "large", least=known.least, note=note)
 
 
+def _known(problem: Problem, *, with_highs: bool) -> Relaxed:
+    known = relaxed(problem)
+    return replace(known, least=max(known.least, floor(problem))) if with_highs else known
+
+
 def _by_trees(problem: Problem, known: Relaxed, budget: Budget) -> tuple[Relaxed, Ints | None]:
     """What forest.py knows of clusters that it can look at: a larger bound maybe, and rows that are near to it."""
     if budget.seconds <= 0 or not (proof.is_small(problem, budget.steps) and forest.is_small(problem)):
@@ -77,13 +84,14 @@ def _by_trees(problem: Problem, known: Relaxed, budget: Budget) -> tuple[Relaxed
 
 
 def _starts(problem: Problem, few: Ints | None, *, with_highs: bool) -> list[Ints]:
-    """The rows that each search starts from: one, unless there are too many nodes, has groups put right already."""
+    """The rows that each search starts from: one, unless there are too many nodes, has most nodes put right already."""
     rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
     starts = [rows] * (STARTS if nodes <= FEW else 2)
     if few is not None:
         starts[0] = in_order(few)
-    elif with_highs and nodes <= PACKED:
-        starts[0] = packed(placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))).rows
+    elif with_highs and nodes <= DEALING:
+        whole = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+        starts[0] = dealt(whole, problem.tolerance).rows
     return starts
 
 

@@ -53,7 +53,7 @@ class Relaxed:
 def relaxed(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Relaxed:
     """With fewer rows shown at `first`, in fewer `rounds`, the bound is lower and holds as well; 0 rounds: counting."""
     counted = bound.least_moves(problem)
-    free = _may_leave(problem)
+    free = may_leave(problem)
     if not highs.AVAILABLE or not rounds or not problem.load.any():
         return Relaxed(counted, np.where(free, 0.0, np.inf))
     cluster = cluster_of(problem)
@@ -90,7 +90,7 @@ class Cluster:
 
 
 def cluster_of(problem: Problem) -> Cluster:
-    rows, carries = np.flatnonzero(_may_leave(problem)), np.flatnonzero(problem.load.sum(axis=0) > 0)
+    rows, carries = np.flatnonzero(may_leave(problem)), np.flatnonzero(problem.load.sum(axis=0) > 0)
     of_site = problem.load[:, carries] / SHARE
     opened = np.flatnonzero(problem.open)
     load, low, high = _bands(problem, of_site, opened)
@@ -119,7 +119,7 @@ def cluster_of(problem: Problem) -> Cluster:
     )
 
 
-def _may_leave(problem: Problem) -> Bools:
+def may_leave(problem: Problem) -> Bools:
     free: Bools = bound.may_stay(problem) & ~bound.rows_among(problem, problem.old, problem.pinned)
     return free
 

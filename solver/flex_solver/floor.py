@@ -1,0 +1,78 @@
+"""How few rows any balanced placement can move, by what each node would pay for its remedy.
+
+In goes a Problem; out comes a number of moves that no balanced placement can stay under.
+
+Why it holds. Let each site have a price between nothing and what a new row of it costs, its worth. Take any balanced
+placement: each row that it gives up is paid for with the site's price by the node that loses it, each new row with the
+rest of the worth by the node that gets it. Of a site with k replicas of which h may stay, new rows are as many as rows
+given up and k - h more. So the cost of all moves is the price of each site times its k - h, and what all nodes pay.
+What a node outside the band pays is at least the price of its cheapest remedy; the others pay nothing at least. This is
+so at any prices: market.py looks for those at which it comes to most.
+
+The cheapest remedy is found by looking at all sets of a few changes. Prices keep so far from nothing and from the worth
+that no change is for less than MARGIN times the least worth: sets of more changes than were looked at cost that many
+times as much. A small site is in no set; in its place the node may be so far off the band as the largest of them could
+put it, for half the least worth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex.problem import Bools, Floats, Problem
+from flex_solver import bound, highs
+from flex_solver.market import Market, Trade, notable, offers
+from flex_solver.relax import INEXACT, Cluster, cluster_of, may_leave
+
+# No change costs less than this part of a move; sets of so many changes are looked at.
+MARGIN, SIZE = 0.3, 4
+# With a narrower band than this, or more nodes, nothing is said.
+NARROW, MOST_NODES = 1e-3, 400
+
+
+def floor(problem: Problem) -> int:
+    """Zero where nothing is said."""
+    nodes = int(problem.open.sum())
+    if not highs.AVAILABLE or problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
+        return 0
+    cluster = cluster_of(problem)
+    by_name = notable(cluster.of_site, nodes, problem.tolerance)
+    worth, lacking = (
+        bound.prices(problem).astype(np.float64),
+        (problem.replicas - bound.held(problem)).astype(np.float64),
+    )
+    market = _market(problem, cluster, by_name, worth, lacking)
+    trade = Trade(market, -MARGIN, with_small=True)
+    trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
+    least = float((worth * lacking)[~by_name].sum() / 2 + trade.prices.site @ market.lacking) + _paid(trade)
+    return max(0, int(np.ceil(least - INEXACT * (1 + abs(least)))))
+
+
+def _market(problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, lacking: Floats) -> Market:
+    place = np.where(by_name, np.cumsum(by_name) - 1, -1)
+    given = place[problem.old[may_leave(problem), 0]]
+    opened = np.flatnonzero(problem.open).tolist()
+    small = cluster.of_site[~by_name]
+    return Market(
+        load=cluster.of_site[by_name],
+        worth=worth[by_name],
+        lacking=lacking[by_name],
+        low=cluster.low - cluster.load,
+        high=cluster.high - cluster.load,
+        offers=[
+            offers(given[(cluster.node == n) & (given >= 0)], place[bound.free_to_come(problem, node) & by_name])
+            for n, node in enumerate(opened)
+        ],
+        small=small.max(axis=0) if len(small) else np.zeros(cluster.of_site.shape[1]),
+        small_price=float(worth.min()) / 2,
+    )
+
+
+def _paid(trade: Trade) -> float:
+    """What the nodes outside the band pay at least, at the prices found."""
+    paid, of_any_change = 0.0, MARGIN * 2 * trade.market.small_price
+    for node in np.flatnonzero(trade.market.off).tolist():
+        most = float(trade.prices.node[node])
+        found, thorough = trade.cheapest(node, most, SIZE, 1)
+        paid += min([most, (thorough + 1) * of_any_change, *(price for price, _ in found)])
+    return paid

@@ -1,0 +1,154 @@
+"""The cheapest remedies of one node: sets of a few changes that bring its load into the band.
+
+In go what the load may change by, and what each change that could be made brings and costs; out come the cheapest sets
+of them, each with what it costs in all. A change is a row that leaves, which brings less than nothing, or one that
+comes. Prices may be less than nothing too.
+
+Of a set the cheaper members are chosen first. The dearest is looked up in a table that says of every place in the plane
+of the first two resources what the cheapest change in reach of it costs: few sets are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from flex.problem import Bools, Floats, Ints
+
+# What sums of loads may be off by, in shares of a node.
+INEXACT = 1e-9
+# Cells of the table for the width of the band, and how many there are at most.
+CELLS, MOST_CELLS = 8, 4_000_000
+# Beginnings of sets that are looked at, and how many of those in reach are completed at a time.
+BEGINNINGS, AT_ONCE = 2_000_000, 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Change j brings `load[j]` and costs `price[j]`."""
+
+    load: Floats
+    price: Floats
+
+    def __getitem__(self, which: Ints) -> Changes:
+        return Changes(self.load[which], self.price[which])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Remedy:
+    price: float
+    changes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remedies:
+    """The cheapest of each size; of sets with no more members than `thorough` none that is cheaper was left out."""
+
+    found: list[Remedy]
+    thorough: int
+
+
+def remedies(low: Floats, high: Floats, changes: Changes, below: float, *, size: int, keep: int) -> Remedies:
+    """Sets of one to `size` changes that bring between `low` and `high` for less than `below`, `keep` of each size."""
+    cheap = np.flatnonzero(changes.price < below)
+    by_price = cheap[np.argsort(changes.price[cheap], kind="stable")]
+    search = _Search(low - INEXACT, high + INEXACT, changes[by_price], below)
+    found = search.alone(keep) if size else []
+    for members in range(2, size + 1):
+        begun = search.beginnings(members)
+        if begun is None:
+            return Remedies(_named(found, by_price), members - 1)
+        found += search.completed(begun, keep)
+    return Remedies(_named(found, by_price), size)
+
+
+def _named(found: list[Remedy], names: Ints) -> list[Remedy]:
+    return [Remedy(one.price, tuple(sorted(names[list(one.changes)].tolist()))) for one in found]
+
+
+class _Search:
+    """Changes are in the order of their prices."""
+
+    def __init__(self, low: Floats, high: Floats, changes: Changes, below: float) -> None:
+        self._low, self._high, self._below = low, high, below
+        self._load, self._price = changes.load, changes.price
+        self._table = _Table(changes, (high - low)[:2]) if len(changes.price) else None
+
+    def alone(self, keep: int) -> list[Remedy]:
+        right = np.flatnonzero(_within(self._load, self._low, self._high))[:keep]
+        return [Remedy(float(self._price[j]), (j,)) for j in right.tolist()]
+
+    def beginnings(self, members: int) -> Ints | None:
+        """All sets without their dearest member that may cost less in the end; None where they are too many."""
+        first = np.searchsorted(self._price * members, self._below)
+        begun = np.arange(first)[:, None]
+        while begun.shape[1] < members - 1:
+            so_far, left = self._price[begun].sum(axis=1), members - begun.shape[1]
+            ends = np.searchsorted(self._price, (self._below - so_far) / left)
+            counts = np.maximum(ends - begun[:, -1] - 1, 0)
+            if counts.sum() > BEGINNINGS:
+                return None
+            nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            begun = np.column_stack([np.repeat(begun, counts, axis=0), np.repeat(begun[:, -1] + 1, counts) + nth])
+        return begun
+
+    def completed(self, begun: Ints, keep: int) -> list[Remedy]:
+        """The cheapest sets that begin so, each with one more change."""
+        if not len(begun) or self._table is None:
+            return []
+        so_far, load = self._price[begun].sum(axis=1), self._load[begun].sum(axis=1)
+        hoped = so_far + np.maximum(self._table.least(self._low - load), self._price[begun[:, -1]])
+        likely = np.flatnonzero(hoped < self._below)
+        likely = likely[np.argsort(hoped[likely], kind="stable")]
+        found: set[Remedy] = set()
+        for part in np.split(likely, range(AT_ONCE, len(likely), AT_ONCE)):
+            if len(found) >= keep and hoped[part[0]] >= sorted(found)[keep - 1].price:
+                break
+            found.update(self._with_one_more(begun[part], so_far[part], load[part]))
+        return sorted(found)[:keep]
+
+    def _with_one_more(self, begun: Ints, so_far: Floats, load: Floats) -> Iterator[Remedy]:
+        right = _within(load[:, None] + self._load, self._low, self._high)
+        right[np.arange(len(begun))[:, None], begun] = False
+        last = right.argmax(axis=1)
+        price = so_far + self._price[last]
+        for n in np.flatnonzero(right[np.arange(len(begun)), last] & (price < self._below)).tolist():
+            yield Remedy(float(price[n]), tuple(sorted([*begun[n].tolist(), int(last[n])])))
+
+
+class _Table:
+    """What the cheapest change in reach costs: whatever is between a place and the band's width beyond it, and more."""
+
+    def __init__(self, changes: Changes, width: Floats) -> None:
+        load = changes.load[:, :2]
+        reach = load.max(axis=0) - load.min(axis=0)
+        self._cell = np.maximum(width / CELLS, reach / MOST_CELLS ** (1 / len(width)))
+        cell = np.floor(load / self._cell).astype(np.int64)
+        self._first = cell.min(axis=0) - CELLS - 1
+        self._least = np.full(cell.max(axis=0) - self._first + 2, np.inf)
+        np.minimum.at(self._least, tuple((cell - self._first).T), changes.price)
+        for axis in range(len(width)):
+            self._least = _least_ahead(self._least, axis)
+
+    def least(self, place: Floats) -> Floats:
+        cell = np.floor(place[:, :2] / self._cell).astype(np.int64) - self._first
+        inside = np.all((cell >= 0) & (cell < self._least.shape), axis=1)
+        found: Floats = np.full(len(place), np.inf)
+        found[inside] = self._least[tuple(cell[inside].T)]
+        return found
+
+
+def _least_ahead(least: Floats, axis: int) -> Floats:
+    """The least of each cell and the CELLS that follow along the axis."""
+    found, ahead = least.copy(), np.moveaxis(least, axis, 0)
+    for step in range(1, min(CELLS, len(ahead) - 1) + 1):
+        view = np.moveaxis(found, axis, 0)
+        view[:-step] = np.minimum(view[:-step], ahead[step:])
+    return found
+
+
+def _within(load: Floats, low: Floats, high: Floats) -> Bools:
+    inside: Bools = np.all((load >= low) & (load <= high), axis=-1)
+    return inside
