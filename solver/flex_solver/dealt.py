@@ -19,8 +19,9 @@ from flex_solver.improve import MOVE, SHARE
 from flex_solver.market import Deal, Market, Offers, Trade, notable, offers
 from flex_solver.placed import Placed, may_be_on
 
-# A row without anybody on the other side costs so much more than it should; sets of so many changes are looked at.
-MARGIN, SIZE = 0.3, 3
+# A row without anybody on the other side costs so much more than it should, the more the larger it is: for one of a
+# node's share so many moves. Sets of so many changes are looked at.
+MARGIN, BY_SIZE, SIZE = 0.3, 6.0, 3
 # What a node costs that is left, a row that nobody takes, and one that nobody gives.
 LEFT, UNTAKEN, UNGIVEN = 4.0, 2.5, 1.5
 # Deals that are put to the integer program, and nodes of its search tree.
@@ -29,7 +30,7 @@ MOST, TREE = 30_000, 500
 
 def dealt(placed: Placed, tolerance: float) -> Placed:
     sites, market = _market(placed, tolerance)
-    trade = Trade(market, MARGIN, with_small=False)
+    trade = Trade(market, MARGIN + BY_SIZE * market.load.max(axis=1), with_small=False)
     trade.settle(range(len(market.low)), SIZE)
     after = _carried_out(placed, sites, _chosen(market, _likely(trade)))
     return min(placed, after, key=Placed.merit)
@@ -97,8 +98,8 @@ def _program(market: Market, deals: list[Deal]) -> highs.Program:
     nodes, sites, left = len(market.low), len(market.load), np.flatnonzero(market.off)
     costs = [
         np.array([market.worth[list(deal.takes)].sum() for deal in deals]),
-        np.full(sites, UNTAKEN),
-        np.full(sites, UNGIVEN),
+        UNTAKEN + BY_SIZE * market.load.max(axis=1),
+        UNGIVEN + BY_SIZE * market.load.max(axis=1),
         np.full(len(left), LEFT),
     ]
     cost, first = np.concatenate(costs), np.cumsum([0, *map(len, costs)])

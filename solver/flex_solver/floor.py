@@ -37,12 +37,10 @@ def floor(problem: Problem) -> int:
         return 0
     cluster = cluster_of(problem)
     by_name = notable(cluster.of_site, nodes, problem.tolerance)
-    worth, lacking = (
-        bound.prices(problem).astype(np.float64),
-        (problem.replicas - bound.held(problem)).astype(np.float64),
-    )
+    worth = bound.prices(problem).astype(np.float64)
+    lacking = (problem.replicas - bound.held(problem)).astype(np.float64)
     market = _market(problem, cluster, by_name, worth, lacking)
-    trade = Trade(market, -MARGIN, with_small=True)
+    trade = Trade(market, -MARGIN * market.worth, with_small=True)
     trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
     least = float((worth * lacking)[~by_name].sum() / 2 + trade.prices.site @ market.lacking) + _paid(trade)
     return max(0, int(np.ceil(least - INEXACT * (1 + abs(least)))))

@@ -1,7 +1,6 @@
-"""The fewest moves of a cluster with few nodes: into how many trees of moves can its nodes fall?
+"""How few moves a cluster with few nodes can do with: into how many trees of moves can its nodes fall?
 
-In go a Problem; out come a number of moves that no balanced placement can stay under, and mostly rows that make do with
-so many, or a few more.
+In goes a Problem; out comes a number of moves that no balanced placement can stay under.
 
 Why it holds. Take the places of net.py, and join two of them for each move of a balanced placement. A part of k places
 that hang together has k - 1 moves at least, and has no more only if it is a tree; so the moves are at least the places
@@ -12,36 +11,19 @@ two sets, one within the other, the smaller will do. What vanishes is no move; s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from flex import score
 from flex.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
 from flex_solver.net import Net, net
-from flex_solver.start import repair
-from flex_solver.trees import EXACT, MOST, Trees, Word
+from flex_solver.trees import EXACT, Trees, Word
 
 # There are tables of all sets of places, and of all moves between two nodes.
 PLACES, ROWS = 18, 1_000_000
 # Sets that are larger are looked at only where they might make for more trees.
 COMMON = 6
-# Larger ones are put into placements only where there is no other way.
-LARGE = 6
-# What it takes to look at a set of 1, 2 ... places, what all sets may take for the bound, and for rows; for these, how
-# many ways to make a tree are seen.
-FOR_BOUND = 4_000_000
-EFFORT, EFFORTS, FEW_WAYS = (1, 2, 4, 10, 25, 120, 400, 700, 1_000), 120_000, 100
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
-    """No balanced placement has fewer than `least` moves; `rows` are one with few, where one was found."""
-
-    least: int
-    rows: Ints | None
+# What it takes to look at a set of 1, 2 ... places, and what all sets may take.
+EFFORT, EFFORTS = (1, 2, 4, 10, 25, 120, 400, 700, 1_000), 4_000_000
 
 
 def is_small(problem: Problem) -> bool:
@@ -52,42 +34,11 @@ def is_small(problem: Problem) -> bool:
     return alike and 1 < places <= PLACES and len(problem.old) * opened <= ROWS and bool(asking.any())
 
 
-def fewest(problem: Problem, known: int = 0) -> Verdict:
-    """No balanced placement has fewer than `known` moves: nothing is searched for that would."""
+def least(problem: Problem) -> int:
     places = net(problem)
     silent = ~problem.load.any(axis=1)
     alone = len(places) - places.vanishing + int(bound.wishes(problem)[silent].sum())
-    if known >= alone:
-        return Verdict(known, None)
-    sets, trees = _Sets(places), Trees(places, FEW_WAYS)
-    covers = _covers(sets, trees, min(sets.most, alone - known))
-    found = (_placement(problem, places, trees, cover) for cover in covers)
-    return Verdict(max(known, alone - sets.most), next((rows for rows in found if rows is not None), None))
-
-
-def _covers(sets: _Sets, trees: Trees, most: int) -> Iterator[list[int]]:
-    """Trees in which every place is once, the most of them first, as long as there are EFFORTS left."""
-    left = EFFORTS
-    for count in range(most, 0, -1):
-        least = -(-len(sets.hardest) // count)
-        for largest in range(least, min(max(least, LARGE), MOST) + 1):
-            search = _Covers(sets, trees, largest, min(left, EFFORTS // 8))
-            allowed = search.left
-            if cover := search.of(sets.full, count):
-                yield cover
-            left -= allowed - search.left
-            if left <= 0:
-                return
-
-
-def _placement(problem: Problem, places: Net, trees: Trees, cover: list[int]) -> Ints | None:
-    """None where a wish is broken that the trees know nothing of."""
-    found = [moves for part in cover if not isinstance(moves := trees.of(part), Word)]
-    row, to = (np.concatenate(part) for part in zip(*found, strict=True))
-    asking = places.rows_after(row, to)
-    silent = np.flatnonzero(~problem.load.any(axis=1))
-    rows = np.concatenate([asking, repair(problem, silent, asking)])
-    return None if score.violations(problem, rows) else rows
+    return alone - _Sets(places).most
 
 
 class _Sets:
@@ -98,24 +49,21 @@ class _Sets:
     """
 
     def __init__(self, places: Net) -> None:
-        self.trees, self.full = Trees(places), (1 << len(places)) - 1
+        trees, self.full = Trees(places), (1 << len(places)) - 1
         self.size = _sums(np.ones((len(places), 1)))[:, 0].astype(np.int64)
         load, low, high = (_sums(edge) for edge in (places.load, places.low, places.high))
-        off = np.maximum(places.load - places.high, places.low - places.load).max(axis=1)
-        self.hardest: list[int] = np.argsort(-off, kind="stable").tolist()
         self.balanced: Bools = np.all((load >= low) & (load <= high), axis=1)
         self.trees_in = np.zeros(len(self.size), dtype=np.int64)
-        seen, left, found = 0, FOR_BOUND, list[int]()
+        seen, left, found = 0, EFFORTS, list[int]()
         for size in range(1, min(EXACT, len(places)) + 1):
             wanted = self._wanted(size).tolist()
             left -= len(wanted) * EFFORT[size - 1]
             if left < 0:
                 break
             seen = size
-            if possible := [part for part in wanted if self.trees.of(part) is not Word.NONE]:
+            if possible := [part for part in wanted if trees.of(part) is not Word.NONE]:
                 found += possible
                 self.trees_in = _packed(len(places), found)
-        self.common = min(seen, COMMON)
         self.most = max([int(self.trees_in[-1]), *map(self._with_one_of, range(seen + 1, len(places) + 1))])
 
     def room(self, least: int) -> Ints:
@@ -137,50 +85,6 @@ class _Sets:
         """How many trees there may be, if one has so many places, which were not looked at, and none has fewer."""
         some = self._wanted(size)
         return int((self.room(size)[self.full ^ some] + 1).max(initial=0))
-
-
-@dataclass(slots=True, eq=False)
-class _Covers:
-    """Sets of places, all of them trees, in which every place is once."""
-
-    sets: _Sets
-    trees: Trees
-    largest: int
-    left: int
-    failed: set[tuple[int, int]] = field(default_factory=set)
-    able: Ints = field(init=False)
-    room: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        sets = self.sets
-        able = sets.balanced & ((sets.trees_in > 0) | (sets.size > sets.common)) & (sets.size <= self.largest)
-        self.able, self.room = np.flatnonzero(able), sets.room(sets.common + 1)
-
-    def of(self, places: int, trees: int) -> list[int] | None:
-        if (places, trees) in self.failed:
-            return None
-        for part in self._likely(places, trees).tolist():
-            self.left -= 1 if self.trees.knows(part) else EFFORT[min(int(self.sets.size[part]), len(EFFORT)) - 1]
-            if self.left < 0:
-                break
-            if isinstance(self.trees.of(part), Word):
-                continue
-            if trees == 1:
-                return [part]
-            if others := self.of(places & ~part, trees - 1):
-                return [part, *others]
-        self.failed.add((places, trees))
-        return None
-
-    def _likely(self, places: int, trees: int) -> Ints:
-        """Sets with the hardest of the places that leave the others room for the other trees, the smallest first."""
-        if trees == 1:
-            return np.asarray(self.able[self.able == places])
-        size, first = self.sets.size, next(place for place in self.sets.hardest if places >> place & 1)
-        some = self.able[(self.able & ~places == 0) & (self.able >> first & 1 == 1)]
-        rest = places & ~some
-        some = some[(self.room[rest] >= trees - 1) & (size[rest] <= self.largest * (trees - 1))]
-        return np.asarray(some[np.argsort(size[some], kind="stable")])
 
 
 def _sums(of_place: Floats) -> Floats:

@@ -1,8 +1,7 @@
 """Few moves for large clusters, often proven fewest: a search around the placement in force, then blocks of nodes.
 
-In go a Problem and a Budget; out comes what forest.py finds of a cluster with few nodes, where that has as few moves as
-it says there must be. Elsewhere it is the answer of some searches like that of local.py, one of which starts where
-forest.py or dealt.py has put most nodes right. HiGHS makes it better: nodes that some moves connect are taken out and
+In go a Problem and a Budget; out comes the answer of some searches like that of local.py, one of which starts where
+dealt.py has put most nodes right. HiGHS makes it better: nodes that some moves connect are taken out and
 solved anew, again and again, until the moves are as few as relax.py, floor.py and forest.py say they must be, or
 proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks that share no node are
 solved at the same time; what comes out does not depend on how many at a time, nor on the clock, as long as the budget's
@@ -19,7 +18,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex import score
 from flex.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver import block, forest, highs, proof
 from flex_solver.answer import answer
@@ -54,12 +52,10 @@ def place(
 ) -> Solution:
     until = time.monotonic() + budget.seconds
     with_highs = with_highs and budget.seconds > 0
-    known, few = _by_trees(problem, _known(problem, with_highs=with_highs), budget)
-    if few is not None and score.moves(problem, few) <= known.least:
-        found, note = placed(problem, few, chosen(problem, few, known, OF_EACH)), ""
-    else:
-        starts = _starts(problem, few, with_highs=with_highs)
-        found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
+    known = _known(problem, with_highs=with_highs)
+    starts = _starts(problem, with_highs=with_highs)
+    found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
+    known = _known_of_few(problem, known, found, budget) if not note else known
     if with_highs and not note:
         most = FOR_PROOFS * (until - time.monotonic())
         found, known, unsettled = _with_proof(problem, found, known, budget.steps, time.monotonic() + most)
@@ -75,21 +71,19 @@ def _known(problem: Problem, *, with_highs: bool) -> Relaxed:
     return replace(known, least=max(known.least, floor(problem))) if with_highs else known
 
 
-def _by_trees(problem: Problem, known: Relaxed, budget: Budget) -> tuple[Relaxed, Ints | None]:
-    """What forest.py knows of clusters that it can look at: a larger bound maybe, and rows that are near to it."""
-    if budget.seconds <= 0 or not (proof.is_small(problem, budget.steps) and forest.is_small(problem)):
-        return known, None
-    verdict = forest.fewest(problem, known.least)
-    return replace(known, least=verdict.least), verdict.rows
+def _known_of_few(problem: Problem, known: Relaxed, found: Placed, budget: Budget) -> Relaxed:
+    """With a larger bound maybe, where there are few nodes and the moves found are not known to be the fewest."""
+    small = proof.is_small(problem, budget.steps) and forest.is_small(problem)
+    if budget.seconds <= 0 or not small or known.least >= _moves_of(found):
+        return known
+    return replace(known, least=max(known.least, forest.least(problem)))
 
 
-def _starts(problem: Problem, few: Ints | None, *, with_highs: bool) -> list[Ints]:
+def _starts(problem: Problem, *, with_highs: bool) -> list[Ints]:
     """The rows that each search starts from: one, unless there are too many nodes, has most nodes put right already."""
     rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
     starts = [rows] * (STARTS if nodes <= FEW else 2)
-    if few is not None:
-        starts[0] = in_order(few)
-    elif with_highs and nodes <= DEALING:
+    if with_highs and nodes <= DEALING:
         whole = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
         starts[0] = dealt(whole, problem.tolerance).rows
     return starts

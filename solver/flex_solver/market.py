@@ -97,7 +97,7 @@ def notable(load: Floats, nodes: int, tolerance: float) -> Bools:
 class Trade:
     """The program so far."""
 
-    def __init__(self, market: Market, margin: float, *, with_small: bool) -> None:
+    def __init__(self, market: Market, margin: Floats, *, with_small: bool) -> None:
         self.market, self.deals = market, list[Deal]()
         self._known: set[Deal] = set()
         self._margin, self._with_small = margin, with_small
@@ -139,11 +139,13 @@ class Trade:
 
     def dearer(self) -> Floats:
         """By how much each deal is dearer than the best of its node."""
+        gives, node = self.prices.site.tolist(), self.prices.node.tolist()
+        takes = (self.market.worth - self.prices.site).tolist()
         paid = [
-            self.prices.site[list(deal.gives)].sum()
-            + (self.market.worth - self.prices.site)[list(deal.takes)].sum()
+            sum(gives[site] for site in deal.gives)
+            + sum(takes[site] for site in deal.takes)
             + deal.small * self.market.small_price
-            - self.prices.node[deal.node]
+            - node[deal.node]
             for deal in self.deals
         ]
         return np.array(paid)
@@ -175,9 +177,7 @@ class Trade:
         """Columns: a row of each site comes out of nowhere, one of each goes there, a node is left as it is."""
         market = self.market
         nodes, sites, left = len(market.low), len(market.load), np.flatnonzero(market.off)
-        cost = np.concatenate(
-            [(1 + self._margin) * market.worth, self._margin * market.worth, np.full(len(left), LEFT)]
-        )
+        cost = np.concatenate([market.worth + self._margin, self._margin, np.full(len(left), LEFT)])
         row = np.concatenate([np.tile(nodes + np.arange(sites), 2), left])
         value = np.concatenate([np.ones(sites), -np.ones(sites), np.ones(len(left))])
         self._program.add(cost, np.arange(len(cost)), row, value)
@@ -185,8 +185,8 @@ class Trade:
     def _add(self, deals: list[Deal]) -> None:
         self.deals += deals
         self._known.update(deals)
-        market, nodes = self.market, len(self.market.low)
-        cost = [market.worth[list(deal.takes)].sum() + deal.small * market.small_price for deal in deals]
+        nodes, worth, small = len(self.market.low), self.market.worth.tolist(), self.market.small_price
+        cost = [sum(worth[site] for site in deal.takes) + deal.small * small for deal in deals]
         counts = [1 + len(deal.gives) + len(deal.takes) for deal in deals]
         row = [r for deal in deals for r in (deal.node, *(nodes + s for s in deal.gives + deal.takes))]
         value = [v for deal in deals for v in (1.0, *[-1.0] * len(deal.gives), *[1.0] * len(deal.takes))]
@@ -199,6 +199,6 @@ class Trade:
         if best is None:
             return False
         nodes, worth = len(self.market.low), self.market.worth
-        site = np.clip(best.duals[nodes:], -self._margin * worth, (1 + self._margin) * worth)
+        site = np.clip(best.duals[nodes:], -self._margin, worth + self._margin)
         self.prices = Prices(site, np.where(self.market.off, best.duals[:nodes], np.minimum(best.duals[:nodes], 0.0)))
         return True

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem, in_order
+from flex.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
 from flex_solver.relax import Cluster, cluster_of
 
@@ -74,17 +74,6 @@ class Net:
             change=np.concatenate([self.asks[goes], -self.asks[comes]]),
             cold=np.where(to < len(self.open_nodes), self.problem.cold[self.site[row]], 0),
         )
-
-    def rows_after(self, row: Ints, to: Ints) -> Ints:
-        """The problem's rows once these of the net are where they go, without sites that ask for nothing."""
-        old, opened = self.problem.old, len(self.open_nodes)
-        left = self.at[row] < opened
-        gone = _key(self.site[row[left]], self.open_nodes[self.at[row[left]]], self.problem)
-        stays = bound.may_stay(self.problem) & _asking(self.problem)[old[:, 0]]
-        stays &= ~np.isin(_key(old[:, 0], old[:, 1], self.problem), gone)
-        come = to < opened
-        new = np.stack([self.site[row[come]], self.open_nodes[to[come]]], axis=1)
-        return in_order(np.concatenate([old[stays], new]))
 
     def _some(self, rows: Ints) -> Ints:
         """Without all but a few of those that ask for the same."""

@@ -64,15 +64,12 @@ class _Ways:
 
 
 class Trees:
-    def __init__(self, net: Net, ways: int = WAYS) -> None:
-        self._net, self._most, self._twins = net, ways, net.has_twins
+    def __init__(self, net: Net) -> None:
+        self._net, self._twins = net, net.has_twins
         self._between: dict[tuple[int, int], Moves] = {}
         self._below: dict[tuple[int, int], _Ways] = {}
         self._known: dict[int, Found] = {}
         self._kept = 0
-
-    def knows(self, places: int) -> bool:
-        return places in self._known
 
     def of(self, places: int) -> Found:
         if places not in self._known:
@@ -123,8 +120,8 @@ class Trees:
         if (known := self._below.get((places, above))) is not None:
             return known
         parts = [part for part in _subsets(places) if part & places & -places]
-        found = [_product(self._tree(part, above), self._ways(places & ~part, above), self._most) for part in parts]
-        self._kept += len(ways := _joined(found).few(self._most))
+        found = [_product(self._tree(part, above), self._ways(places & ~part, above), WAYS) for part in parts]
+        self._kept += len(ways := _joined(found).few(WAYS))
         if self._kept > KEPT:
             self._below.clear()
             self._kept = len(ways)
@@ -150,7 +147,7 @@ class Trees:
             row=np.column_stack([below.row[way], moves.row[move]]),
             to=np.column_stack([below.to[way], moves.to[move]]),
             every=below.every,
-        ).few(self._most)
+        ).few(WAYS)
 
 
 def members_of(places: int) -> list[int]:

@@ -1,0 +1,50 @@
+"""Nodes that deal with each other: most of them end in the band for few moves, and no wish is broken for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.solver import family
+from flex import score
+from flex.problem import Problem, in_order
+from flex.shortfall import BAND
+from flex_solver import highs
+from flex_solver.dealt import dealt
+from flex_solver.floor import floor
+from flex_solver.placed import Placed, movable_rows, placed
+from flex_solver.start import repaired
+from tests.solver.given import wished
+
+pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
+
+
+def start(problem: Problem) -> Placed:
+    rows = in_order(repaired(problem))
+    return placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+
+
+@pytest.mark.parametrize(("seed", "more"), [(2, 0), (4, 0), (7, 0), (8, 2)])
+def test_a_cluster_ends_in_the_band_with_hardly_more_moves_than_must_be(seed: int, more: int) -> None:
+    problem = family.cluster(600, 12, seed=seed)
+    found = dealt(start(problem), problem.tolerance)
+    assert score.violations(problem, found.rows) == ()
+    assert score.moves(problem, found.rows) <= floor(problem) + more
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_it_breaks_no_wish_and_makes_nothing_worse(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
+    problem = data.draw(wished(tiny))
+    before = start(problem)
+    after = dealt(before, problem.tolerance)
+    assert after.merit() <= before.merit()
+    broken = [{one.kind for one in score.violations(problem, one.rows)} - set(BAND) for one in (before, after)]
+    assert broken[1] <= broken[0]
+
+
+def test_the_same_cluster_always_deals_alike() -> None:
+    first, again = (start(family.cluster(300, 8, seed=1)) for _ in range(2))
+    assert dealt(first, 0.05).node.tolist() == dealt(again, 0.05).node.tolist()

@@ -1,0 +1,56 @@
+"""The cheapest remedies: none is cheaper of all sets of so many changes, and all of them put the node right."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flex.problem import Floats
+from flex_solver.remedy import Changes, remedies
+
+LOADS = st.integers(-40, 40).map(lambda hundredth: hundredth / 100)
+PRICES = st.integers(-10, 30).map(lambda tenth: tenth / 10)
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> tuple[Floats, Floats, Changes]:
+    """What a node may change by, each resource by a tenth between two limits, and some changes."""
+    count, dimensions = draw(st.integers(0, 7)), draw(st.integers(1, 3))
+    load = draw(st.lists(st.lists(LOADS, min_size=dimensions, max_size=dimensions), min_size=count, max_size=count))
+    price = draw(st.lists(PRICES, min_size=count, max_size=count))
+    low = np.array(draw(st.lists(LOADS, min_size=dimensions, max_size=dimensions)))
+    return low, low + 0.1, Changes(np.array(load).reshape(count, dimensions), np.array(price))
+
+
+@given(asked(), st.integers(1, 4), st.sampled_from([0.5, 1.0, 4.0]), st.integers(1, 3))
+def test_no_set_of_so_many_changes_is_cheaper(
+    wanted: tuple[Floats, Floats, Changes], size: int, below: float, keep: int
+) -> None:
+    low, high, changes = wanted
+    found = remedies(low, high, changes, below, size=size, keep=keep)
+    cheapest = min((one.price for one in found.found), default=below)
+    assert found.thorough == size
+    for members in range(1, size + 1):
+        for chosen in combinations(range(len(changes.price)), members):
+            load, price = changes.load[list(chosen)].sum(axis=0), float(changes.price[list(chosen)].sum())
+            if np.all((load >= low) & (load <= high)):
+                assert price >= cheapest - 1e-9
+
+
+@given(asked(), st.integers(1, 4))
+def test_every_remedy_puts_the_node_right_for_what_it_says(wanted: tuple[Floats, Floats, Changes], size: int) -> None:
+    low, high, changes = wanted
+    for one in remedies(low, high, changes, 4.0, size=size, keep=3).found:
+        assert len(set(one.changes)) == len(one.changes) <= size
+        load = changes.load[list(one.changes)].sum(axis=0)
+        assert np.all((load >= low - 1e-8) & (load <= high + 1e-8))
+        assert abs(changes.price[list(one.changes)].sum() - one.price) < 1e-9 < 4.0 - one.price + 1e-9
+
+
+def test_where_beginnings_are_too_many_it_says_how_far_it_looked() -> None:
+    many = Changes(np.full((4_000, 1), 0.001), np.full(4_000, 0.1))
+    found = remedies(np.array([0.0025]), np.array([0.0035]), many, 1.0, size=3, keep=1)
+    assert (found.found, found.thorough) == ([], 2)
