@@ -67,8 +67,9 @@ def place(
 
 
 def _known(problem: Problem, *, with_highs: bool) -> Relaxed:
+    """Where nothing is in force, every placement has as many moves."""
     known = relaxed(problem)
-    return replace(known, least=max(known.least, floor(problem))) if with_highs else known
+    return replace(known, least=max(known.least, floor(problem))) if with_highs and len(problem.old) else known
 
 
 def _known_of_few(problem: Problem, known: Relaxed, found: Placed, budget: Budget) -> Relaxed:
@@ -83,7 +84,7 @@ def _starts(problem: Problem, *, with_highs: bool) -> list[Ints]:
     """The rows that each search starts from: one, unless there are too many nodes, has most nodes put right already."""
     rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
     starts = [rows] * (STARTS if nodes <= FEW else 2)
-    if with_highs and nodes <= DEALING:
+    if with_highs and len(problem.old) and nodes <= DEALING:
         whole = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
         starts[0] = dealt(whole, problem.tolerance).rows
     return starts
