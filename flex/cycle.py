@@ -22,6 +22,9 @@ from flex.problem import Ints, Problem
 from flex.reach import Reach
 from flex.tables import PLACEMENT
 
+# What made a plan that is the way back to an earlier placement.
+ROLLBACK = "rollback"
+
 
 def unheard(_: str) -> None:
     """Where nobody follows the stages."""
@@ -82,9 +85,9 @@ def go_back(
     back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
     newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
     rows = _on_active_nodes(PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked)
-    broken = [str(one.subject) for one in score.violations(asked, rows) if one.kind in ("pin", "barred", "replicas")]
-    against = f"; against wishes that are newer: {remarks.some(broken)}" if broken else ""
-    quality = Proven("rollback", bound=0, proven=False, note=f"an earlier placement, as it was{against}")
+    broken = [str(one.subject) for one in score.violations(asked, rows) if one.is_wish]
+    against = f"; against wishes that hold: {remarks.some(broken)}" if broken else ""
+    quality = Proven(ROLLBACK, bound=0, proven=False, note=f"an earlier placement, as it was{against}")
     fresh = scratch(asked, rules.budget).rows
     return draft(asked, rows, quality, fresh, facts, rules, found, now, _drifted(facts, rules, found))
 

@@ -20,6 +20,16 @@ from flex.records import Sets, ZoneState, by_name
 ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
 # The rule about names that somebody else changed.
 DRIFT = "safety.max_drifted_names"
+# What a plan may be over, in the order in which it is measured.
+RULES = (
+    "safety.max_moved_sites",
+    "safety.max_moved_sites_ratio",
+    "safety.max_moved_working_set",
+    "safety.max_inflow_per_node",
+    "safety.max_new_sites",
+    DRIFT,
+    "safety.max_rewritten_names",
+)
 
 
 def foreign(state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozenset()) -> dict[str, str]:
@@ -267,13 +277,17 @@ def breaches(
     for move in away:
         if move.target is not None:
             inflow[move.target] = inflow.get(move.target, 0) + 1
-    rules = (
-        ("safety.max_moved_sites", limits.moved_sites, moved),
-        ("safety.max_moved_sites_ratio", limits.moved_share, share),
-        ("safety.max_moved_working_set", limits.cold_bytes, sum(move.cold_bytes for move in away)),
-        ("safety.max_inflow_per_node", limits.inflow, max(inflow.values(), default=0)),
-        ("safety.max_new_sites", limits.new_sites, new),
-        (DRIFT, limits.drifted_names, drifted),
-        ("safety.max_rewritten_names", limits.rewritten_names, rewritten),
+    found = (
+        (limits.moved_sites, moved),
+        (limits.moved_share, share),
+        (limits.cold_bytes, sum(move.cold_bytes for move in away)),
+        (limits.inflow, max(inflow.values(), default=0)),
+        (limits.new_sites, new),
+        (limits.drifted_names, drifted),
+        (limits.rewritten_names, rewritten),
     )
-    return tuple(Breach(rule, float(limit), float(actual)) for rule, limit, actual in rules if actual > limit)
+    return tuple(
+        Breach(rule, float(limit), float(actual))
+        for rule, (limit, actual) in zip(RULES, found, strict=True)
+        if actual > limit
+    )

@@ -49,6 +49,7 @@ from flex_api.web import contract
 from flex_api.web.asking import Asking, seal
 from flex_api.web.desk import House
 from flex_api.web.gate import Gate, present
+from flex_api.web.heads import Heads
 from flex_api.web.kept import Kept
 from flex_api.web.later import Later
 from flex_api.web.limits import Rate
@@ -116,6 +117,7 @@ def create_app(
         problem=problems.of_error,
         timing=timing,
     )
+    app.add_middleware(Heads)
     return app
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import signal
@@ -200,6 +201,24 @@ def test_a_half_applied_plan_can_be_given_up(installation: Installation, half_ap
     assert installation.flex("-o", "json", "plan", "show", half_applied).json["state"] == "failed"
     assert installation.serial() == serial
     assert installation.night().code == 0
+
+
+def test_a_rollback_against_a_wish_that_holds_is_applied_only_when_that_is_said(installation: Installation) -> None:
+    installation.night()
+    site = installation.flex("-o", "json", "sites", "list").json["items"][-1]
+    other = next(node for node in ("n1", "n2", "n3") if node not in site["nodes"])
+    before = installation.addresses(site["site"])
+    assert installation.flex("sites", "pin", site["site"], "--nodes", other).code == 0
+    installation.flex("plan", "--as-of", installation.as_of())
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+    back = installation.flex("-o", "json", "rollback", "--as-of", installation.as_of())
+    stops = json.loads(back.err)["stops"]
+    assert (back.code, [(stop["rule"], site["site"] in stop["actual"]) for stop in stops]) == (
+        22, [("plan.wishes", True)],
+    )  # fmt: skip
+    assert installation.addresses(site["site"]) == [f"192.0.2.{other[1]}"]
+    assert installation.flex("apply", "--force", "plan.wishes", "--as-of", installation.as_of()).code == 0
+    assert installation.addresses(site["site"]) == before
 
 
 def test_a_rollback_that_was_only_looked_at_is_not_what_apply_applies(installation: Installation) -> None:

@@ -131,7 +131,7 @@ def test_nobody_approves_what_applying_would_refuse(door: Door) -> None:
     assert operator.put("/api/v1/nodes/n2/drain", json={}, headers={"If-Match": "*"}).status_code == 200
     told = approver.post(approval, json={"decision": "approve"}).json()
     assert (told["status"], told["rule"], told["actual"]) == (422, "plan.nodes", "n2 is draining")
-    assert told["override"].startswith('apply it with {"force": ["plan.nodes"]')
+    assert told["override"].startswith('repeat it with {"force": ["plan.nodes"]')
     assert operator.delete("/api/v1/nodes/n2/drain", headers={"If-Match": "*"}).status_code == 200
     assert approver.post(approval, json={"decision": "approve"}).status_code == 201
 

@@ -91,6 +91,14 @@ def events(answer: HTTPResponse) -> Iterator[tuple[str, dict[str, Any]]]:
         answer.readline()
 
 
+def test_head_of_what_follows_a_job_does_not_wait_for_its_end(door: Door) -> None:
+    work = Work(door)
+    job = work.start()
+    head = door.open("viewer").head(f"/api/v1/jobs/{job.id}/events")
+    assert (head.status_code, head.content) == (200, b"")
+    assert work.end(job)["state"] == "done"
+
+
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_whoever_follows_a_job_sees_each_step_when_it_is_made_and_how_it_ends(
     door: Door, address: str, cancelled: bool

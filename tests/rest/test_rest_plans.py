@@ -78,6 +78,28 @@ def test_who_comes_too_late_for_a_plan_hears_what_became_of_it(
     assert (answer.status_code, answer.json()["code"]) == (409, code)
 
 
+@pytest.mark.parametrize("verb", ["apply", "approval"])
+def test_a_plan_is_decided_on_by_its_digest_alone(door: Door, verb: str) -> None:
+    waiting = door.store.cycles(1)[0]
+    given = {"decision": "approve"} if verb == "approval" else {}
+    for tag in ("*", f'"{"0" * 64}"'):
+        answer = door.open("admin").post(f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers={"If-Match": tag})
+        assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed"), tag
+    assert door.store.cycle(waiting.id) == waiting
+
+
+@pytest.mark.parametrize("verb", ["apply", "approval"])
+def test_a_rule_that_is_none_cannot_be_gone_over(door: Door, verb: str) -> None:
+    waiting = door.store.cycles(1)[0]
+    given = {"force": ["safety.max_moved_sitez"], **({"decision": "approve"} if verb == "approval" else {})}
+    headers = {"If-Match": f'"{waiting.digest}"'}
+    answer = door.open("admin").post(f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+    for rule in ("safety.max_moved_sitez", "safety.max_moved_sites", "plan.wishes", "freeze"):
+        assert rule in answer.json()["detail"]
+    assert door.store.cycle(waiting.id) == waiting
+
+
 @pytest.mark.parametrize("address", ["plans", "rollbacks"])
 def test_making_a_plan_finishes_none_that_is_half_applied(door: Door, address: str) -> None:
     other = begun(door)

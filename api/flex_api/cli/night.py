@@ -18,7 +18,7 @@ from flex.errors import NoData, Unreachable, Unverified
 from flex_api.cli.common import Context, DryRun, Reason, author, bounded, context, now, write
 from flex_api.cli.following import count_down, following
 from flex_api.known import present, verifying
-from flex_api.night import applying, approving, nightly
+from flex_api.night import applying, approving, nightly, stopping
 from flex_api.night.leases import lease
 from flex_api.report import paper, reporting
 from flex_api.report.page import put
@@ -160,6 +160,7 @@ def apply(
         wanted = _wanted(here, plan_id)
         with lease(here, "apply") as held:
             held.concerns(wanted)
+            stopping.refuse_strange(force or (), "applying a plan")
             applying.finish_where_allowed(here, force or ())
             way = applying.accept if by_hand else applying.apply
             cycle = way(here, wanted.id, force=force or [], checksum=checksum)
@@ -208,6 +209,7 @@ def rollback(
     """Go back to an earlier partition. That is an ordinary plan under the same guards."""
     found = context(ctx)
     with opened(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
+        stopping.refuse_strange(force or (), "going back")
         applying.refuse_half_applied(here, "making a plan back")
         cycle = nightly.go_back(here, to or nightly.one_before(here), author=author()).cycle
         held.concerns(cycle)

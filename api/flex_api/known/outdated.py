@@ -1,4 +1,5 @@
-"""What became otherwise since a plan was made: nodes, their addresses, and wishes that it goes against.
+"""What became otherwise since a plan was made: nodes, their addresses, and wishes that it goes against; of
+a way back, every wish.
 
 In go the world and a plan that waits, out come the rules against approving and applying it. Another partition in force
 is not looked at here: cycle.py refuses that by itself.
@@ -12,12 +13,13 @@ import pandas as pd
 
 from flex import wishes
 from flex.consent import Stop
+from flex.cycle import ROLLBACK
 from flex.domain import Cycle
 from flex.plan import ADDRESSES
 from flex.remarks import some
 from flex_api.wiring import World
 
-NODES, ADDRESSED, WISHES = "plan.nodes", "plan.addresses", "plan.wishes"
+RULES = NODES, ADDRESSED, WISHES = "plan.nodes", "plan.addresses", "plan.wishes"
 LIMIT = "as when the plan was made"
 # How many entries of the record are looked at in one go.
 _ENTRIES = 1000
@@ -44,9 +46,13 @@ def _addresses(world: World, cycle: Cycle) -> Iterator[Stop]:
 
 
 def _wishes(world: World, cycle: Cycle) -> Iterator[Stop]:
-    """Of wishes that were made after the plan, or hold otherwise than they did: one may have begun, ended or gone."""
-    newer = _wished_since(world, cycle) | _begun_or_ended(world, cycle)
-    pins = [pin for pin in world.pins if pin.site in newer]
+    """Of wishes that were made after the plan, or hold otherwise than they did: one may have begun, ended or gone.
+
+    A way back was made without asking what anybody wishes, so that every wish counts.
+    """
+    back = cycle.quality.solver == ROLLBACK
+    newer = set[str]() if back else _wished_since(world, cycle) | _begun_or_ended(world, cycle)
+    pins = [pin for pin in world.pins if back or pin.site in newer]
     if not pins or not cycle.moves:
         return
     sites = {site for pin in pins for site in (pin.site, *pin.together, *pin.apart)}
@@ -54,7 +60,7 @@ def _wishes(world: World, cycle: Cycle) -> Iterator[Stop]:
         _places(table, sites) for table in (world.store.placement()[1], world.store.placement_of(cycle.id))
     )
     if found := [pin.site for pin in pins if wishes.against(pin, before, after)]:
-        yield Stop(WISHES, LIMIT, some(found), "it moves sites against wishes that are newer")
+        yield Stop(WISHES, LIMIT, some(found), f"it moves sites against wishes that {'hold' if back else 'are newer'}")
 
 
 def _places(placement: pd.DataFrame, sites: set[str]) -> dict[str, frozenset[str]]:

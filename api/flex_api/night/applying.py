@@ -16,7 +16,7 @@ from flex.domain import Cycle, Plan
 from flex.errors import DnsError, FlexError, Held, OnTheWay, PartlyApplied, Unreachable, Unwell
 from flex.records import ZoneState, addresses_of, by_name
 from flex_api.known import outdated
-from flex_api.night import approving, delivering, freezing, gently, warming
+from flex_api.night import approving, delivering, freezing, gently, stopping, warming
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -225,7 +225,8 @@ def accept(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: 
 
 
 def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksum: str = "") -> Cycle:
-    """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule."""
+    """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule, or BadInput for no such rule."""
+    stopping.refuse_strange(force, f"applying {cycle_id}")
     if world.settings.cluster.mode == "shadow":
         cycle = world.store.cycle(cycle_id)
         raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")

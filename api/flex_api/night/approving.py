@@ -15,6 +15,7 @@ from flex.consent import Approval
 from flex.domain import Cycle
 from flex.errors import Ended, Expired, Held
 from flex_api.known import outdated
+from flex_api.night import stopping
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -23,8 +24,9 @@ def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -
     """Raises Held when the plan waits for nobody any more, when applying it would be refused for what changed since, or
     when nobody may approve what he made himself. Whoever said yes before says now what he says.
     """
+    stopping.refuse_strange(said.force, f"approving {plan_id}")
     cycle = waiting(world, plan_id, "approving", checksum=checksum)
-    _refuse_outdated(world, cycle)
+    _refuse_outdated(world, cycle, said.force)
     if world.settings.safety.four_eyes and said.author in _makers(world, cycle):
         made = "made it" if said.author == cycle.author else f"counts as one person with {cycle.author}, who made it"
         raise Held(
@@ -37,14 +39,15 @@ def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -
     return _stored(world, replace(cycle, approvals=(*others, said)))
 
 
-def _refuse_outdated(world: World, cycle: Cycle) -> None:
+def _refuse_outdated(world: World, cycle: Cycle, force: Collection[str]) -> None:
     """A yes to what cannot be applied would be asked for twice."""
-    if stops := tuple(outdated.stops(world, cycle)):
+    if stops := tuple(stop for stop in outdated.stops(world, cycle) if stop.rule not in force):
         raise Held(
             f"approving {cycle.id}",
             "; ".join(map(str, stops)),
             kept="nothing was changed",
-            advice="make a new plan with `flex plan`",
+            advice="make a new plan with `flex plan`, or agree to go over it: "
+            f"flex approve {cycle.id} {' '.join(f'--force {stop.rule}' for stop in stops)}",
             stops=stops,
         )
 

@@ -14,7 +14,7 @@ from flex.orders import Freeze
 from flex_api.told import words
 from flex_api.wiring import World
 
-RULE = "freeze"
+RULE, WINDOWS = "freeze", "safety.windows"
 
 
 def freeze(world: World, wanted: Freeze, *, dry_run: bool = False) -> None:
@@ -60,7 +60,7 @@ def _outside(world: World) -> tuple[Stop, ...]:
     here = world.time_of_day().astimezone(ZoneInfo(world.settings.cluster.timezone))
     if windows.within([windows.window(text) for text in written], here):
         return ()
-    return (Stop("safety.windows", ", ".join(written), f"{here:%a %H:%M}", "changes may only be made in a window"),)
+    return (Stop(WINDOWS, ", ".join(written), f"{here:%a %H:%M}", "changes may only be made in a window"),)
 
 
 def stop(found: Freeze) -> Stop:

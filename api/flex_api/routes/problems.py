@@ -10,21 +10,22 @@ from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.routing import Route
+from starlette.routing import Match
 
 from flex.errors import BadInput, FlexError, TooMany, Unknown
 from flex_api.kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Problem
 from flex_api.report.page import page
 
 SLUG_OF_STATUS = {400: "malformed", 404: "not-found", 405: "method-not-allowed", 413: "too-large", 422: "validation"}
-OVERRIDE = '{how} it with {{"force": ["{rule}"], "reason": "…"}}'
+OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
 DESCRIBED = "see /api/openapi.json for what can be asked"
 REPORT = "look for the request id in the log of `flex serve` and report it"
 MOST_FAULTS = 20
 # What comes without the frame of a page: for that the store is asked, which is broken or not to be asked so often.
 UNFRAMED = ("internal", "store", "rate-limited", "unauthenticated")
 # What a browser has no page for.
-FOR_PROGRAMS = ("/api/", "/metrics")
+FOR_PROGRAMS = ("/api/", "/metrics", "/badge.svg")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class ProblemAnswer(JSONResponse):
@@ -68,7 +69,7 @@ def of_error(request: Request, error: FlexError) -> Response:
 def problem(path: str, request_id: str, error: FlexError) -> Problem:
     kind = KINDS.get(error.slug, KINDS["internal"])
     rules = [
-        Broken(rule=stop.rule, limit=stop.limit, actual=stop.actual, override=_override(path, stop.rule))
+        Broken(rule=stop.rule, limit=stop.limit, actual=stop.actual, override=OVERRIDE.format(rule=stop.rule))
         for stop in error.stops
     ]
     first = rules[0].model_dump() if rules else {}
@@ -87,11 +88,6 @@ def problem(path: str, request_id: str, error: FlexError) -> Problem:
         rules=rules,
         **first,
     )
-
-
-def _override(path: str, rule: str) -> str:
-    """An approval goes over no rule: who applies the plan does."""
-    return OVERRIDE.format(how="apply" if path.endswith("/approval") else "repeat", rule=rule)
 
 
 def of_bad_request(request: Request, error: RequestValidationError) -> Response:
@@ -123,10 +119,13 @@ def of_status(request: Request, error: HTTPException) -> Response:
 
 def _methods(request: Request) -> list[str]:
     """All that can be done at this address: the framework names those of the first route that it finds."""
-    routes = [route for route in request.app.routes if isinstance(route, Route)]
-    return sorted(
-        {method for route in routes if route.path_regex.match(request.url.path) for method in route.methods or ()}
-    )
+    routes = request.app.routes
+    found = {
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] == Match.FULL for route in routes)
+    }
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 def of_fault(request: Request, _error: BaseException) -> Response:
