@@ -225,7 +225,7 @@ def accept(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: 
 
 
 def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksum: str = "") -> Cycle:
-    """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule, or BadInput for no such rule."""
+    """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule; BadInput for no such rule."""
     stopping.refuse_strange(force, f"applying {cycle_id}")
     if world.settings.cluster.mode == "shadow":
         cycle = world.store.cycle(cycle_id)
