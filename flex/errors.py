@@ -25,7 +25,7 @@
     │   └── NotWhole     somebody wrote to it past FLEX
     ├── Denied           who asks may not do this                 exit 26
     │   └── Unauthenticated  nobody knows who asks
-    ├── Away             the FLEX server did not answer           exit 27
+    ├── Away             a FLEX server or HAProxy did not answer  exit 27
     ├── DnsError         the name server did not do as asked      exit 30
     │   ├── Unreachable  no answer, or no connection
     │   │   └── Late     a server that does not follow its primary yet

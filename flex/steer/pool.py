@@ -20,7 +20,7 @@ MOST_MEMBERS = 16
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}")
 _PATH = re.compile(r"/[!-~]{0,2000}")
-_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_HOST = re.compile(r"(?=[a-z0-9].{0,252}$)([a-z0-9-]{1,63}\.)*[a-z0-9-]{0,62}[a-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -26,8 +27,11 @@ _LONGEST = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Socket:
+    """`named` is who says where it is; `patience` is for the whole of an answer."""
+
     path: str
     patience: float = 5.0
+    named: str = "[routing]"
 
     def ask(self, *words: str) -> str:
         """One command's answer. Raises Away where nobody answers, BadInput for a word that cannot be said."""
@@ -38,23 +42,26 @@ class Socket:
                 connection.connect(self.path)
                 connection.sendall(command)
                 connection.shutdown(socket.SHUT_WR)
-                return _received(connection).decode("utf-8", "replace").strip()
+                return _received(connection, self.patience).decode("utf-8", "replace").strip()
         except OSError as error:
             raise Away(
                 f"telling HAProxy {' '.join(words)[:100]}",
                 f"{self.path}: {error.strerror or error}",
                 kept="HAProxy goes on as it did",
-                advice="see that it runs, and that its socket is where [routing] says; then do it again",
+                advice=f"see that it runs, and that its socket is where {self.named} says; then do it again",
             ) from error
 
 
-def _received(connection: socket.socket) -> bytes:
-    parts, size = [], 0
+def _received(connection: socket.socket, patience: float) -> bytes:
+    """All of it, however little comes at a time."""
+    parts, size, end = [], 0, time.monotonic() + patience
     while part := connection.recv(2**20):
         parts.append(part)
         size += len(part)
-        if size > _LONGEST:
+        left = end - time.monotonic()
+        if size > _LONGEST or left <= 0:
             raise OSError("its answer does not end")
+        connection.settimeout(left)
     return b"".join(parts)
 
 

@@ -13,6 +13,7 @@ from flex.domain import Run
 from flex.errors import BadSetting
 from flex.steer.program import program, refusal
 from flex.store import holder, open_store
+from flex_api import cli
 from flex_api.settings.file import load
 
 if TYPE_CHECKING:
@@ -258,8 +259,55 @@ def test_a_node_that_has_only_the_package_and_its_files_follows_them(
     assert installation.flex(*apply, "--to", str(here)).json["changed"] is False
     # Nobody listens: said in a line, and all is as before.
     untold = installation.flex("route", "apply", "--from", str(carried), "--to", str(here), "--master", f"{here}/m")
-    assert untold.code == 27
+    assert (untold.code, "--master" in untold.err) == (27, True)
     assert {path.name: path.read_text() for path in here.iterdir()} == files
+
+
+def test_a_node_takes_no_other_nodes_files_unless_it_is_told_to(
+    installation: Installation, shared: str, tmp_path: Path
+) -> None:
+    here = tmp_path / "here"
+    installation.extra += f'[routing]\non = true\ndirectory = "{here}"\n'
+    installation.write_settings()
+    rows = installation.flex("-o", "json", "route", "show").json["items"]
+    own, other = (member["node"] for member in rows[0]["members"][:2])
+    for node in (own, other):
+        installation.flex("route", "config", node, "--to", str(tmp_path / node))
+    apply = ("route", "apply", "--no-tell", "--to", str(here), "--from")
+    assert installation.flex(*apply, str(tmp_path / own)).code == 0
+    refused = installation.flex(*apply, str(tmp_path / other))
+    assert (refused.code, own in refused.err, other in refused.err) == (3, True, True)
+    assert f"node {own}\n" in (here / "haproxy.cfg").read_text()
+    assert installation.flex(*apply, str(tmp_path / other), "--other-node").code == 0
+    assert f"node {other}\n" in (here / "haproxy.cfg").read_text()
+
+
+@pytest.mark.parametrize("way", ["apply", "server"])
+def test_a_token_file_with_more_than_a_token_is_refused_and_not_repeated(
+    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("abcdef\nghijkl\n")
+    address = "http://127.0.0.1:1"
+    verb = (
+        ["route", "apply", "--from", address, "--token-file", str(token)]
+        if way == "apply"
+        else ["--server", address, "--token-file", str(token), "freeze"]
+    )
+    assert cli.run(verb) == 3
+    said = capsys.readouterr().err
+    assert "more than a token" in said
+    assert "abcdef" not in said
+    assert "ghijkl" not in said
+
+
+def test_a_server_does_not_apply_for_a_node_and_says_who_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "token").write_text("abc")
+    server = ["--server", "http://127.0.0.1:1", "--token-file", str(tmp_path / "token")]
+    assert cli.run([*server, "route", "apply", "--from", "x"]) == 3
+    assert "flex route apply --from" in capsys.readouterr().err
 
 
 def test_while_a_night_is_at_work_nothing_is_delivered_beside_it(

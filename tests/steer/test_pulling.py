@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from flex.errors import Away, BadInput
+from flex.errors import Away, BadInput, Denied, Unauthenticated
 from flex.steer import delivery, pulling
 from flex.steer.haproxy import CONFIGURATION, HOSTS, Layout, files, is_whole, version
 from flex.steer.pool import Pool, members
@@ -119,6 +120,12 @@ def test_what_is_not_whole_is_not_taken(tmp_path: Path, server: Server) -> None:
         server.answer = json.dumps(each).encode()
         with pytest.raises(BadInput, match="one version"):
             pulled(server.url, tmp_path)
+    for deep in (b"[" * 100_000, b'{"files": ' * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000):
+        server.answer = deep
+        (tmp_path / "deep").write_bytes(deep)
+        for where in (server.url, str(tmp_path / "deep")):
+            with pytest.raises(BadInput, match="one version"):
+                pulled(where, tmp_path)
     (tmp_path / "half").write_bytes(json.dumps(made).encode()[:100])
     with pytest.raises(BadInput, match="one version"):
         pulled(str(tmp_path / "half"), tmp_path)
@@ -130,7 +137,13 @@ def test_what_is_not_whole_is_not_taken(tmp_path: Path, server: Server) -> None:
 
 def test_what_a_server_refuses_is_one_line_and_nobody_else_hears_the_token(tmp_path: Path, server: Server) -> None:
     server.status, server.answer = 403, b'{"detail": "the token is for n2"}'
-    with pytest.raises(Away, match="403: the token is for n2"):
+    with pytest.raises(Denied, match="403: the token is for n2"):
+        pulled(server.url, tmp_path, "secret")
+    server.status, server.answer = 401, b'{"detail": "\\ud800\\u001b[2J"}'
+    with pytest.raises(Unauthenticated, match=r"401: \?\?\[2J"):
+        pulled(server.url, tmp_path, "secret")
+    server.status, server.answer = 503, b"[" * 60_000
+    with pytest.raises(Away, match="503: Service Unavailable"):
         pulled(server.url, tmp_path, "secret")
     other = Server()
     with serving(other):
@@ -140,5 +153,64 @@ def test_what_a_server_refuses_is_one_line_and_nobody_else_hears_the_token(tmp_p
     assert other.asked == []
     with pytest.raises(Away, match="refused"):
         pulled("http://127.0.0.1:1/", tmp_path)
-    with pytest.raises(Away, match="header"):
-        pulled(server.url, tmp_path, "two\nlines")
+
+
+@pytest.mark.parametrize("token", ["abc\ndef", "abc\r\nHost: x", "abc\x00", "schlüssel"])
+def test_a_token_that_no_request_can_carry_is_refused_and_not_repeated(tmp_path: Path, token: str) -> None:
+    with pytest.raises(BadInput, match="one line") as refused:
+        pulled("http://127.0.0.1:1/", tmp_path, token)
+    said = refused.value
+    assert not any(part in f"{said} {said.advice}" for part in ("abc", "schl"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http://[::1",
+        "http://x:99999/",
+        "https://a..b/",
+        "http://a b/",
+        "http://a/\n",
+        "file:///etc",
+        "FTP://a",
+    ],
+)
+def test_an_address_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(BadInput, match=r"address of a server|no way to ask"):
+        pulled(url, tmp_path)
+
+
+def test_a_scheme_is_one_in_capitals_too(tmp_path: Path, server: Server) -> None:
+    made = of_node(tmp_path)
+    server.has(made)
+    assert pulled(server.url.replace("http", "HTTP", 1), tmp_path).files == made
+
+
+@pytest.mark.parametrize("begun", [b"", b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 503 No\r\n\r\n"])
+def test_an_answer_that_trickles_has_one_time_for_all_of_it(tmp_path: Path, begun: bytes) -> None:
+    over = threading.Event()
+
+    def trickles(listening: socket.socket) -> None:
+        with listening.accept()[0] as visitor:
+            visitor.sendall(begun)
+            while not over.wait(0.02):
+                visitor.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=trickles, args=(listening,))
+        thread.start()
+        with pytest.raises(Away, match="not whole after"):
+            pulled(f"http://127.0.0.1:{listening.getsockname()[1]}/", tmp_path, patience=0.3)
+        over.set()
+        thread.join()
+
+
+def test_what_is_in_force_is_known_where_flex_wrote_it(tmp_path: Path) -> None:
+    assert pulling.in_force(tmp_path) is None
+    delivery.put(of_node(tmp_path), tmp_path, None)
+    here = pulling.in_force(tmp_path)
+    assert here is not None
+    assert here.node == "n1"
+    (tmp_path / CONFIGURATION).write_text("# von Hand: überall\n", encoding="utf-8")
+    assert pulling.in_force(tmp_path) is None

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.errors import BadInput
-from flex.steer.runtime import Master, Served, Target, mapped, master, named, served, spoken, targets
+from flex.errors import Away, BadInput
+from flex.steer.pool import is_host
+from flex.steer.runtime import Master, Served, Socket, Target, mapped, master, named, served, spoken, targets
 
 TABLE = """# table: b, type: integer, size:204800, used:1
 0x55558badfb80: key=1747067496 use=0 exp=1798838 gpt0=3 gpt1=17 gpc0=2"""
@@ -68,3 +74,35 @@ def test_words_stay_words(words: list[str]) -> None:
 def test_what_is_no_word_is_refused(word: str) -> None:
     with pytest.raises(BadInput, match="one word"):
         spoken(("set", "map", "/m", "key", word))
+
+
+def test_an_answer_of_haproxy_that_trickles_has_one_time_for_all_of_it(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def trickles(listening: socket.socket) -> None:
+        with listening.accept()[0] as asked, suppress(BrokenPipeError):
+            while not over.wait(0.02):
+                asked.sendall(b"x")
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+        thread = threading.Thread(target=trickles, args=(listening,))
+        thread.start()
+        with pytest.raises(Away, match=r"does not end|timed out"):
+            Socket(str(tmp_path / "s"), patience=0.2).ask("show", "info")
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("shop.example", True), ("a", True), ("x" * 63 + ".example", True),
+        (".".join(["a" * 63] * 3 + ["b" * 61]), True),
+        ("a..b", False), ("x" * 64 + ".example", False), (".a", False), ("a.", False), ("-a", False), ("a-", False),
+        (".".join(["a" * 63] * 4), False), ("", False), ("a b", False), ("a\n", False),
+    ],
+)  # fmt: skip
+def test_a_host_is_what_dns_could_have(name: str, is_one: bool) -> None:
+    assert is_host(name) == is_one

@@ -44,7 +44,7 @@ EXIT_CODES = """
 Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settings or input that cannot be used.
 10 drift or changes found (only with --detailed-exitcode). 20 logs too old or missing. 21 wishes that cannot be met.
 22 waits for approval, or over a limit. 23 another run is at work, or changes are frozen. 24 a folder takes no more.
-25 the database failed. 26 not allowed. 27 the FLEX server does not answer.
+25 the database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer.
 30 DNS refused or unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
 disagree. 33 a dead node is out of DNS but for names that are not FLEX's. 130, 143 interrupted.
 """

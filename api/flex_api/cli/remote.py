@@ -38,6 +38,18 @@ def options(
     found.remote = clients.client(server, _token(token_file))
 
 
+@app.command("route", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def route() -> None:
+    """Works without --server. Raises BadInput, which says how."""
+    raise BadInput(
+        "flex --server URL route",
+        "its verbs work on the machine they are for",
+        kept="nothing was changed",
+        advice="on a node: flex route apply --from URL/api/v1/routing/nodes/NODE --token-file FILE; the others on the "
+        "controller",
+    )
+
+
 def _token(path: Path | None) -> str:
     """Never an argument: those are seen by everybody on the machine. Raises BadInput."""
     if path is None:
@@ -46,11 +58,15 @@ def _token(path: Path | None) -> str:
 
 
 def token_in(path: Path) -> str:
-    """Raises BadInput where there is none."""
+    """Raises BadInput where there is none, or more than that; what is there is never repeated."""
     try:
-        return path.read_text(encoding="utf-8").strip()
+        token = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise _bad(f"--token-file {path}", str(error), "put the token there, readable for you alone") from error
+        answer = getattr(error, "strerror", None) or "it is not plain text"
+        raise _bad(f"--token-file {path}", answer, "put the token there, readable for you alone") from error
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise _bad(f"--token-file {path}", "it holds more than a token", "put the token there, and nothing else")
+    return token
 
 
 def _bad(asked: str, answer: str, advice: str) -> BadInput:

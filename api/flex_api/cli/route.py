@@ -112,6 +112,9 @@ def route_apply(
     token_file: Annotated[Path | None, typer.Option(help="for a URL: the file with the node's token")] = None,
     master: Annotated[str, typer.Option(help="socket of HAProxy's master process")] = MASTER,
     tell: Annotated[bool, typer.Option(help="have HAProxy follow; without it, it is only checked and written")] = True,
+    other_node: Annotated[
+        bool, typer.Option("--other-node", help="take them even if those in force are another node's")
+    ] = False,
 ) -> None:
     """On a node: take its files from where they came to, check them, and have its HAProxy follow. Needs no settings.
 
@@ -120,9 +123,11 @@ def route_apply(
     found, checker = context(ctx), program()
     taken = pulling.pulled(source, to, token_in(token_file) if token_file else "")
     _refuse_elsewhere(taken.directory, to)
+    if not other_node:
+        _refuse_other(taken, pulling.in_force(to), to)
     told: force.Told | Literal[""] = ""
     if tell:
-        told = force.enforce(taken.files, to, checker, force.Sockets(Socket(taken.socket), Socket(master)))
+        told = force.enforce(taken.files, to, checker, _sockets(taken, master))
     changed = told != "nothing" if told else delivery.put(taken.files, to, checker)
     pulling.noted(taken, to)
     output = RouteApplyOutput(
@@ -163,6 +168,22 @@ def _refuse_elsewhere(directory: str, to: Path) -> None:
             kept="nothing was written",
             advice=f"say --to {directory}, or set routing.directory where FLEX decides",
         )
+
+
+def _refuse_other(taken: pulling.Pulled, here: pulling.Pulled | None, to: Path) -> None:
+    if here and here.node != taken.node:
+        raise BadInput(
+            f"files of {taken.node} for HAProxy in {to}",
+            f"those in force are of {here.node}",
+            kept="nothing was written",
+            advice=f"take those of {here.node}; where this node is {taken.node} from now on, say --other-node",
+        )
+
+
+def _sockets(taken: pulling.Pulled, master: str) -> force.Sockets:
+    return force.Sockets(
+        Socket(taken.socket, named="its configuration"), Socket(master, named="--master (haproxy -W -S SOCKET)")
+    )
 
 
 def _refuse_without_folder(to: Path | None, *, tell: bool, back: bool) -> None:
