@@ -318,9 +318,11 @@ def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Fact
     """What a miniature replay says of the placement, and of the three it should be compared with.
 
     All replay the same accesses: a site that is new is taken to have been before where the placement puts it. What was
-    on a node that is in the settings no more cannot be replayed.
+    on a node that is in the settings no more cannot be replayed. Of no accesses nothing can be said.
     """
     sample, nodes = facts.sample, facts.nodes
+    if not len(sample.target):
+        return ()
     compared = {"after": placement, "from scratch": problem.placement_of(asked, fresh)}
     if facts.placed and not asked.gone:
         new = placement[~placement["site"].isin(facts.placement["site"])]

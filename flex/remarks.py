@@ -62,7 +62,9 @@ def of_forecasts(forecasts: Sequence[Forecast], gone: Sequence[str]) -> Iterator
 
 def of_sample(sample: Sample) -> Iterator[str]:
     """That too little was sampled: one large file more or less would then be another miss ratio."""
-    if sample.rate < 1 and len(sample.target) < ENOUGH:
+    if not len(sample.target):
+        yield "not predicted: no access was replayed"
+    elif sample.rate < 1 and len(sample.target) < ENOUGH:
         part = f"{len(sample.target):,} accesses, to {sample.rate:.2%} of the files"
         yield f"predicted from {part}: too few to tell misses, raise ingest.sample_limit so that {ENOUGH:,} are kept"
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 
 from flex import cycle as cycles
 from flex import predict, problem, score, wishes
@@ -72,7 +73,6 @@ def suppose(
     rows, quality = done.rows, done.quality
     fresh = scratch(asked, rules.budget).rows if scratch else None
     placement = problem.placement_of(asked, rows)
-    sample = changed.sample
     return Supposed(
         problem=asked,
         before=score.balance_in_force(asked),
@@ -80,12 +80,19 @@ def suppose(
         moves=cycles.moves(asked, rows),
         scratch_moves=None if fresh is None else len(score.moved(asked, fresh)),
         quality=quality,
-        forecasts=(
-            predict.forecast(sample, placement, changed.nodes, policy="after"),
-            predict.round_robin(sample, changed.nodes, sites=asked.sites),
-        ),
+        forecasts=_forecasts(changed, placement, asked.sites),
         asked=float(changed.profiles["requests"].sum()) / facts.period.seconds,
         notes=(*filter(None, [quality.note]), *of_wishes(kept.suspended)),
+    )
+
+
+def _forecasts(facts: Facts, placement: pd.DataFrame, sites: Sequence[str]) -> tuple[Forecast, ...]:
+    """Of no accesses nothing can be said."""
+    if not len(facts.sample.target):
+        return ()
+    return (
+        predict.forecast(facts.sample, placement, facts.nodes, policy="after"),
+        predict.round_robin(facts.sample, facts.nodes, sites=sites),
     )
 
 

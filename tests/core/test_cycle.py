@@ -60,6 +60,12 @@ def test_a_night_puts_every_site_into_dns_and_the_placement_in_force(cluster: Cl
     assert cluster.store.placement()[0] == done.id
 
 
+def test_of_no_accesses_nothing_is_predicted(cluster: Cluster) -> None:
+    made = cluster.propose().cycle
+    assert made.forecasts == ()
+    assert "not predicted: no access was replayed" in made.notes
+
+
 def test_a_second_night_with_nothing_new_changes_nothing(cluster: Cluster) -> None:
     cluster.night()
     again = cluster.night()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.domain import Segment, Stream
+from flex.domain import Forecast, NodeForecast, Segment, Stream
 from flex_api.pages.frame import PAGES
+from tests.rest.conftest import PERIOD
 from tests.web.scriptless import BROWSER, SITE, Browser
 
 if TYPE_CHECKING:
@@ -70,12 +72,47 @@ def test_what_somebody_may_not_do_is_not_offered_and_not_done(door: Door) -> Non
     assert door.store.headlines()[0].state == "proposed"
 
 
+def test_what_was_replayed_for_no_request_is_not_predicted(door: Door, admin: Browser) -> None:
+    waiting = door.store.cycles(1)[0]
+    idle = Forecast("after", 1.0, (NodeForecast("n1", 0, 0, 0, 0),))
+    door.store.propose(
+        replace(waiting, id=f"{waiting.id[:-1]}f", forecasts=(idle, replace(idle, policy="round robin"))),
+        door.store.placement_of(waiting.id),
+    )
+    page = admin.get("/")
+    assert "<strong>not predicted</strong> how many requests from disk" in page
+    assert "0.0 %</strong> of requests" not in page
+    said = admin.client.get(f"/api/v1/plans/{waiting.id[:-1]}f").json()
+    assert (said["forecasts"], said["predicted_miss_ratio"]) == ([], None)
+
+
 def test_a_plan_is_rejected_by_a_form_with_its_reason(door: Door, admin: Browser) -> None:
     waiting = door.store.headlines()[0].id
     page = admin.send(f"/plans/{waiting}/approval", decision="reject", reason="not before the weekend")
     assert "Rejected. It will not be applied." in page
     assert "not before the weekend" in page
     assert door.store.cycle(waiting).state == "discarded"
+
+
+def test_an_outdated_plan_is_offered_to_nobody_but_to_be_discarded(door: Door, admin: Browser) -> None:
+    waiting = door.store.cycles(1)[0]
+    other = replace(waiting, id=f"{waiting.id[:-1]}f", digest="f" * 64)
+    door.store.propose(other, door.store.placement_of(waiting.id))
+    door.store.settle(replace(other, state="applied", settled=waiting.created), door.store.placement_of(waiting.id))
+    page = admin.get(f"/plans/{waiting.id}")
+    assert "This plan is outdated" in page
+    forms = set(re.findall(r'<form [^>]*method="post" action="(/plans[^"]*)"', page))
+    assert forms == {f"/plans/{waiting.id}/discard", "/plans"}
+    assert "go over" not in page
+    said = admin.client.get(f"/api/v1/plans/{waiting.id}").json()
+    assert [stop["rule"] for stop in said["in_the_way"]] == ["plan.base"]
+
+
+def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(door: Door, admin: Browser) -> None:
+    waiting = door.store.headlines()[0].id
+    said = admin.client.get(f"/api/v1/plans/{waiting}").json()
+    page = admin.get(f"/plans/{waiting}")
+    assert re.findall(r'name="force" value="([^"]+)"', page) == [stop["rule"] for stop in said["in_the_way"]] != []
 
 
 def test_another_plan_than_the_one_that_was_looked_at_is_not_applied(door: Door, admin: Browser) -> None:
@@ -284,6 +321,7 @@ def test_the_verdict_over_nodes_names_the_worst(admin: Browser) -> None:
 
 def test_every_policy_is_told_in_words(admin: Browser) -> None:
     page = admin.get("/simulate")
+    assert f"Our own logs of {PERIOD} through" in page
     assert page.count('name="policies"') == len(
         re.findall(r'name="policies"[^>]*>[^<]*</label><p class="quiet">\w', page)
     )

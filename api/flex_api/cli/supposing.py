@@ -109,7 +109,7 @@ def show_what_if(console: Console, output: WhatIfOutput) -> None:
     console.print()
     console.print(text.loads(output.before, output.after))
     console.print()
-    console.print(foretold_text.forecasts(output.forecasts))
+    foretold_text.compared(console, output.forecasts)
     if output.frontier:
         console.print()
         console.print(_points(output.frontier))
@@ -117,7 +117,7 @@ def show_what_if(console: Console, output: WhatIfOutput) -> None:
 
 def _headline(output: WhatIfOutput) -> str:
     moved = len({move.site for move in output.moves})
-    served = output.forecasts[0].operations_per_second
+    served = output.forecasts[0].operations_per_second if output.forecasts else 0
     room = f"; {output.requests_per_second:.1f} requests a second of the {served:,.0f} that could be served"
     return (
         f"{words.count(moved, 'site')} would move, {words.size(output.cold_bytes)} cold; worst node "

@@ -11,6 +11,11 @@ from flex.hindsight import Measured, NodeOff
 from flex_api.schemas.plans import ForecastNode, ForecastRow, MeasuredNode, MeasuredRow, MeasuredSite, ServedNode
 
 
+def rows(forecasts: Iterable[Forecast], period: Period) -> list[ForecastRow]:
+    """One that no request was replayed for foretells nothing."""
+    return [forecast_row(one, period) for one in forecasts if any(node.requests for node in one.nodes)]
+
+
 def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:
     seconds = (period.end - period.start).total_seconds()
     nodes = [_node(node, seconds) for node in forecast.nodes]

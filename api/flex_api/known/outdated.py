@@ -1,8 +1,8 @@
 """What became otherwise since a plan was made: nodes, their addresses, and wishes that it goes against; of
 a way back, every wish.
 
-In go the world and a plan that waits, out come the rules against approving and applying it. Another partition in force
-is not looked at here: cycle.py refuses that by itself.
+In go the world and a plan that waits, out come the rules against approving and applying it. That another partition is
+in force is a rule of its own: nobody can go over it, waiting.py refuses it by itself.
 """
 
 from __future__ import annotations
@@ -19,10 +19,18 @@ from flex.plan import ADDRESSES
 from flex.remarks import some
 from flex_api.wiring import World
 
+BASE = "plan.base"
 RULES = NODES, ADDRESSED, WISHES = "plan.nodes", "plan.addresses", "plan.wishes"
 LIMIT = "as when the plan was made"
 # How many entries of the record are looked at in one go.
 _ENTRIES = 1000
+
+
+def overtaken(cycle: Cycle, in_force: str) -> Iterator[Stop]:
+    """Where another partition came into force since the plan was made."""
+    if in_force != cycle.base:
+        said = "it was made from another partition than the one in force"
+        yield Stop(BASE, cycle.base or "nothing", f"{in_force or 'nothing'} is in force", said)
 
 
 def stops(world: World, cycle: Cycle) -> Iterator[Stop]:

@@ -27,7 +27,7 @@ from flex.domain import (
 from flex.headline import Headline, headline
 from flex.orders import NodeOrder
 from flex.short import Shortfall
-from flex_api.known.foretold import forecast_row, measured_row
+from flex_api.known import foretold
 from flex_api.known.verifying import Verified
 from flex_api.schemas.verbs import (
     ApprovalRow,
@@ -58,6 +58,7 @@ from flex_api.told import words
 
 
 def plan_output(cycle: Cycle) -> PlanOutput:
+    forecasts = foretold.rows(cycle.forecasts, cycle.period)
     return PlanOutput(
         id=cycle.id,
         state=cycle.state,
@@ -77,7 +78,8 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         cold_bytes=cycle.cold_bytes,
         before=balance_output(cycle.before) if cycle.before else None,
         after=balance_output(cycle.after),
-        forecasts=[forecast_row(forecast, cycle.period) for forecast in cycle.forecasts],
+        forecasts=forecasts,
+        predicted_miss_ratio=next((row.miss_ratio for row in forecasts if row.policy == "after"), None),
         zones=[zone_row(plan) for plan in cycle.plans],
         breaches=[_breach(breach) for breach in cycle.breaches],
         shortfalls=[_shortfall(shortfall) for shortfall in cycle.quality.shortfalls],
@@ -89,7 +91,7 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         stops=[stop_row(stop) for stop in cycle.stops],
         moves_later=cycle.later,
         outlook=_outlook(cycle.outlook) if cycle.outlook else None,
-        prediction=measured_row(cycle.measured) if cycle.measured else None,
+        prediction=foretold.measured_row(cycle.measured) if cycle.measured else None,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from flex import cycle as cycles
-from flex import failover
+from flex import failover, waiting
 from flex import plan as plans
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
@@ -247,6 +247,13 @@ def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
             for breach in cycle.breaches
         ),
     )
+
+
+def in_the_way(world: World, cycle: Cycle) -> tuple[Stop, ...]:
+    """What a plan that waits would be refused for now. Of an outdated one only that: nobody can go over it."""
+    if cycle.state not in waiting.WAITING:
+        return ()
+    return tuple(outdated.overtaken(cycle, world.store.in_force())) or stops(world, cycle)
 
 
 def refuse_stopped(world: World, cycle: Cycle, force: Collection[str] = ()) -> None:

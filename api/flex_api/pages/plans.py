@@ -9,6 +9,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Cycle
+from flex.waiting import WAITING
+from flex_api.known.outdated import BASE
 from flex_api.night import applying, approving
 from flex_api.pages.forms import TheForm, asked, done, given
 from flex_api.pages.frame import show, told
@@ -58,7 +60,9 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
         values = _frontier(desk, cycle)
     if tab == "kept":
         values = {"kept": kept_apart(desk, cycle)}
-    open_ = cycle.state in ("proposed", "failed")
+    open_ = cycle.state in WAITING
+    stops = applying.in_the_way(desk.world(), cycle)
+    outdated = BASE in {stop.rule for stop in stops}
     return show(
         desk,
         "plan.html",
@@ -66,8 +70,9 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
         plan=output,
         tab=tab,
         open=open_,
-        stops=applying.stops(desk.world(), cycle) if open_ else (),
-        lacking=approving.lacks(desk.world(), cycle) if open_ else "",
+        stops=stops,
+        outdated=outdated,
+        lacking=approving.lacks(desk.world(), cycle) if open_ and not outdated else "",
         shadow=desk.settings.cluster.mode == "shadow",
         in_force=desk.views.base()[0] == cycle.id,
         changes=CHANGES,

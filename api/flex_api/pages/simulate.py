@@ -20,6 +20,7 @@ from flex.sim.simulate import Result
 from flex_api.pages.forms import stated
 from flex_api.pages.frame import show
 from flex_api.pictures.charts import Bars, quantities
+from flex_api.routes.simulations import replayed
 from flex_api.schemas.rest import Given
 from flex_api.told import words
 from flex_api.trials import comparing, simulating
@@ -91,6 +92,7 @@ def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=
         about=ABOUT,
         models=list(MODELS),
         model=wanted.model,
+        period=replayed(desk),
         count=count,
         mib=mib,
         found=found,
@@ -101,13 +103,13 @@ def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=
 
 def _answer(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told | None:
     """None while it is being worked out."""
-    question = f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in {model}"
+    question = f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in {model}, {replayed(desk)}"
     return desk.house.later.ask(question, lambda: _simulated(desk, policies, nodes, mib, model))
 
 
 def _simulated(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told:
     """Raises Unknown where no access of the period was kept."""
-    period = Period.days_before(desk.house.clock(), desk.settings.profile.window.days)
+    period = replayed(desk)
     trace, rate = simulating.of_own_logs(desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES)
     cluster = comparing.cluster_of(model, nodes, mib, rate=rate)
     results = tuple(result for _, result in comparing.compared(trace, [cluster], policies))

@@ -236,6 +236,8 @@ def _tiles(plan: PlanOutput) -> Iterator[Tile]:
     if "after" in misses:
         note = f"round robin: {words.share(misses['round robin'])}" if "round robin" in misses else ""
         yield Tile(words.share(misses["after"]), "of requests from disk, predicted", note)
+    else:
+        yield Tile("not predicted", "how many requests from disk", "no access was replayed")
 
 
 def _notices(plan: PlanOutput) -> Iterator[Notice]:

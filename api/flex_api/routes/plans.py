@@ -8,10 +8,11 @@ from fastapi import APIRouter, Query, Response
 
 from flex.domain import Cycle
 from flex_api.known import present
-from flex_api.night import approving
+from flex_api.night import applying, approving
 from flex_api.report.formats import table
 from flex_api.schemas.rest import CLEAN, DnsDiff, ListQuery, MovesPage, PlansPage
 from flex_api.schemas.verbs import PlanOutput
+from flex_api.told import words
 from flex_api.web.answers import TheCondition, listed, nothing, reply, told
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page
@@ -54,10 +55,16 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
 )
 def plan(desk: Viewer, plan: str) -> Response:
     """One plan whole, by its id or an unambiguous beginning of it; as Markdown for a ticket, where that is accepted."""
-    output = present.plan_output(the_plan(desk, plan))
+    output = _output(desk, the_plan(desk, plan))
     if MARKDOWN in desk.request.headers.get("accept", ""):
         return told(desk.request, _markdown(output), MARKDOWN)
     return reply(desk.request, output)
+
+
+def _output(desk: Desk, cycle: Cycle) -> PlanOutput:
+    """With what stands in its way now."""
+    stops = [present.stop_row(stop) for stop in applying.in_the_way(desk.world(), cycle)]
+    return present.plan_output(cycle).model_copy(update={"in_the_way": stops})
 
 
 def the_plan(desk: Desk, plan: str) -> Cycle:
@@ -107,17 +114,20 @@ def discard(
     """Put a plan aside; it can not be applied any more."""
     desk = desk.because(reason)
     with desk.store.together():
-        condition.refuse_unmet(f"the plan {plan}", present.plan_output(desk.store.cycle(plan)))
+        condition.refuse_unmet(f"the plan {plan}", _output(desk, desk.store.cycle(plan)))
         approving.discard(desk.world(), plan, reason)
     return nothing()
 
 
 def _markdown(plan: PlanOutput) -> str:
     """For a ticket: what, why, and how much."""
-    rows = [(move.site, move.source or "", move.target or "", str(move.cold_bytes), move.reason) for move in plan.moves]
+    rows = [
+        (move.site, move.source or "", move.target or "", words.size(move.cold_bytes), move.reason)
+        for move in plan.moves
+    ]
+    worst = f"{plan.after.worst_node} off by {plan.after.worst_ratio:.1%}"
     return (
-        f"# Plan {plan.id}\n\n{plan.state}; {len(plan.moves)} moves of {plan.sites} sites, {plan.cold_bytes} bytes "
-        f"to read anew; worst node {plan.after.worst_node} off by {plan.after.worst_ratio:.1%}. Digest "
-        f"`{plan.digest}`.\n\n"
-        f"{table(('site', 'from', 'to', 'cold bytes', 'reason'), rows)}"
+        f"# Plan {plan.id}\n\n{plan.state}; {len(plan.moves)} moves of {plan.sites} sites, "
+        f"{words.size(plan.cold_bytes)} to read anew; worst node {worst}. Digest `{plan.digest}`.\n\n"
+        f"{table(('site', 'from', 'to', 'cold', 'reason'), rows)}"
     )

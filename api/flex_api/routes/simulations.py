@@ -65,5 +65,10 @@ def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
     """And which share of the targets it holds. Raises Unknown where no access of the period was kept."""
     if given.twin:
         return traces.first(simulating.of_twin(given.twin), given.accesses), 1.0
-    period = Period.days_before(desk.house.clock(), desk.settings.profile.window.days)
-    return simulating.of_own_logs(desk.store, desk.settings.ingest.directory, period, given.accesses)
+    return simulating.of_own_logs(desk.store, desk.settings.ingest.directory, replayed(desk), given.accesses)
+
+
+def replayed(desk: Desk) -> Period:
+    """The latest days that sites were measured in; those before now where there are none."""
+    measured = desk.views.catalogue().period
+    return measured or Period.days_before(desk.house.clock(), desk.settings.profile.window.days)

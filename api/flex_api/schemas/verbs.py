@@ -219,7 +219,8 @@ class PlanOutput(Output):
     cold_bytes: int
     before: BalanceOutput | None
     after: BalanceOutput
-    forecasts: list[ForecastRow]
+    forecasts: list[ForecastRow] = Field(description="none where no access was replayed: nothing is predicted then")
+    predicted_miss_ratio: float | None = Field(None, description="under this plan; null where nothing is predicted")
     zones: list[ZoneRow]
     breaches: list[BreachRow]
     shortfalls: list[ShortfallRow] = Field([], description="what a best effort falls short of, and what would do")
@@ -229,6 +230,9 @@ class PlanOutput(Output):
     author: str = ""
     approvals: list[ApprovalRow] = Field([])
     stops: list[StopRow] = Field([], description="rules that kept sites from moving")
+    in_the_way: list[StopRow] | None = Field(
+        None, description="what it would be refused for now; null where that was not asked. Nobody goes over plan.base"
+    )
     moves_later: int = Field(0, description="moves that limits leave to the next nights")
     outlook: OutlookRow | None = Field(None, description="by which method the next day was expected, and its backtest")
     prediction: MeasuredRow | None = Field(None, description="what became of the prediction before this one")

@@ -13,13 +13,14 @@ from flex_api.told import words
 from flex_api.told.grids import grid
 
 AFTER = "after"
+NOTHING = "Not predicted: no access was replayed."
 # So many nodes and sites are shown; `-o json` has them all.
 NODES, SITES = 16, 5
 
 
 def show(console: Console, output: PlanOutput) -> None:
     """What is predicted, of the cluster and of each node of the new placement; and how good the last one was."""
-    console.print(forecasts(output.forecasts))
+    compared(console, output.forecasts)
     for row in output.forecasts:
         if row.policy == AFTER and 0 < len(row.nodes) <= NODES:
             console.print()
@@ -29,6 +30,10 @@ def show(console: Console, output: PlanOutput) -> None:
         for table in (served(output.prediction.served), sites(output.prediction.sites)):
             if table.row_count:
                 console.print(table)
+
+
+def compared(console: Console, rows: Sequence[ForecastRow]) -> None:
+    console.print(forecasts(rows) if rows else NOTHING)
 
 
 def forecasts(rows: Sequence[ForecastRow]) -> Table:

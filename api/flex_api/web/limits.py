@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ def too_many(seconds: float, each: float) -> TooMany:
         "another request",
         f"one caller may make {each:g} in a second",
         kept="nothing was read or changed",
-        advice=f"ask again in {seconds:.1f} s, as `Retry-After` says; api.requests_per_second sets the limit",
+        advice=f"ask again in {math.ceil(seconds)} s, as `Retry-After` says; api.requests_per_second sets the limit",
         seconds=seconds,
     )
 

@@ -7,6 +7,7 @@ so that no token, whatever it may read, keeps all processors busy.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -64,6 +65,6 @@ def _too_soon(seconds: float, answer: str) -> TooMany:
         "an answer that takes long to work out",
         answer,
         kept="nothing was read or changed",
-        advice=f"ask again in {seconds:.1f} s, as `Retry-After` says",
+        advice=f"ask again in {math.ceil(seconds)} s, as `Retry-After` says",
         seconds=seconds,
     )

@@ -16,8 +16,7 @@ from flex.domain import Period, Pin
 from flex.frontier import Point
 from flex.given import Facts
 from flex.suppose import Supposed, Supposition
-from flex_api.known import present
-from flex_api.known.foretold import forecast_row
+from flex_api.known import foretold, present
 from flex_api.night import nightly
 from flex_api.schemas.supposed import DiffOutput, DiffRow, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
@@ -45,7 +44,7 @@ def _output(found: Supposed, period: Period, points: Sequence[Point]) -> WhatIfO
         solver=found.quality.solver,
         moves_at_least=found.quality.bound,
         proven_least=found.quality.proven,
-        forecasts=[forecast_row(forecast, period) for forecast in found.forecasts],
+        forecasts=foretold.rows(found.forecasts, period),
         requests_per_second=found.asked,
         frontier=[PointRow(moves=point.moves, worst_ratio=point.worst) for point in points],
         notes=list(found.notes),
