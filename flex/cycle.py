@@ -12,7 +12,7 @@ from datetime import datetime
 
 import pandas as pd
 
-from flex import checking, explain, failover, plan, predict, problem, records, remarks, score, waiting, wishes
+from flex import checking, explain, failover, pins, plan, predict, problem, records, remarks, score, waiting, wishes
 from flex.decide import decide
 from flex.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
 from flex.errors import DnsError, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
@@ -287,7 +287,7 @@ def _on_active_nodes(placement: pd.DataFrame, asked: Problem) -> Ints:
             "going back to the earlier placement",
             f"it uses {', '.join(closed)}, which takes no sites now",
             kept="the placement in force stays",
-            advice=f"put {closed[0]} back into the settings, or into service with `flex nodes undrain`; "
+            advice=f"put {closed[0]} back into the settings, or {pins.back_in_service(closed[0])}; "
             "or go back to another one (`flex plan list`)",
         )
     return problem.rows_of(asked, placement)

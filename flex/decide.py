@@ -137,5 +137,5 @@ def _refuse_broken_wishes(asked: Problem, rows: Ints) -> None:
             "a placement that keeps every wish",
             f"{len(broken)} cannot be kept ({named})",
             kept="the placement in force stays",
-            advice="take back a pin with `flex sites unpin`, or take a node back with `flex nodes undrain`",
+            advice="take back a pin with `flex sites unpin`, or take a node back (`flex nodes undrain`, `up`)",
         )

@@ -82,7 +82,7 @@ def _of_places(pin: Pin, closed: Set[str]) -> Iterator[tuple[str, str]]:
     """What cannot be, and what helps: all of it at once, as who mends one should not be refused for the next."""
     for node in pin.nodes:
         if node in closed:
-            yield f"node {node} is not active", f"undrain {node}, or pin {pin.site} elsewhere"
+            yield f"node {node} is not active", f"{back_in_service(node)}, or pin {pin.site} elsewhere"
         if node in pin.not_on:
             yield f"it names {node} both as a node and as none", f"leave {node} out of one of them"
     if both := sorted(set(pin.together) & set(pin.apart)):
@@ -113,6 +113,11 @@ def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> U
         kept="nothing was changed",
         advice="`flex sites list` shows every site by the name FLEX knows it by",
     )
+
+
+def back_in_service(node: str) -> str:
+    """What helps where a node takes no sites, whichever of the two put it out of service."""
+    return f"take {node} back with `flex nodes undrain {node}`, or `flex nodes up {node}` if it was down"
 
 
 def unknown_node(node: str, known: Sequence[str]) -> Unknown:

@@ -257,7 +257,7 @@ def _weights(nodes: Sequence[Node]) -> Floats:
             "a placement",
             "no node is active" if nodes else "there are no nodes",
             kept="the placement in force stays",
-            advice="add a [[node]] to the settings, or take a node back with `flex nodes undrain NODE`",
+            advice="add a [[node]] to the settings, or take one back: `flex nodes undrain NODE`, `flex nodes up NODE`",
         )
     weights: Floats = capacity * np.count_nonzero(capacity) / capacity.sum()
     return weights

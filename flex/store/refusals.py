@@ -24,7 +24,7 @@ def overtaken(segment: Segment) -> Busy:
 def unknown_cycle(cycle_id: str, candidates: Sequence[str] = ()) -> Unknown:
     listed = ", ".join(candidates[:LISTED]) + (" and more" if len(candidates) > LISTED else "")
     return Unknown(
-        f"the cycle {cycle_id!r}",
+        f"the plan {cycle_id!r}",
         f"more than one begins so: {listed}" if candidates else "there is none of that id",
         kept="nothing was changed",
         advice="write more of the id" if candidates else "`flex plan list` shows them all",
@@ -34,7 +34,7 @@ def unknown_cycle(cycle_id: str, candidates: Sequence[str] = ()) -> Unknown:
 def proposed_before(cycle: Cycle, state: str) -> BadInput:
     return BadInput(
         f"storing the proposal {cycle.id}",
-        f"a cycle of that id is there and is {state}",
+        f"a plan of that id is there and is {state}",
         kept="the stored one stays as it is",
         advice="make a new plan with `flex plan`",
     )

@@ -17,6 +17,8 @@ from flex.problem import Ints
 from flex.tables import PROFILES
 
 MEASURED = tuple(name for name in PROFILES.columns if name != "site")
+# Fields of a row that go by another name than what was measured.
+COLUMNS = {"working_set_bytes": "working_set"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class Catalogue:
         if what.not_among:
             kept &= ~self._among(what.not_among)
         if what.name:
-            kept &= np.fromiter((what.name in site for site in self.sites), dtype=bool, count=len(kept))
+            part = what.name.casefold()
+            kept &= np.fromiter((part in site.casefold() for site in self.sites), dtype=bool, count=len(kept))
         return kept
 
     def page(self, what: Wanted, by: str, limit: int, after: tuple[int, str] | None) -> tuple[list[int], bool]:
@@ -95,7 +98,7 @@ class Catalogue:
         return 0 if name == "site" else int(self._values(name)[row])
 
     def _values(self, name: str) -> Ints:
-        return np.diff(self.first) if name == "replicas" else self.columns[name]
+        return np.diff(self.first) if name == "replicas" else self.columns[COLUMNS.get(name, name)]
 
     def _behind(self, ordered: Ints, by: str, value: int, site: str) -> int:
         down, name = by.startswith("-"), by.removeprefix("-")

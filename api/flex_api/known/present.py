@@ -188,10 +188,12 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
 
 
 def verify_output(found: Verified) -> VerifyOutput:
+    """Nobody knows what differs where no name server answered."""
+    silent = bool(found.verdicts) and all(verdict.error for verdict in found.verdicts)
     return VerifyOutput(
         partition=found.partition,
         servers=[verdict_row(verdict) for verdict in found.verdicts],
-        drift=sum(len(verdict.wrong) for verdict in found.verdicts),
+        drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
         not_checked=dict(found.not_checked),
     )
 

@@ -30,6 +30,8 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
             kept="nothing was changed",
             advice="give a later one, or none",
         )
+    if wanted.state == node.state == "active":
+        return [f"{node.name} is in service already; nothing was changed"]
     if wanted.state != "active":
         refuse_last(world, wanted.node)
     notes = [] if wanted.state == "removed" else pins_stopped(world, replace(node, state=wanted.state))

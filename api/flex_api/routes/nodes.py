@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
+from pydantic import ValidationError
 
 from flex.domain import Node
 from flex.errors import BadInput, Unverified
@@ -65,7 +66,7 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     return listed(desk.request, NodesPage(items=list(found.items), next=found.next), found.next)
 
 
-@router.post("", status_code=201, response_model=NodeChanged)
+@router.post("", status_code=201, response_model=NodeChanged, responses={200: {"model": NodeChanged}})
 def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
     """A further node, which gets sites from the next plan on. It must be able to serve every site."""
     desk = desk.because(given.reason)
@@ -74,7 +75,10 @@ def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
     with desk.store.together():
         notes = noding.add(desk.world(), node, dry_run=dry_run)
         row = present.node_row(node, None, 0, None, None) if dry_run else _row(desk, carried, node.name)
-    return reply(desk.request, NodeChanged(node=row, notes=notes), 201, Location=f"/api/v1/nodes/{node.name}")
+    made = NodeChanged(node=row, notes=notes)
+    if dry_run:
+        return reply(desk.request, made)
+    return reply(desk.request, made, 201, Location=f"/api/v1/nodes/{node.name}")
 
 
 @router.get("/{node}", response_model=NodeRow)
@@ -207,13 +211,23 @@ def _row(desk: Desk, carried: Carried, name: str) -> NodeRow:
     return next(row for row in _rows(desk, carried) if row.node == name)
 
 
+def _in_words(error: ValueError) -> str:
+    """What each field has against its value; the framework's own account of itself says nothing to who asked."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    return "; ".join(
+        f"{one['loc'][0]}: {one['msg'].removeprefix('Value error, ')}" if one["loc"] else one["msg"]
+        for one in error.errors()
+    )
+
+
 def _checked(name: str, addresses: tuple[str, ...], ram: int, capacity: float) -> Node:
     try:
         return noding.checked(name, addresses, ram, capacity)
     except ValueError as error:
         raise BadInput(
             f"the node {name!r}",
-            " ".join(str(error).split()),
+            _in_words(error),
             kept="nothing was changed",
             advice="give addresses as visitors can reach them, and memory in bytes",
         ) from error

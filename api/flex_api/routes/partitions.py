@@ -9,9 +9,9 @@ import pandas as pd
 from fastapi import APIRouter, Query, Response
 
 from flex.errors import NoData
-from flex.pins import unknown_site
 from flex_api import hosted
 from flex_api.known import present
+from flex_api.routes.sites import known
 from flex_api.schemas.rest import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import listed, reply
@@ -119,10 +119,7 @@ def routing(desk: Viewer, site: str) -> Response:
 def _routing(desk: Desk, site: str) -> RoutingShown:
     found = desk.views.catalogue()
     name = hosted.site_name(site)
-    row = found.row_of(name)
-    if row is None:
-        raise unknown_site(site, [str(one) for one in found.sites[:50]])
-    targets = found.nodes_of(row)
+    targets = found.nodes_of(known(found, site))
     settings = desk.settings.routing
     several = len(targets) > 1
     policies = {one.name: one.policy for one in settings.site if one.policy}

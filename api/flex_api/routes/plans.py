@@ -76,7 +76,9 @@ def the_plan(desk: Desk, plan: str) -> Cycle:
 
 
 class MovesQuery(ListQuery):
-    sort: Literal["site", "-site", "-cold_bytes", "cold_bytes"] = "site"
+    sort: Literal[
+        "site", "-site", "-cold_bytes", "cold_bytes", "source", "-source", "target", "-target", "reason", "-reason"
+    ] = "site"
     node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those from or to this node")] = ""
 
 
@@ -87,7 +89,13 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
     rows = [move for move in cycle.moves if not query.node or query.node in (move.source, move.target)]
     found = page(
         rows,
-        {"site": lambda move: move.site, "cold_bytes": lambda move: move.cold_bytes},
+        {
+            "site": lambda move: move.site,
+            "cold_bytes": lambda move: move.cold_bytes,
+            "source": lambda move: move.source,
+            "target": lambda move: move.target,
+            "reason": lambda move: move.reason,
+        },
         lambda move: f"{move.site} {move.source} {move.target}",
         sort=query.sort,
         limit=query.limit,

@@ -287,7 +287,7 @@ class RunsPage(PageOf):
 
 class DriftShown(Part):
     partition: str
-    drift: int
+    drift: int | None = Field(description="differences over all servers; none known where no server answered")
     not_checked: dict[str, int] = Field(description="sites on nodes that are known no more, by node")
     items: list[VerdictRow]
 

@@ -241,7 +241,7 @@ class PlanOutput(Output):
 class VerifyOutput(Output):
     partition: str
     servers: list[VerdictRow]
-    drift: int
+    drift: int | None = Field(description="differences over all servers; none known where no server answered")
     not_checked: dict[str, int] = Field({}, description="sites on nodes that are known no more, by node")
 
 

@@ -1,0 +1,101 @@
+"""What single answers promise: no figure that nobody knows, no words of the framework, nothing recorded for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from flex.domain import Plan, Verdict
+from flex.ports import DnsTarget, Journal
+from flex.records import ZoneState
+
+if TYPE_CHECKING:
+    from tests.rest.conftest import Door
+
+ANY = {"If-Match": "*"}
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """Name servers of which none answers when it is asked what it says."""
+
+    inner: DnsTarget
+
+    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
+        return self.inner.read(zone, names)
+
+    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+        self.inner.apply(*plans, journal=journal)
+
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        told = self.inner.verify(zone, wanted, patience=patience)
+        return tuple(replace(one, checked=0, error="no answer within 5 s") for one in told)
+
+
+@pytest.fixture(scope="module")
+def reading(doors: Callable[[], Door]) -> Door:
+    """One for all that change nothing."""
+    return doors()
+
+
+def test_where_no_name_server_answers_nobody_knows_what_differs(door: Door) -> None:
+    said = door.open("viewer").get("/api/v1/dns/drift").json()
+    assert (said["drift"], said["items"][0]["error"]) == (0, "")
+    door.target = Silent(door.target)
+    said = door.open("viewer").get("/api/v1/dns/drift").json()
+    assert (said["drift"], said["items"][0]["error"]) == (None, "no answer within 5 s")
+
+
+def test_a_site_that_is_not_there_is_refused_alike_everywhere(reading: Door) -> None:
+    answers = [reading.open("viewer").get(f"/api/v1/{of}/no.such").json() for of in ("sites", "routing")]
+    assert answers[0]["detail"] == answers[1]["detail"]
+    assert "(40 sites are)" in answers[1]["detail"]
+
+
+@pytest.mark.parametrize("address", ["999.1.1.1", "224.0.0.1"])
+def test_an_address_that_is_none_is_refused_in_our_words(reading: Door, address: str) -> None:
+    admin = reading.open("admin")
+    given = {"addresses": [address]}
+    for answer in (
+        admin.patch("/api/v1/nodes/n1", json=given, headers=ANY),
+        admin.post("/api/v1/nodes", json={"name": "n9", "ram_bytes": 2**30, **given}),
+    ):
+        assert answer.status_code == 422
+        assert address in answer.json()["detail"]
+        for foreign in ("validation error", "NodeSection", "type=", "pydantic", "Value error"):
+            assert foreign not in answer.text
+
+
+def test_a_node_that_was_only_checked_is_nowhere(reading: Door) -> None:
+    given = {"name": "n9", "addresses": ["192.0.2.99"], "ram_bytes": 2**30}
+    answer = reading.open("admin").post("/api/v1/nodes?dry_run=true", json=given)
+    assert (answer.status_code, "location" in answer.headers) == (200, False)
+    assert reading.open("admin").get("/api/v1/nodes/n9").status_code == 404
+
+
+def test_part_of_a_sites_name_is_found_however_it_is_written(reading: Door) -> None:
+    viewer = reading.open("viewer")
+    small, large = (viewer.get("/api/v1/sites", params={"name": part}).json()["items"] for part in ("s01", "S01"))
+    assert small == large != []
+
+
+def test_a_plan_that_is_not_there_is_called_a_plan(reading: Door) -> None:
+    assert reading.open("viewer").get("/api/v1/plans/nope").json()["asked"] == "the plan 'nope'"
+
+
+def test_a_badge_for_nobody_is_no_page_to_sign_in_at(reading: Door) -> None:
+    answer = reading.open().get("/badge.svg", follow_redirects=False)
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_what_is_so_already_is_not_recorded_again(door: Door) -> None:
+    operator, noted = door.open("operator"), door.store.noted()
+    for way in ("drain", "down"):
+        answer = operator.delete(f"/api/v1/nodes/n1/{way}", headers=ANY)
+        assert (answer.status_code, "already" in answer.json()["notes"][0]) == (200, True)
+    assert operator.delete("/api/v1/freeze", headers=ANY).status_code == 204
+    assert door.store.noted() == noted
