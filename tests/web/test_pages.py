@@ -144,6 +144,14 @@ def test_the_table_of_sites_is_a_file_too_and_no_name_in_it_is_a_formula(door: D
     assert lines[0].startswith("site,nodes,access_bytes")
 
 
+@pytest.mark.parametrize("path", ["/", "/dns", "/routing", "/settings", "/livez", "/readyz", "/metrics", "/jobs/j1"])
+def test_a_parameter_that_nobody_knows_is_refused(admin: Browser, path: str) -> None:
+    assert admin.client.get(path).status_code == 200
+    answer = admin.client.get(f"{path}?nodes=n1")
+    assert answer.status_code == 422
+    assert "the parameter" in answer.text
+
+
 def test_filters_stay_in_the_address_and_in_the_form(admin: Browser) -> None:
     page = admin.get("/sites?name=s01&pinned=false&limit=2")
     assert 'name="name" value="s01"' in page

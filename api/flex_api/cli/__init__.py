@@ -15,6 +15,7 @@ from typer.completion import completion_init  # type: ignore[attr-defined]  # it
 from flex.errors import FlexError
 from flex_api.cli import (
     desk,
+    everywhere,
     export,
     fencing,
     files,
@@ -113,7 +114,7 @@ def run(arguments: Sequence[str]) -> int:
     completion_init()
     try:
         chosen = remote.app if any(one.partition("=")[0] == "--server" for one in arguments) else app
-        chosen(args=list(arguments), obj=context, prog_name="flex")
+        everywhere.command(chosen)(args=list(arguments), obj=context, prog_name="flex")
     except SystemExit as ended:
         # Typer ends every verb this way; its codes are whole numbers.
         return int(ended.code or 0)

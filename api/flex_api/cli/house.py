@@ -18,7 +18,7 @@ from flex.errors import BadInput, FlexError
 from flex.store import migrate
 from flex_api import doctor as checking
 from flex_api import starting
-from flex_api.cli.common import Context, context, now
+from flex_api.cli.common import Context, Format, context, now
 from flex_api.schemas.verbs import (
     ConfigCheckOutput,
     ConfigShowOutput,
@@ -192,9 +192,10 @@ def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash,
     typer.echo(get_completion_script(prog_name="flex", complete_var="_FLEX_COMPLETE", shell=shell))
 
 
-def version(ctx: typer.Context) -> None:
+def version(ctx: typer.Context, json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False) -> None:
     """Versions of FLEX and of what it stands on."""
     found = context(ctx)
+    found.output = Format.JSON if json else found.output
     output = VersionOutput(
         version=flex.__version__,
         engine="native" if engine.NATIVE else "python",

@@ -90,6 +90,7 @@ def _hours_of_day(desk: Desk) -> Heat | None:
 @router.get("/node", response_class=HTMLResponse)
 def one(
     desk: Viewer,
+    request: Request,
     name: Annotated[str, Query(max_length=255)],
     preview: Annotated[Literal["", "drain"], Query()] = "",
 ) -> Response:
@@ -120,7 +121,7 @@ def one(
         preview=without,
         pending=preview and without is None,
         notes=notes,
-        stated={key: desk.request.query_params.get(key, "") for key in STATED},
+        stated={key: request.query_params.get(key, "") for key in STATED},
         limits=desk.settings.safety,
     )
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, ConfigDict
 
 from flex.errors import FlexError
 from flex.ports import Store
 from flex_api.web.desk import TheHouse
+from flex_api.web.known import refuse_unknown
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown)])
 
 OK = "ok"
 

@@ -1,7 +1,7 @@
 """Which parameters an address takes: one that nobody knows is an error, and not a wish that is quietly not met.
 
-In goes a request that has found its route; nothing comes out but a refusal. Pages are left alone: what a link from
-elsewhere carries besides is nobody's concern.
+In goes a request that has found its route; nothing comes out but a refusal. A page that is given the whole request
+looks at its query by itself.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from pydantic import BaseModel
 
 from flex.errors import BadInput
 
+# What a page is told of what was done by the form before it.
+DONE = "done"
+
 
 def refuse_unknown(request: Request) -> None:
     """Raises BadInput."""
     route = request.scope["route"]
-    if not request.query_params or not isinstance(route, APIRoute) or not route.path.startswith("/api/"):
+    if not request.query_params or not isinstance(route, APIRoute):
+        return
+    is_page = not route.path.startswith("/api/")
+    if is_page and route.dependant.request_param_name:
         return
     there = _named(route.dependant)
-    if unknown := sorted(set(request.query_params) - there):
+    if unknown := sorted(set(request.query_params) - there - ({DONE} if is_page else set())):
         raise BadInput(
             f"the parameter {unknown[0][:100]!r}",
             f"there are {', '.join(sorted(there)) or 'none'} here",

@@ -1,0 +1,53 @@
+"""Options that every verb takes, before the verb and behind it.
+
+In goes an application, out comes its command with those options on each verb. What one says behind the verb is in the
+context before the verb runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.main import get_command
+
+from flex_api.cli.common import Format, context
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typer._click.core import Command, Parameter
+
+
+def command(app: typer.Typer) -> Command:
+    found = get_command(app)
+    for verb in below(found):
+        verb.params.append(_output())
+    return found
+
+
+def below(group: Command) -> Iterator[Command]:
+    for verb in getattr(group, "commands", {}).values():
+        yield verb
+        yield from below(verb)
+
+
+def _chosen(ctx: typer.Context, wanted: Format | None) -> None:
+    if wanted is not None:
+        context(ctx).output = wanted
+
+
+Output = Annotated[
+    Format | None,
+    typer.Option("--output", "-o", callback=_chosen, expose_value=False, help="for people or for programs"),
+]
+
+
+def _alone(output: Output = None) -> None:
+    """A verb of this option and nothing else: Typer makes of it what verbs are given."""
+
+
+def _output() -> Parameter:
+    donor = typer.Typer(add_completion=False)
+    donor.command()(_alone)
+    return get_command(donor).params[0]
