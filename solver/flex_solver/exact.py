@@ -17,13 +17,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex import score
-from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution
+from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
 from flex.short import Relaxation
-from flex_solver import bound, local, runs
+from flex_solver import bound, forest, local, runs
 from flex_solver.answer import answer
+from flex_solver.dealt import dealt
+from flex_solver.floor import floor
 from flex_solver.ilp import SHARE, Cost, Found, Give, Program
 from flex_solver.kinds import Kind, kinds
-from flex_solver.start import repair
+from flex_solver.placed import movable_rows, placed
+from flex_solver.start import repair, repaired
 
 # With more moves than this times nodes, which of equally cheap placements comes out is left to the solver's own order.
 FEW_TARGETS = 600
@@ -67,9 +70,7 @@ def place(problem: Problem, budget: Budget, *, highs: bool = runs.HAVE_HIGHS) ->
     asking = _asking(problem)
     sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
     spent = int((bound.wishes(problem) * bound.prices(problem))[others].sum())
-    known = local.place(problem, budget).rows if budget.seconds > 0 else None
-    if known is not None and score.violations(problem, known):
-        known = None
+    known = _known(problem, budget) if budget.seconds > 0 else None
     of_kind = kinds(problem, sites.tolist())
     search = _Search(problem, of_kind, spent, known, lambda: max(0.0, until - time.monotonic()), highs)
     try:
@@ -79,6 +80,17 @@ def place(problem: Problem, budget: Budget, *, highs: bool = runs.HAVE_HIGHS) ->
     rows = np.concatenate([found.rows, repair(problem, others, found.rows)])
     least = None if found.bound is None else found.bound + spent
     return answer(problem, rows, "exact", least=least, note=found.note, instead=found.instead)
+
+
+def _known(problem: Problem, budget: Budget) -> Ints | None:
+    """Balanced rows with few moves, of those that a short search finds and those that nodes deal out to each other."""
+    known = [local.place(problem, budget).rows]
+    if runs.HAVE_HIGHS:
+        rows = in_order(repaired(problem))
+        whole = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+        known.append(dealt(whole, problem.tolerance).rows)
+    able = [rows for rows in known if not score.violations(problem, rows)]
+    return min(able, key=lambda rows: score.moves(problem, rows), default=None)
 
 
 def _asking(problem: Problem) -> Bools:
@@ -95,7 +107,10 @@ def _asking(problem: Problem) -> Bools:
 def _found(search: _Search) -> _Answer:
     program, known = search.program(Give()), search.known
     try:
-        found = program.minimise(program.moves(), search.left())
+        if known is not None and _is_fewest(search.problem, known):
+            found = program.take(known)
+        else:
+            found = program.minimise(program.moves(), search.left())
     except runs.Impossible:
         return _best_effort(search)
     if known is not None and _cheaper(search.problem, known, program.rows(found), search.spent):
@@ -106,6 +121,12 @@ def _found(search: _Search) -> _Answer:
         return _Answer(rows, None, "out of time before the proof that fewer moves cannot do")
     note = "" if settled.best else "other plans with as few moves may read fewer cold bytes"
     return _Answer(rows, score.moves(search.problem, rows), note)
+
+
+def _is_fewest(problem: Problem, rows: Ints) -> bool:
+    """Whether no placement has fewer moves, as far as can be told without the program."""
+    moves = score.moves(problem, rows)
+    return moves <= floor(problem) or (forest.is_small(problem) and moves <= forest.least(problem))
 
 
 def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
