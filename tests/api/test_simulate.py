@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import jsonschema
@@ -24,11 +29,11 @@ LINE = '192.0.2.{client} - - [20/Nov/2026:12:00:{second:02} +0000] "GET /{site}/
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Three hundred accesses to four sites of five files each."""
+    """Twelve hundred accesses to four sites of six files each."""
     path = tmp_path / "access.log"
     lines = (
-        LINE.format(client=n % 9, second=n // 6, site=f"s{n % 4}", file=n * n % 5, size=1000 + n * n % 5)
-        for n in range(300)
+        LINE.format(client=n % 9, second=n // 20, site=f"s{n % 4}", file=n * n % 11, size=1000 + n * n % 11)
+        for n in range(1200)
     )
     path.write_text("".join(lines), encoding="utf-8")
     return path
@@ -43,7 +48,7 @@ def _flex(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, 
 def test_a_real_log_is_replayed_with_its_directories_as_sites(log: Path) -> None:
     trace = simulating.of_logs([log])
     assert trace.sites == ("/s0/", "/s1/", "/s2/", "/s3/")
-    assert len(trace.target) == 300
+    assert len(trace.target) == 1200
 
 
 def test_policies_stand_side_by_side(log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -120,10 +125,36 @@ def test_the_experiments_run_on_a_log(log: Path, capsys: pytest.CaptureFixture[s
     by_client = next(row for row in said["items"] if "per-client" in row["claim"])
     assert by_client["verdict"] != "cannot be told", "the log says who asked"
     page = Path(said["pages"][0]).read_text(encoding="utf-8")
-    assert "300 accesses" in page
+    assert "1,200 accesses" in page
     assert "nan" not in page
     for picture in said["pages"][1:]:
         ElementTree.parse(picture)
+
+
+UNTOLD = {
+    "one access": LINE.format(client=1, second=0, site="s0", file=0, size=1000),
+    "answers of no bytes": "".join(
+        LINE.format(client=1, second=n % 60, site=f"s{n % 4}", file=n * n % 31, size=0) for n in range(1200)
+    ),
+    "one file": LINE.format(client=1, second=0, site="s0", file=0, size=1000) * 1200,
+    "each file once": "".join(
+        LINE.format(client=1, second=n % 60, site=f"s{n % 4}", file=n, size=1000) for n in range(1200)
+    ),
+}
+
+
+@pytest.mark.parametrize("trace", UNTOLD)
+def test_a_log_that_tells_nothing_lets_no_claim_hold(
+    trace: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "access.log"
+    path.write_text(UNTOLD[trace], encoding="utf-8")
+    _, out, _ = _flex(
+        capsys, "-o", "json", "simulate", "paper", "flex-case-1", "lard-speeds", "lard-disks", "--logs", path
+    )
+    rows = json.loads(out)["items"]
+    assert {row["verdict"] for row in rows} == {"cannot be told"}
+    assert all(row["reason"] for row in rows)
 
 
 def test_an_experiment_that_no_log_can_stand_in_for_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,11 +221,64 @@ def test_a_log_in_another_order_is_the_same_trace(tmp_path: Path) -> None:
     assert (np.diff(other.time) >= 0).all()
 
 
+def test_where_nothing_takes_time_there_is_no_throughput(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "empty.log"
+    path.write_text(ODD["answers of no bytes"], encoding="utf-8")
+    _, out, _ = _flex(capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined")
+    said: Any = json.loads(out)
+    jsonschema.validate(said, json.loads((ROOT / "docs/schemas/simulate.json").read_text()))
+    for row in said["items"]:
+        assert (row["requests_per_second"], row["requests_per_second_of_a_node"], row["idle"]) == (None, None, None)
+    _, table, _ = _flex(capsys, "simulate", "--logs", path, "--format", "combined", "--per-node")
+    assert "—" in table
+    assert "nothing takes time" in table
+
+
+def test_a_slow_log_has_a_throughput_and_capped_sizes_are_counted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "slow.log"
+    path.write_text("".join(_line(n, size=str(10**18 if n < 7 else 10**9), site=f"s{n < 7}") for n in range(30)))
+    _, out, _ = _flex(capsys, "simulate", "--logs", path, "--format", "combined", "--policy", "round_robin")
+    (row,) = (line.split() for line in out.splitlines() if line.startswith("round_robin"))
+    assert float(row[4]) > 0
+    assert "7 accesses ask for a file of 18 TB or more" in out
+
+
+@pytest.mark.parametrize("packed", ["w", "w:gz", "w:xz"])
+def test_an_archive_in_place_of_a_log_is_one_line(
+    packed: Literal["w", "w:gz", "w:xz"], log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = log.with_name("logs")
+    with tarfile.open(archive, packed) as made:
+        made.add(log, "access.log")
+    code, _, err = _flex(capsys, "simulate", "--logs", archive)
+    assert (code, "tar archive" in err, "ingest" in err) == (3, True, False)
+
+
+def test_a_log_that_is_not_there_is_told_by_the_options_of_this_verb(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, _, err = _flex(capsys, "simulate", "--logs", tmp_path / "none")
+    assert (code, "--logs" in err, "--format" in err, "ingest.source" in err) == (20, True, True, False)
+
+
+def test_who_breaks_off_hears_that_nothing_was_kept(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-c", "from flex_api.cli import main; main()", "simulate", "--logs", str(pipe)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as asked, pipe.open("wb"):
+        asked.send_signal(signal.SIGINT)
+        _, err = asked.communicate(timeout=60)
+    assert asked.returncode == 130
+    assert "nothing was kept" in err
+
+
 def test_the_table_names_each_policy(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = _flex(capsys, "simulate", "--logs", log, "--policy", "lard", "--policy", "lb")
     assert code == 0
     assert "lard" in out
-    assert "300 accesses" in out
+    assert "1,200 accesses" in out
 
 
 def test_an_experiment_becomes_a_page_with_pictures(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from flex.sim.cluster import MIB, Cluster, flex
 from flex.sim.papers import EXPERIMENTS, MADE_UP
-from flex.sim.papers.claim import HOLDS, MISSES, OPEN, Claim, because, verdict
+from flex.sim.papers.claim import HOLDS, MISSES, OPEN, Claim, because, grows, verdict
 from flex.sim.papers.lab import Lab
 from flex.sim.published import PUBLISHED
 from flex.sim.traces import Trace
@@ -100,3 +100,15 @@ def test_reasons_go_to_what_does_not_come_out_and_to_nothing_else() -> None:
     for claim in because(claims, "so it is"):
         assert claim.reason == ("so it is" if claim.verdict == MISSES else "")
     assert (verdict(True), verdict(False)) == (HOLDS, MISSES)
+
+
+def test_what_stays_as_it_is_does_not_grow() -> None:
+    assert grows([3.0, 4.1, 4.9, 5.3])
+    assert not grows([1.0, 1.0, 1.0, 1.0])
+    assert not grows([2.0, 2.0 + 1e-9, 2.0 + 2e-9])
+    assert not grows([3.0, 4.1, 4.0])
+
+
+def test_a_twin_that_is_cut_short_tells_nothing() -> None:
+    lab = Lab(_place, lambda _: None, most=10)
+    assert {claim.verdict for claim in EXPERIMENTS["lard-disks"](lab)} == {OPEN}

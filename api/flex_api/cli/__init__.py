@@ -128,5 +128,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _interrupted(number: int, _: FrameType | None) -> NoReturn:
-    sys.stderr.write("flex: interrupted; the next run takes the work up where it ended\n")
+    # What is simulated is nobody's work: no run takes it up.
+    kept = "nothing was kept" if "simulate" in sys.argv[1:] else "the next run takes the work up where it ended"
+    sys.stderr.write(f"flex: interrupted; {kept}\n")
     sys.exit(128 + number)

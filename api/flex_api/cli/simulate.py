@@ -69,7 +69,10 @@ def trace(
         points = comparing.compared(asked, clusters, policies, step)
     drawn = _draw(pictures, points, by_nodes=len(nodes or []) > 1) if pictures else []
     rows = [comparing.row(cluster, result) for cluster, result in points]
-    output = SimulateOutput(trace=asked.name, model=model, cache=points[0][0].cache, items=rows, pictures=drawn)
+    output = SimulateOutput(
+        trace=asked.name, model=model, cache=points[0][0].cache, items=rows, pictures=drawn,
+        notes=comparing.notes(asked, points),
+    )  # fmt: skip
     found.show(output, lambda console: _show(console, output, per_node=per_node))
 
 
@@ -161,13 +164,19 @@ def _show(console: Console, output: SimulateOutput, *, per_node: bool) -> None:
         delays = (row.delay_mean, row.delay_p50, row.delay_p95, row.delay_p99)
         took = (f"{1000 * delay:,.1f} ms" for delay in delays)
         table.add_row(
-            row.policy, str(row.nodes), words.size(row.ram_bytes), f"{row.requests_per_second:,.0f}",
-            f"{row.requests_per_second_of_a_node:,.0f}", f"{row.miss_ratio:.2%}", f"{row.idle:.1%}", *took,
+            row.policy, str(row.nodes), words.size(row.ram_bytes), words.rate(row.requests_per_second),
+            words.rate(row.requests_per_second_of_a_node), f"{row.miss_ratio:.2%}", _share(row.idle), *took,
         )  # fmt: skip
     console.print(table)
     if per_node:
         _show_nodes(console, output)
     console.print(f"\n{output.trace}: {words.count(output.items[0].requests, 'access', 'accesses')}.", markup=False)
+    for note in output.notes:
+        console.print(f"{note}.", markup=False)
+
+
+def _share(of: float | None) -> str:
+    return "—" if of is None else f"{of:.1%}"
 
 
 def _show_nodes(console: Console, output: SimulateOutput) -> None:
@@ -179,7 +188,7 @@ def _show_nodes(console: Console, output: SimulateOutput) -> None:
             table.add_row(
                 row.policy, str(row.nodes), words.size(row.ram_bytes), str(number), f"{node.requests:,}",
                 f"{node.misses:,}", words.size(node.disk_bytes), f"{node.busy:.1%}", f"{node.reading:.1%}",
-                f"{node.idle:.1%}",
+                _share(node.idle),
             )  # fmt: skip
     console.print()
     console.print(table)

@@ -114,7 +114,7 @@ def _simulated(desk: Desk, policies: list[str], nodes: int, mib: int, model: str
     cluster = comparing.cluster_of(model, nodes, mib, rate=rate)
     results = tuple(result for _, result in comparing.compared(trace, [cluster], policies))
     misses = [(one.policy, one.miss_ratio, words.share(one.miss_ratio)) for one in results]
-    served = [(one.policy, one.throughput, f"{one.throughput:,.0f}") for one in results]
+    served = [(one.policy, one.throughput, words.rate(one.throughput if one.seconds else None)) for one in results]
     return Told(
         accesses=len(trace.target),
         period=period,

@@ -89,6 +89,7 @@ def _environment() -> jinja2.Environment:
         "memory": words.memory,
         "share": words.share,
         "signed": words.signed,
+        "rate": words.rate,
         "count": words.count,
         "span": words.span,
         "when": words.when,

@@ -57,7 +57,14 @@ def simulation(desk: Operator, given: Simulation) -> Response:
     ]
     found = comparing.compared(trace, clusters, given.policies)
     rows = [comparing.row(cluster, result) for cluster, result in found]
-    output = SimulateOutput(trace=trace.name, model=given.model, cache=clusters[0].cache, items=rows, pictures=[])
+    output = SimulateOutput(
+        trace=trace.name,
+        model=given.model,
+        cache=clusters[0].cache,
+        items=rows,
+        pictures=[],
+        notes=comparing.notes(trace, found),
+    )
     return reply(desk.request, output)
 
 

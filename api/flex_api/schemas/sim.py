@@ -1,4 +1,7 @@
-"""What the verbs of the simulator print with -o json. Times are seconds, sizes bytes, ratios shares of one."""
+"""What the verbs of the simulator print with -o json. Times are seconds, sizes bytes, ratios shares of one.
+
+Where nothing takes time there is no rate, and nobody is idle: null.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ class SimulatedNode(Part):
     disk_bytes: int
     busy: float
     reading: float
-    idle: float
+    idle: float | None
 
 
 class SimulatedRow(Part):
@@ -20,11 +23,11 @@ class SimulatedRow(Part):
     ram_bytes: int
     requests: int
     seconds: float
-    requests_per_second: float
-    requests_per_second_of_a_node: float
+    requests_per_second: float | None
+    requests_per_second_of_a_node: float | None
     miss_ratio: float
     byte_miss_ratio: float
-    idle: float
+    idle: float | None
     delay_mean: float
     delay_p50: float
     delay_p95: float
@@ -38,6 +41,7 @@ class SimulateOutput(Output):
     cache: str
     items: list[SimulatedRow]
     pictures: list[str]
+    notes: list[str]
 
 
 class ClaimRow(Part):

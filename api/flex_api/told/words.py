@@ -43,6 +43,13 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def rate(a_second: float | None) -> str:
+    """1,234, 12.3, 0.00149; a dash where there is none."""
+    if a_second is None:
+        return "—"
+    return f"{a_second:,.0f}" if a_second >= 99.95 else f"{a_second:.3g}"
+
+
 def span(length: timedelta) -> str:
     """4 m 12 s, 2 h 5 m, 3 d 4 h, 263 d."""
     seconds = round(length.total_seconds())

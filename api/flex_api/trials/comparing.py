@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
+
 from flex.errors import BadInput
 from flex.sim.cluster import MIB, MODELS, Cluster
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result, simulate
 from flex.sim.traces import Trace
 from flex_api.schemas.sim import SimulatedNode, SimulatedRow
+from flex_api.told import words
 from flex_api.trials import simulating
+from flex_logs_ingest.line import LARGEST
 
 USUAL = ("flex", "round_robin", "optimal")
 _BY_CLIENT = "round_robin_clients"
@@ -46,6 +50,17 @@ def compared(
     return found
 
 
+def notes(trace: Trace, points: Sequence[tuple[Cluster, Result]]) -> list[str]:
+    """What has to be known of the figures."""
+    found = []
+    if any(not result.seconds for _, result in points):
+        found.append("no answer has a byte, so nothing takes time in this model: there is no throughput")
+    if capped := int(np.count_nonzero(trace.size[trace.target] >= LARGEST)):
+        each = words.count(capped, "access asks", "accesses ask")
+        found.append(f"{each} for a file of {words.size(LARGEST)} or more, which is taken for {words.size(LARGEST)}")
+    return found
+
+
 def row(cluster: Cluster, result: Result) -> SimulatedRow:
     mean, p50, p95, p99 = result.delay
     return SimulatedRow(
@@ -54,11 +69,11 @@ def row(cluster: Cluster, result: Result) -> SimulatedRow:
         ram_bytes=cluster.ram[0],
         requests=result.requests,
         seconds=result.seconds,
-        requests_per_second=result.throughput,
-        requests_per_second_of_a_node=result.per_server,
+        requests_per_second=result.throughput if result.seconds else None,
+        requests_per_second_of_a_node=result.per_server if result.seconds else None,
         miss_ratio=result.miss_ratio,
         byte_miss_ratio=result.byte_miss_ratio,
-        idle=result.idle,
+        idle=result.idle if result.seconds else None,
         delay_mean=mean,
         delay_p50=p50,
         delay_p95=p95,
@@ -70,7 +85,7 @@ def row(cluster: Cluster, result: Result) -> SimulatedRow:
                 disk_bytes=node.disk_bytes,
                 busy=node.busy,
                 reading=node.reading,
-                idle=node.idle,
+                idle=node.idle if result.seconds else None,
             )
             for node in result.nodes
         ],

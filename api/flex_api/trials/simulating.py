@@ -13,7 +13,7 @@ import pandas as pd
 import flex_solver
 from flex import profile
 from flex.domain import Node, Period
-from flex.errors import Unknown
+from flex.errors import BadInput, FlexError, NoData, Unknown
 from flex.ports import Store
 from flex.problem import Budget, build
 from flex.sim.cluster import Cluster
@@ -26,11 +26,13 @@ from flex_api.trials import clients
 from flex_logs_ingest.merge import sample_of
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.sources import Log, Source, Unusable
 
 # As a new installation has them.
 TOLERANCE, REPLICATE_ABOVE = 0.05, 0.6
 _STEPS = 50_000
+# Where a tar archive says that it is one.
+_HEADER, _MAGIC_AT, _MAGIC = 512, 257, b"ustar"
 _MOST = 20_000_000
 _EVER = Period(datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC))
 
@@ -63,13 +65,44 @@ def of_logs(paths: Sequence[Path], *, format_: str = "auto", by_directory: bool 
     """All accesses of the logs; sites are the first directories of the paths, or the virtual hosts."""
     rule = SiteRule(directory=by_directory)
     files = tuple(str(path) for path in paths)
+    _refuse_archives(files)
     with tempfile.TemporaryDirectory(prefix="flex-simulate-") as folder:
         store = MemoryStore()
-        ingest([Source("simulated", (), "node", rule, format_, files=files)], store, Path(folder), sample_limit=_MOST)
+        source = Source("simulated", (), "node", rule, format_, files=files)
+        try:
+            ingest([source], store, Path(folder), sample_limit=_MOST)
+        except NoData as error:
+            raise _unread(NoData, files, error.answer) from error
         sample = sample_of(store, Path(folder), _EVER, _MOST)
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} logs"
     who = clients.of_logs(paths, format_, sample.time) if len(sample.target) else None
     return of_sample(name, sample, who)
+
+
+def _refuse_archives(files: Sequence[str]) -> None:
+    for file in files:
+        # A pipe is read once, and not here.
+        if Path(file).is_file() and _begins_as_tar(file):
+            raise _unread(BadInput, [file], "it is a tar archive, and no log")
+
+
+def _begins_as_tar(file: str) -> bool:
+    """Whatever it is compressed by."""
+    try:
+        with Log(file) as log:
+            return bytes(log.read(_HEADER))[_MAGIC_AT:].startswith(_MAGIC)
+    except Unusable:
+        return False
+
+
+def _unread(kind: type[FlexError], files: Sequence[str], answer: str) -> FlexError:
+    return kind(
+        f"reading {', '.join(files[:3])}",
+        answer,
+        kept="nothing was simulated",
+        advice="name access logs with --logs, unpacked or each compressed by itself, and how their lines are written "
+        "with --format: a name, or the server's directive",
+    )
 
 
 def placed(asked: Trace, before: Trace, cluster: Cluster) -> list[list[int]]:

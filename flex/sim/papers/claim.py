@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 HOLDS, MISSES, OPEN = "holds", "does not come out", "cannot be told"
 
@@ -27,6 +28,11 @@ def because(claims: Sequence[Claim], reason: str, counter: str = "") -> list[Cla
     return [_told(claim, reason, counter) if claim.verdict == MISSES else claim for claim in claims]
 
 
+def untold(claims: Sequence[Claim], reason: str) -> list[Claim]:
+    """The same claims, of a trace that can tell nothing of any."""
+    return [replace(claim, verdict=OPEN, reason=reason) for claim in claims]
+
+
 def _told(claim: Claim, reason: str, counter: str) -> Claim:
     return replace(claim, reason=claim.reason or reason, counter=claim.counter or counter)
 
@@ -47,6 +53,11 @@ def percent(low: float, high: float) -> str:
 
 def span(values: Sequence[float]) -> tuple[float, float]:
     return min(values), max(values)
+
+
+def grows(values: Sequence[float]) -> bool:
+    """Each is more than the one before by what can be told from nothing: half a per cent."""
+    return all(more > 1.005 * less for less, more in pairwise(values))
 
 
 def within(values: Sequence[float], low: float, high: float) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from flex.sim.bursts import in_bursts
 from flex.sim.cluster import Cluster
 from flex.sim.fitted import MB, twin
-from flex.sim.papers.claim import Claim, because
+from flex.sim.papers.claim import Claim, because, untold
 from flex.sim.published import PUBLISHED
 from flex.sim.simulate import Result, simulate
 from flex.sim.traces import Trace, days, first
@@ -23,6 +23,9 @@ from flex.sim.traces import Trace, days, first
 Solve = Callable[[Trace, Trace, Cluster], Sequence[Sequence[int]]]
 # Counter-experiments give each target's accesses so much of the time, in place of all of it.
 BURST = 0.1
+# With fewer accesses the largest clusters have all of them under way at once, with fewer files than nodes some nodes
+# have nothing to do.
+FEWEST_ACCESSES, FEWEST_FILES = 1000, 16
 # Files with fewer of the requests than this are the rarer ones.
 RARER = 1e-4
 
@@ -86,8 +89,17 @@ class Lab:
         return self._cut(replace(twin(replace(PUBLISHED[name], **figures)), name=name))  # type: ignore[arg-type]  # figures of it
 
     def because(self, claims: Sequence[Claim], reason: str, counter: Callable[[], str]) -> list[Claim]:
-        """Why claims do not come out: of a twin a reason and its test, of a real trace what it is."""
+        """Why claims do not come out: of a twin a reason and its test, of a real trace what it is. Of one that tells
+        nothing no claim comes out, nor fails to."""
+        if nothing := self._nothing_told():
+            return untold(claims, nothing)
         return because(claims, reason, counter()) if self.real is None else because(claims, _about(self.real))
+
+    def _nothing_told(self) -> str:
+        if self.real is not None:
+            return _nothing_of(self.real)
+        short = self._most is not None and self._most < FEWEST_ACCESSES
+        return f"twins were cut to {self._most} accesses; {FEWEST_ACCESSES:,} are the fewest that tell" if short else ""
 
     def run(
         self, trace: Trace, cluster: Cluster, policy: str, *, before: Trace | None = None, picture: str, x: float
@@ -114,6 +126,19 @@ class Lab:
         named = replace(trace, name=f"{self.real.name} as {name}")
         self._scale[named.name] = named.working_set() / (working_set * MB)
         return named
+
+
+def _nothing_of(trace: Trace) -> str:
+    """Why no policy can do better than another with it; "" where one can."""
+    frequency = trace.frequency()
+    files = int(np.count_nonzero((frequency > 0) & (trace.size > 0)))
+    if not files:
+        return "no answer has a byte, so nothing takes time"
+    if len(trace.target) < FEWEST_ACCESSES:
+        return f"too short a trace: {len(trace.target):,} accesses, {FEWEST_ACCESSES:,} are the fewest that tell"
+    if files < FEWEST_FILES:
+        return f"too few files: {files}, {FEWEST_FILES} are the fewest that tell"
+    return "" if frequency.max() > 1 else "no file is asked for twice, so no memory helps"
 
 
 def _about(trace: Trace) -> str:
