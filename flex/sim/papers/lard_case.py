@@ -129,7 +129,8 @@ def disks(lab: Lab) -> list[Claim]:
     return lab.because(
         [
         Claim(PAPER, "a second disk a node speeds LARD/R up mildly, further ones do not", "mild, then nothing",
-              f"{second:.0%}, then {further:.0%}", verdict(grows([1, 1 + second]) and second >= further and further < 0.05)),
+              f"{second:.0%}, then {further:.0%}",
+              verdict(grows([1, 1 + second]) and second >= further and further < 0.05)),
         Claim(PAPER, "with four disks WRR comes near LARD/R at 16 nodes", "within 15 %", f"{behind:.0%} behind",
               verdict(abs(behind) <= 0.15)),
     ],
