@@ -120,8 +120,9 @@ class Orders(Protocol):
         """By site the slots of its nodes, where it is or was routed by content."""
         ...
 
-    def put_slots(self, site: str, slots: Mapping[str, int]) -> None:
-        """All of one site: those before are forgotten. Nobody wished for them: not in the audit log."""
+    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
+        """All of one site, in place of those `before`; False, and nothing changed, where others are there. Nobody
+        wished for them: not in the audit log."""
         ...
 
 

@@ -101,8 +101,12 @@ class MemoryStore(MemoryDesk):
     def slots(self) -> dict[str, dict[str, int]]:
         return {site: dict(slots) for site, slots in self._slots.items()}
 
-    def put_slots(self, site: str, slots: Mapping[str, int]) -> None:
-        self._slots[site] = dict(slots)
+    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
+        with self._lock:
+            if self._slots.get(site, {}) != before:
+                return False
+            self._slots[site] = dict(slots)
+            return True
 
     def streams(self, source: str) -> tuple[Stream, ...]:
         found = [stream for stream in self._streams.values() if stream.source == source]

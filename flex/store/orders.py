@@ -73,9 +73,14 @@ class SqlOrders(Part):
                 found.setdefault(row.site, {})[row.node] = row.slot
         return found
 
-    def put_slots(self, site: str, slots: Mapping[str, int]) -> None:
+    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
         rows = [{"site": site, "node": node, "slot": slot} for node, slot in slots.items()]
+        of_site = schema.slots.c.site == site
         with self._database.writing() as connection:
-            connection.execute(delete(schema.slots).where(schema.slots.c.site == site))
+            there = connection.execute(select(schema.slots).where(of_site))
+            if {row.node: row.slot for row in there} != before:
+                return False
+            connection.execute(delete(schema.slots).where(of_site))
             if rows:
                 connection.execute(insert(schema.slots), rows)
+        return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -176,11 +177,32 @@ def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(store: Store
 
 def test_slots_of_a_site_are_kept_as_they_were_put_and_are_no_change(store: Store) -> None:
     assert store.slots() == {}
-    store.put_slots("shop.example", {"n1": 0, "n2": 15})
-    store.put_slots("news.example", {"n2": 3})
-    store.put_slots("shop.example", {"n2": 15, "n3": 0})
+    first = {"n1": 0, "n2": 15}
+    assert store.put_slots("shop.example", first, {})
+    assert store.put_slots("news.example", {"n2": 3}, {})
+    assert store.put_slots("shop.example", {"n2": 15, "n3": 0}, first)
     assert store.slots() == {"shop.example": {"n2": 15, "n3": 0}, "news.example": {"n2": 3}}
     assert store.noted() == 0
+
+
+def test_who_gives_slots_beside_somebody_else_loses_none_of_his(store: Store) -> None:
+    assert store.put_slots("shop.example", {"n1": 0}, {})
+    assert not store.put_slots("shop.example", {"n2": 0}, {})
+    assert not store.put_slots("shop.example", {"n2": 0}, {"n1": 1})
+    assert store.slots() == {"shop.example": {"n1": 0}}
+    everybody = [f"n{number}" for number in range(2, 8)]
+
+    def join(node: str) -> None:
+        while not store.put_slots(
+            "shop.example", {**(there := store.slots()["shop.example"]), node: len(there)}, there
+        ):
+            pass
+
+    with ThreadPoolExecutor(len(everybody)) as side_by_side:
+        list(side_by_side.map(join, everybody))
+    slots = store.slots()["shop.example"]
+    assert slots.keys() == {"n1", *everybody}
+    assert sorted(slots.values()) == list(range(7))
 
 
 def test_a_reading_is_recorded_with_how_far_the_log_was_read(store: Store) -> None:

@@ -205,16 +205,22 @@ def files(settings: Settings, store: Store, node: str, coming: str = "") -> dict
     return maker(settings, store, coming)(node)
 
 
+def _kept(store: Store, slots: Mapping[str, Slots], before: Mapping[str, Slots]) -> bool:
+    return all(
+        own == before.get(site) or store.put_slots(site, own, before.get(site, {})) for site, own in slots.items()
+    )
+
+
 def maker(settings: Settings, store: Store, coming: str = "") -> Callable[[str], dict[str, str]]:
     """What makes the files of a node. The store is asked once, and told the slots that nobody had before: whoever asks
     later, for whatever node, hears the same.
     """
-    known, before = nodes(settings, store), store.slots()
-    found = among(known, served(settings, store, datetime.now(UTC), coming), settings, before)
-    at = addresses(known)
-    for site, slots in found.slots.items():
-        if slots != before.get(site):
-            store.put_slots(site, slots)
+    known = nodes(settings, store)
+    everybody, at = served(settings, store, datetime.now(UTC), coming), addresses(known)
+    found = among(known, everybody, settings, before := store.slots())
+    # Where somebody else gave slots meanwhile, these are given beside his.
+    while not _kept(store, found.slots, before):
+        found = among(known, everybody, settings, before := store.slots())
 
     def made(node: str) -> dict[str, str]:
         return haproxy.files(node, at, found.pools, settings.routing.layout())
