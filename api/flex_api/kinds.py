@@ -21,7 +21,7 @@ class Kind:
 
 NOTHING = "Nothing was changed."
 
-# Each slug of the error tree, and the two that only a server has.
+# Each slug of the error tree, and those that only a server has.
 KINDS: dict[str, Kind] = {
     "validation": Kind(
         422,
@@ -37,6 +37,12 @@ KINDS: dict[str, Kind] = {
     ),
     "method-not-allowed": Kind(
         405, "Not a thing to do here", NOTHING, "Use one of the methods that the header `Allow` names."
+    ),
+    "not-acceptable": Kind(
+        406, "Not to be had in that form", NOTHING, "Name in `Accept` one of the forms that `/api/docs` gives, or none."
+    ),
+    "unsupported-media": Kind(
+        415, "What was sent is not JSON", NOTHING, "Send a body that is JSON, with `Content-Type: application/json`."
     ),
     "insufficient-data": Kind(
         503,

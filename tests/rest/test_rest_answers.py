@@ -99,3 +99,48 @@ def test_what_is_so_already_is_not_recorded_again(door: Door) -> None:
         assert (answer.status_code, "already" in answer.json()["notes"][0]) == (200, True)
     assert operator.delete("/api/v1/freeze", headers=ANY).status_code == 204
     assert door.store.noted() == noted
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status", "code"),
+    [
+        (b"{", "application/json", 400, "malformed"),
+        (b"\xff", "application/json", 400, "malformed"),
+        (b'{"until": nope}', "application/json", 400, "malformed"),
+        (b"{}", "text/plain", 415, "unsupported-media"),
+        (b"{}", "", 415, "unsupported-media"),
+        (b"[]", "application/json", 422, "validation"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_told_apart_from_one_that_cannot_be_used(
+    reading: Door, content: bytes, kind: str, status: int, code: str
+) -> None:
+    headers = {**ANY, **({"Content-Type": kind} if kind else {})}
+    answer = reading.open("operator").put("/api/v1/freeze", content=content, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "kind"),
+    [
+        ("", "text/html"),
+        ("*/*", "text/html"),
+        ("application/json", "application/json"),
+        ("application/*", "application/json"),
+        ("image/png, text/markdown;q=0.5", "text/markdown"),
+    ],
+)
+def test_a_report_comes_in_the_form_that_is_accepted_and_says_that_there_are_others(
+    reading: Door, accepted: str, kind: str
+) -> None:
+    client = reading.open("viewer", {"Accept": accepted})
+    answer = client.get("/api/v1/reports/latest")
+    assert (answer.status_code, answer.headers["vary"]) == (200, "Accept")
+    assert answer.headers["content-type"].partition(";")[0] == kind
+    plan = client.get(f"/api/v1/plans/{reading.store.headlines()[0].id}")
+    assert (plan.status_code, plan.headers["vary"]) == (200, "Accept")
+
+
+def test_a_form_that_no_report_has_is_refused(reading: Door) -> None:
+    answer = reading.open("viewer", {"Accept": "image/png"}).get("/api/v1/reports/latest")
+    assert (answer.status_code, answer.json()["code"]) == (406, "not-acceptable")

@@ -29,7 +29,7 @@ CONFIG = {
     "checks": {
         "positive_data_acceptance": {"expected-statuses": REFUSALS},
         "negative_data_rejection": {
-            "expected-statuses": ["400", "401", "403", "404", "405", "406", "412", "413", "422", "428"]
+            "expected-statuses": ["400", "401", "403", "404", "405", "406", "412", "413", "415", "422", "428"]
         },
         "missing_required_header": {"expected-statuses": ["401", "422", "428"]},
     }

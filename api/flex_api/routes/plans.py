@@ -13,7 +13,7 @@ from flex_api.report.formats import table
 from flex_api.schemas.rest import CLEAN, DnsDiff, ListQuery, MovesPage, PlansPage
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.told import words
-from flex_api.web.answers import TheCondition, listed, nothing, reply, told
+from flex_api.web.answers import NEGOTIATED, TheCondition, listed, nothing, reply, told
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page
 
@@ -58,7 +58,7 @@ def plan(desk: Viewer, plan: str) -> Response:
     output = _output(desk, the_plan(desk, plan))
     if MARKDOWN in desk.request.headers.get("accept", ""):
         return told(desk.request, _markdown(output), MARKDOWN)
-    return reply(desk.request, output)
+    return reply(desk.request, output, Vary=NEGOTIATED["Vary"])
 
 
 def _output(desk: Desk, cycle: Cycle) -> PlanOutput:

@@ -16,7 +16,10 @@ from flex.errors import BadInput, FlexError, TooMany, Unknown
 from flex_api.kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Problem
 from flex_api.report.page import page
 
-SLUG_OF_STATUS = {400: "malformed", 404: "not-found", 405: "method-not-allowed", 413: "too-large", 422: "validation"}
+SLUG_OF_STATUS = {
+    400: "malformed", 404: "not-found", 405: "method-not-allowed", 406: "not-acceptable", 413: "too-large",
+    422: "validation",
+}  # fmt: skip
 OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
 DESCRIBED = "see /api/openapi.json for what can be asked"
 REPORT = "look for the request id in the log of `flex serve` and report it"
@@ -96,10 +99,19 @@ def of_bad_request(request: Request, error: RequestValidationError) -> Response:
         Fault(pointer="/" + "/".join(str(part) for part in one["loc"]), detail=one["msg"]) for one in error.errors()
     ]
     first = error.errors()[0]
+    if unread := _unread(error):
+        return _answer(request, _plain(request, unread, f"{KINDS[unread].title}: {first['msg']}", NOTHING, DESCRIBED))
     where = " ".join(str(part) for part in first["loc"])
     refused = BadInput("the request", f"{where}: {first['msg']}", kept=NOTHING, advice="correct it and ask again")
     told = problem(request.url.path, request.state.request_id, refused)
     return _answer(request, told.model_copy(update={"errors": faults[:MOST_FAULTS]}))
+
+
+def _unread(error: RequestValidationError) -> str:
+    """Which kind of problem it is that the body could not even be read; empty where it was."""
+    if isinstance(error.body, bytes):
+        return "unsupported-media"
+    return "malformed" if error.errors()[0]["type"] == "json_invalid" else ""
 
 
 def of_status(request: Request, error: HTTPException) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, HTTPException, Query, Response
 
 from flex.errors import NoData
 from flex_api.report.formats import FORMATS, MEDIA
@@ -70,6 +70,12 @@ def _report(desk: Desk, plan: str, form: str | None) -> Response:
 
 
 def _accepted(header: str) -> str:
-    """The first of them that is named; a browser, and who takes anything, gets the page."""
-    named = {one.partition(";")[0].strip() for one in header.split(",")}
-    return next((form for form, media in MEDIA.items() if media in named), "html")
+    """The first of ours that is named; a browser, and who takes anything, gets the page."""
+    named = {one.partition(";")[0].strip().lower() for one in header.split(",")} - {""}
+    if form := next((form for form, media in MEDIA.items() if media in named), ""):
+        return form
+    if not named or named & {"*/*", "text/*"}:
+        return "html"
+    if "application/*" in named:
+        return "json"
+    raise HTTPException(406)

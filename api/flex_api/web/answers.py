@@ -11,6 +11,8 @@ from pydantic import BaseModel
 from flex.errors import Overtaken, Unconditional
 
 JSON = "application/json"
+# Said of what is answered in several forms: who keeps answers keeps each by what was accepted.
+NEGOTIATED = {"Vary": "Accept"}
 
 
 def etag_of(body: bytes) -> str:
@@ -37,12 +39,13 @@ def reply(request: Request, model: BaseModel, status: int = 200, **headers: str)
 
 
 def told(request: Request, text: str, media: str) -> Response:
-    """Text of any kind with its ETag, or nothing where the caller has it already."""
+    """Text of the kind that was asked for with its ETag, or nothing where the caller has it already."""
     body = text.encode()
     tag = etag_of(body)
+    said = {"ETag": tag, **NEGOTIATED}
     if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
-        return Response(status_code=304, headers={"ETag": tag})
-    return Response(body, 200, {"ETag": tag}, media)
+        return Response(status_code=304, headers=said)
+    return Response(body, 200, said, media)
 
 
 def listed(request: Request, model: BaseModel, following: str | None) -> Response:

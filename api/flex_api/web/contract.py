@@ -14,8 +14,8 @@ from flex_api.kinds import KINDS, MEDIA_TYPE, Problem
 
 # Any, below: the document is plain JSON.
 API = "/api/v1"
-READING = (401, 403, 404, 409, 422, 429, 502, 503)
-WRITING = (400, 401, 403, 404, 409, 412, 413, 422, 423, 428, 429, 502, 503, 507)
+READING = (401, 403, 404, 406, 409, 422, 429, 502, 503)
+WRITING = (400, 401, 403, 404, 409, 412, 413, 415, 422, 423, 428, 429, 502, 503, 507)
 TITLE = {400: "What was sent cannot be read", 423: "Changes are frozen"}
 
 
