@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
 
-from flex.errors import NoData
+from flex.errors import NoData, Unknown
 from flex_api.report.formats import FORMATS, MEDIA
 from flex_api.report.gather import gather
 from flex_api.routes.plans import the_plan
@@ -59,8 +60,30 @@ def latest(desk: Viewer, form: Form = None) -> Response:
 
 @router.get("/{plan}", response_model=ReportShown, responses=FORMS)
 def of_plan(desk: Viewer, plan: str, form: Form = None) -> Response:
-    """Of one plan: a page that opens anywhere, or what `format` or `Accept` ask for."""
-    return _report(desk, plan, form)
+    """Of a plan, or of the last one of a day, as 2026-11-21: a page that opens anywhere, or what `format` or `Accept`
+    ask for.
+    """
+    return _report(desk, _of_day(desk, day) if (day := _day(plan)) else plan, form)
+
+
+def _day(said: str) -> date | None:
+    """No plan's id has dashes where a date has them."""
+    try:
+        return date.fromisoformat(said) if said[4:5] == "-" else None
+    except ValueError:
+        return None
+
+
+def _of_day(desk: Desk, day: date) -> str:
+    made = [one.id for one in desk.views.headlines() if one.created.date() == day]
+    if not made:
+        raise Unknown(
+            f"the report of {day}",
+            "no plan was made on that day",
+            kept="nothing was changed",
+            advice="GET /api/v1/reports lists the days that have one",
+        )
+    return made[0]
 
 
 def _report(desk: Desk, plan: str, form: str | None) -> Response:
