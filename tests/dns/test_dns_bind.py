@@ -196,18 +196,18 @@ def test_a_foreign_edit_between_two_messages_stands_and_the_others_are_applied(
         nonlocal seen
         seen += is_update(wire)
         if is_update(wire) and seen == 2:
-            edit_real(f"s289.{zone}", "A", ["192.0.2.99"])
+            edit_real(f"s449.{zone}", "A", ["192.0.2.99"])
         return True, True
 
     with (
         relay(named.server, rule) as server,
-        pytest.raises(PartlyApplied, match=rf"1 are no longer .*s289\.{zone}") as partly,
+        pytest.raises(PartlyApplied, match=rf"1 are no longer .*s449\.{zone}") as partly,
     ):
-        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 290))
+        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 450))
     # Nor does the name that is somebody else's now get our marker.
-    assert owned(Rfc2136Target(named.server, OWNER), zone, 290) == 289
-    assert "578 of the record sets are as planned" in partly.value.kept
-    found = Rfc2136Target(named.server, OWNER).read(zone, [f"s289.{zone}"])
+    assert owned(Rfc2136Target(named.server, OWNER), zone, 450) == 449
+    assert "898 of the record sets are as planned" in partly.value.kept
+    found = Rfc2136Target(named.server, OWNER).read(zone, [f"s449.{zone}"])
     assert found.records["value"].tolist() == ["192.0.2.99"]
 
 
