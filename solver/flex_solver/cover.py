@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
 from flex.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
+
+# Load in force of each open node, and the least and the most of its band.
+Bands: TypeAlias = tuple[Floats, Floats, Floats]
 
 # Mixtures of two resources that are tried, and how many of the largest sites are looked at for what may enter.
 MIXTURES, LARGEST = 17, 200
@@ -45,15 +49,15 @@ class Node:
         return bool(((self.load > self.high) | (self.load < self.low)).any())
 
 
-def counts(problem: Problem, of_site: Floats, bands: tuple[Floats, Floats, Floats], rows: tuple[Ints, Ints]) -> Counts:
-    """`rows` are the sites and the open nodes of the rows that may leave, `bands` loads in force and their limits."""
-    (site, at), (load, low, high) = rows, bands
+def counts(problem: Problem, of_site: Floats, bands: Bands, rows: tuple[Floats, Ints]) -> Counts:
+    """`rows` are what the rows that may leave ask, and their open nodes."""
+    (asks, at), (load, low, high) = rows, bands
     ordered = np.argsort(at, kind="stable")
     cuts = np.searchsorted(at[ordered], np.arange(len(load) + 1))
     sites = Sites(of_site)
     found = np.zeros((len(load), 3), dtype=np.int64)
     for n, number in enumerate(np.flatnonzero(problem.open).tolist()):
-        node = Node(load[n], low[n], high[n], of_site[site[ordered[cuts[n] : cuts[n + 1]]]])
+        node = Node(load[n], low[n], high[n], asks[ordered[cuts[n] : cuts[n + 1]]])
         if node.is_off:
             may_come = bound.free_to_come(problem, number)
             found[n] = sites.leave(node), sites.enter(node, may_come), sites.touch(node, may_come)

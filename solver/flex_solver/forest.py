@@ -16,7 +16,7 @@ import numpy as np
 from flex.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
 from flex_solver.net import Net, net
-from flex_solver.trees import EXACT, Trees, Word
+from flex_solver.trees import EXACT, Trees
 
 # There are tables of all sets of places, and of all moves between two nodes.
 PLACES, ROWS = 18, 1_000_000
@@ -49,7 +49,7 @@ class _Sets:
     """
 
     def __init__(self, places: Net) -> None:
-        trees, self.full = Trees(places), (1 << len(places)) - 1
+        trees = Trees(places)
         self.size = _sums(np.ones((len(places), 1)))[:, 0].astype(np.int64)
         load, low, high = (_sums(edge) for edge in (places.load, places.low, places.high))
         self.balanced: Bools = np.all((load >= low) & (load <= high), axis=1)
@@ -61,12 +61,12 @@ class _Sets:
             if left < 0:
                 break
             seen = size
-            if possible := [part for part in wanted if trees.of(part) is not Word.NONE]:
+            if possible := [part for part in wanted if not trees.rules_out(part)]:
                 found += possible
                 self.trees_in = _packed(len(places), found)
         self.most = max([int(self.trees_in[-1]), *map(self._with_one_of, range(seen + 1, len(places) + 1))])
 
-    def room(self, least: int) -> Ints:
+    def _room(self, least: int) -> Ints:
         """No more trees fit into each set, if those not counted yet have at least so many places."""
         top = np.zeros(int(self.size[-1]) + 1, dtype=np.int64)
         np.maximum.at(top, self.size, self.trees_in)
@@ -78,13 +78,14 @@ class _Sets:
     def _wanted(self, size: int) -> Ints:
         """Sets that might be trees, with none in them that is known, and leave room for as many others as are known."""
         some: Ints = np.flatnonzero(self.balanced & (self.size == size) & (self.trees_in == 0))
-        with_it = self.room(size)[self.full ^ some] + 1
+        others = len(self.size) - 1 - some
+        with_it = self._room(size)[others] + 1
         return np.asarray(some[with_it >= self.trees_in[-1] + (size > COMMON)])
 
     def _with_one_of(self, size: int) -> int:
         """How many trees there may be, if one has so many places, which were not looked at, and none has fewer."""
         some = self._wanted(size)
-        return int((self.room(size)[self.full ^ some] + 1).max(initial=0))
+        return int((self._room(size)[len(self.size) - 1 - some] + 1).max(initial=0))
 
 
 def _sums(of_place: Floats) -> Floats:

@@ -16,7 +16,7 @@ import pulp
 
 from flex.problem import Ints, Problem
 from flex_solver.kinds import Kind, counts_of, rows_of
-from flex_solver.relax import cluster_of
+from flex_solver.relax import cluster_of, floors_of
 from flex_solver.runs import Effort, NoAnswer, run
 
 # A linear expression of PuLP's, which ships no types.
@@ -186,7 +186,7 @@ class Program:
         """What cover.py counts for each node: it follows from the bands, and spares the solver finding that out."""
         if not self._problem.load.any():
             return
-        counts = cluster_of(self._problem).counts
+        counts = floors_of(self._problem, cluster_of(self._problem))
         every = list(enumerate(self._kinds))
         for place, n in enumerate(self._nodes):
             stay = [(self._count[k, n], 1) for k, kind in every if n in kind.held - kind.barred]

@@ -18,33 +18,36 @@ from flex_solver.relax import Cluster, cluster_of
 
 # Sums of some thousand floats are less off than this.
 INEXACT = 1e-9
-# Of rows that leave the same node and ask for the same, so many are looked at.
+# Of rows that leave the same node and ask for the same, so many are told apart.
 TWINS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moves:
-    """Each takes `row` to another place, which then carries `change` more, or one less: the change is negative then."""
+    """How the load of a place changes by moves between it and others.
 
-    row: Ints
-    to: Ints
+    Two that have a key in common cannot be made at once: a row goes one way, and a place has one row of a site. Keys
+    less than nothing are none.
+    """
+
     change: Floats
-    cold: Ints
+    keys: Ints
 
     def __len__(self) -> int:
-        return len(self.row)
+        return len(self.change)
+
+    def __getitem__(self, which: Ints | Bools) -> Moves:
+        return Moves(self.change[which], self.keys[which])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Net:
-    """Places carry `load`, which is to lie between `low` and `high`; the first of them are the `open_nodes`, the last,
-    `vanishing` ones, take what vanishes.
+    """Places carry `load`, which is to lie between `low` and `high`; the first of them are the open nodes, the
+    last, `vanishing` ones, take what vanishes.
 
     Row r is of `site[r]`, stands on the place `at[r]` and asks `asks[r]`; it may be on the places `able[r]`.
     """
 
-    problem: Problem
-    open_nodes: Ints
     load: Floats
     low: Floats
     high: Floats
@@ -57,30 +60,24 @@ class Net:
     def __len__(self) -> int:
         return len(self.load)
 
-    @property
-    def has_twins(self) -> bool:
-        """Whether rows are left out, being like others on their nodes."""
-        alike = np.unique(np.column_stack([self.at, self.asks]), axis=0, return_counts=True)[1]
-        return bool(alike.max(initial=0) > TWINS)
+    def between(self, place: int, other: int) -> Moves:
+        """The moves between a place and another one; the changes are those of the other."""
+        goes = self._some(np.flatnonzero((self.at == place) & self.able[:, other]), other)
+        comes = self._some(np.flatnonzero((self.at == other) & self.able[:, place]), place)
+        return Moves(np.concatenate([goes.change, -comes.change]), np.concatenate([goes.keys, comes.keys]))
 
-    def between(self, node: int, other: int) -> Moves:
-        """All moves between a place and another one; the changes are those of the other."""
-        goes = self._some(np.flatnonzero((self.at == node) & self.able[:, other]))
-        comes = self._some(np.flatnonzero((self.at == other) & self.able[:, node]))
-        row, to = np.concatenate([goes, comes]), np.repeat([other, node], [len(goes), len(comes)])
-        return Moves(
-            row=row,
-            to=to,
-            change=np.concatenate([self.asks[goes], -self.asks[comes]]),
-            cold=np.where(to < len(self.open_nodes), self.problem.cold[self.site[row]], 0),
+    def _some(self, rows: Ints, to: int) -> Moves:
+        """Of many that ask for the same one, that clashes with none: another of them would do then."""
+        _, first, alike, count = np.unique(
+            self.asks[rows], axis=0, return_index=True, return_inverse=True, return_counts=True
         )
-
-    def _some(self, rows: Ints) -> Ints:
-        """Without all but a few of those that ask for the same."""
-        by_asks = rows[np.lexsort((rows, self.problem.cold[self.site[rows]], *self.asks[rows].T))]
-        same = np.ones(len(by_asks), dtype=np.bool_)
-        same[TWINS:] = (self.asks[by_asks[TWINS:]] != self.asks[by_asks[:-TWINS]]).any(axis=1)
-        return np.sort(by_asks[same])
+        keys = np.stack([rows, len(self.site) + self.site[rows] * len(self) + to], axis=1)
+        few = (count <= TWINS)[alike]
+        one = first[count > TWINS]
+        return Moves(
+            np.concatenate([self.asks[rows[few]], self.asks[rows[one]]]),
+            np.concatenate([keys[few], np.full((len(one), 2), -1)]),
+        )
 
 
 def net(problem: Problem) -> Net:
@@ -93,8 +90,6 @@ def net(problem: Problem) -> Net:
     site = np.concatenate([held[:, 0], missing])
     load, low, high = _edges(cluster, cluster.of_site[missing], cluster.of_site[spare])
     return Net(
-        problem=problem,
-        open_nodes=open_nodes,
         load=load,
         low=low - INEXACT,
         high=high + INEXACT,
@@ -135,7 +130,3 @@ def _may_come(problem: Problem, site: Ints, open_nodes: Ints) -> Bools:
     for barred, nodes in problem.barred.items():
         able[barred, list(nodes)] = False
     return able[np.ix_(site, open_nodes)]
-
-
-def _key(site: Ints, node: Ints, problem: Problem) -> Ints:
-    return site * len(problem.nodes) + node

@@ -85,24 +85,6 @@ def may_be_on(items: Items, node: Ints, site: int, n: int) -> bool:
     return n not in barred and n not in node[company(items, site)]
 
 
-def is_shut(placed: Placed, site: Ints, node: Ints) -> Bools:
-    """For many sites and nodes at once, as things are: those that may_be_on says no to."""
-    items, nodes = placed.items, len(placed.items.low)
-    there = items.site * nodes + placed.node
-    barred = _of_sites(items.first_barred) * nodes + items.barred
-    rivals, one = items.rivals, _of_sites(items.first_rival)
-    count = np.diff(items.first_item)[rivals]
-    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    company = np.repeat(one, count) * nodes + placed.node[np.repeat(items.first_item[rivals], count) + nth]
-    shut: Bools = np.isin(site * nodes + node, np.concatenate([there, barred, company]))
-    return shut
-
-
-def _of_sites(first: Ints) -> Ints:
-    """The site of each entry of lists that begin there."""
-    return np.repeat(np.arange(len(first) - 1), np.diff(first))
-
-
 def outside(items: Items, nodes: Ints | list[int], totals: Ints) -> int:
     """The load outside the band of nodes that carry so much."""
     return int(np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum())

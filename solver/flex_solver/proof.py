@@ -22,7 +22,7 @@ import numpy as np
 from flex import score
 from flex.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver import bound, highs
-from flex_solver.relax import Cluster, cluster_of
+from flex_solver.relax import Cluster, cluster_of, floors_of
 
 # There may be as many steps for each row in force and open node; the cases HiGHS looks at.
 STEPS, CASES = 4, 100
@@ -161,7 +161,7 @@ def _floors(problem: Problem, columns: _Columns, cluster: Cluster) -> Iterator[_
     """What cover.py counts: it follows from the bands, and spares HiGHS finding that out."""
     leave = (_sources(problem, columns), columns.leaves, 1.0)
     enter = (columns.node[columns.comes], columns.comes, 1.0)
-    counts = cluster.counts
+    counts = floors_of(problem, cluster)
     for least, terms in ((counts.leave, (leave,)), (counts.enter, (enter,)), (counts.touch, (leave, enter))):
         yield _Sums(least.astype(np.float64), np.full(len(least), np.inf), terms)
 

@@ -57,7 +57,7 @@ def relaxed(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Re
     if not highs.AVAILABLE or not rounds or not problem.load.any():
         return Relaxed(counted, np.where(free, 0.0, np.inf))
     cluster = cluster_of(problem)
-    least, of_rows = _best(cluster, first, rounds)
+    least, of_rows = _best(cluster, floors_of(problem, cluster), first, rounds)
     reduced = np.full(len(problem.old), np.inf)
     reduced[free] = of_rows
     return Relaxed(max(counted, int(np.ceil(least - INEXACT * (1 + abs(least))))), reduced)
@@ -86,7 +86,6 @@ class Cluster:
     low: Floats
     high: Floats
     largest: Floats
-    counts: cover.Counts
 
 
 def cluster_of(problem: Problem) -> Cluster:
@@ -115,8 +114,12 @@ def cluster_of(problem: Problem) -> Cluster:
         low=low,
         high=high,
         largest=of_site.max(axis=0),
-        counts=cover.counts(problem, of_site, (load, low, high), (site, node)),
     )
+
+
+def floors_of(problem: Problem, cluster: Cluster) -> cover.Counts:
+    bands = cluster.load, cluster.low, cluster.high
+    return cover.counts(problem, cluster.of_site, bands, (cluster.asks, cluster.node))
 
 
 def may_leave(problem: Problem) -> Bools:
@@ -149,17 +152,17 @@ class _Duals:
     giving: Floats
 
 
-def _best(cluster: Cluster, first: int, rounds: int) -> tuple[float, Floats]:
+def _best(cluster: Cluster, counts: cover.Counts, first: int, rounds: int) -> tuple[float, Floats]:
     """The largest bound found, and the reduced cost of every row in it."""
     shown = _largest_of_each(cluster, first)
     best, reduced = 0.0, np.zeros(len(cluster.node))
     for _ in range(rounds):
-        found = highs.minimum(_program(cluster, np.flatnonzero(shown)))
+        found = highs.minimum(_program(cluster, counts, np.flatnonzero(shown)))
         if found is None:
             break
         duals = _duals(cluster, found.duals)
         of_rows = _reduced(cluster, duals)
-        if (least := _bound(cluster, duals, of_rows)) > best:
+        if (least := _bound(cluster, counts, duals, of_rows)) > best:
             best, reduced = least, of_rows
         wanted = np.flatnonzero((of_rows < -INEXACT) & ~shown)
         if not len(wanted) or of_rows[wanted].sum() > -INEXACT * 100:
@@ -168,16 +171,16 @@ def _best(cluster: Cluster, first: int, rounds: int) -> tuple[float, Floats]:
     return best, reduced
 
 
-def _program(cluster: Cluster, shown: Ints) -> highs.Program:
+def _program(cluster: Cluster, counts: cover.Counts, shown: Ints) -> highs.Program:
     """Columns: y of the rows shown, in, v, load too much, load too little."""
     nodes, dimensions = cluster.load.shape
     cells = nodes * dimensions
     y, into, v = np.arange(len(shown)), len(shown) + np.arange(cells), len(shown) + cells + np.arange(nodes)
     columns = len(shown) + 3 * cells + nodes
-    floors = np.concatenate([np.zeros(cells), cluster.counts.leave, cluster.counts.touch, cluster.gives])
+    floors = np.concatenate([np.zeros(cells), counts.leave, counts.touch, cluster.gives])
     program = highs.Program(
         cost=np.concatenate([cluster.price[shown], np.zeros(cells + nodes), np.full(2 * cells, ELASTIC)]),
-        lower=np.concatenate([np.zeros(len(shown) + cells), cluster.counts.enter, np.zeros(2 * cells)]),
+        lower=np.concatenate([np.zeros(len(shown) + cells), counts.enter, np.zeros(2 * cells)]),
         upper=np.concatenate([np.ones(len(shown)), np.full(columns - len(shown), np.inf)]),
         row_lower=_limits(cluster, cluster.low - cluster.load, floors),
         row_upper=_limits(cluster, cluster.high - cluster.load, np.full(len(floors), np.inf)),
@@ -234,18 +237,18 @@ def _reduced(cluster: Cluster, duals: _Duals) -> Floats:
     return reduced
 
 
-def _bound(cluster: Cluster, duals: _Duals, reduced: Floats) -> float:
+def _bound(cluster: Cluster, counts: cover.Counts, duals: _Duals, reduced: Floats) -> float:
     """What no placement stays under, by these duals: each row's bound at its price, and of each column the best end.
 
     Nothing enters a node beyond its band, and no more rows than there are replicas.
     """
     of_rows = np.where(duals.band > 0, cluster.low - cluster.load, cluster.high - cluster.load) * duals.band
     prices = of_rows.sum() + duals.total @ cluster.lacking_load + duals.rows * cluster.lacking
-    prices += duals.leave @ cluster.counts.leave + duals.touch @ cluster.counts.touch + duals.giving @ cluster.gives
+    prices += duals.leave @ counts.leave + duals.touch @ counts.touch + duals.giving @ cluster.gives
     into = duals.new - duals.band - duals.total
     v = -duals.rows - (duals.new * cluster.largest).sum(axis=1) - duals.touch
     ends = np.minimum(reduced, 0.0).sum() + (np.minimum(into, 0.0) * cluster.high).sum()
-    ends += np.where(v > 0, v * cluster.counts.enter, v * cluster.replicas).sum()
+    ends += np.where(v > 0, v * counts.enter, v * cluster.replicas).sum()
     return float(cluster.forced + prices + ends)
 
 
