@@ -60,8 +60,10 @@ include "/etc/bind/{reader_name}.key";
 // In options: the secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for
 // each other at 20 a second. A zone of which half changes is sent whole: that costs a secondary no wait for its disk.
 {_indented(PRIMARY_OPTIONS, "//   ")}\
-// In the options of each secondary:
+// In the options of each secondary, which holds the key {reader_name} too: a NOTIFY can get lost, and the secondary is
+// behind then until its refresh timer runs out. FLEX sends another one to those that do not follow.
 {_indented(SECONDARY_OPTIONS, "//   ")}\
+//   allow-notify {{ key {reader_name}; }};
 // As a clause of its own, or these two lines in the one you have: else named logs every record that is changed.
 {_indented(update_logging(), "//   ")}
 

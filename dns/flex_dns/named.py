@@ -40,6 +40,9 @@ START_SECONDS = 15.0
 SECONDS_A_ZONE = 0.03
 LOOK_SECONDS = 0.02
 PORT_TRIES = 50
+# Below those that sockets get that ask for none. named's own questions and NOTIFYs go out from such: one that by chance
+# went out from the port it goes to would come back to itself, as named shares its ports, and never arrive.
+PORTS = range(15_000, 32_768)
 LOG_LINES = 8
 BROKEN = "not loaded due to errors"
 # Often not in a user's own.
@@ -284,7 +287,7 @@ def free_port() -> Iterator[int]:
     """A loopback port that is free for TCP and UDP alike, kept from other private servers while in use."""
     for _ in range(PORT_TRIES):
         with ExitStack() as held:
-            if port := reserved(held):
+            if port := reserved(held, secrets.choice(PORTS)):
                 yield port
                 return
     raise Unreachable(
@@ -307,16 +310,15 @@ ns1 IN A {LOOPBACK}
 """
 
 
-def reserved(held: ExitStack, wanted: int = 0) -> int:
-    """The wanted port, or any, kept from other private servers until `held` closes; 0 when it is taken.
+def reserved(held: ExitStack, port: int) -> int:
+    """The port, kept from other private servers until `held` closes; 0 when it is taken.
 
     BIND binds with SO_REUSEPORT: a second one on the port would not fail but share its packets. So the port itself
     is only tried, without that option, and a name that other private servers look for is held instead.
     """
     with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         try:
-            tcp.bind((LOOPBACK, wanted))
-            port: int = tcp.getsockname()[1]
+            tcp.bind((LOOPBACK, port))
             udp.bind((LOOPBACK, port))
             if sys.platform == "linux":
                 held.enter_context(socket.socket(socket.AF_UNIX)).bind(f"\0flex-named-{port}")

@@ -1,7 +1,8 @@
 """Waiting until every server that answers for a zone says what it should.
 
 In go servers and wanted RECORDS; out comes a Verdict of each: how long it took to agree, or what it said last when the
-time was up. Secondaries hear of a change later than the primary, and how much later is theirs to say.
+time was up. Secondaries hear of a change later than the primary, and how much later is theirs to say; one that seems
+not to have heard of it is told.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
@@ -17,10 +19,13 @@ from flex.domain import Verdict
 from flex.errors import DnsError
 from flex_dns import verify
 from flex_dns.key import Key
+from flex_dns.nudge import nudged
 from flex_dns.server import Address
 
 # Between one look at a server's serial and the next.
 SHORTEST, LONGEST = 0.01, 0.5
+# A server that is behind for so long has not been notified; it is told, and again after twice as long.
+UNHEARD = 1.0
 
 
 def verdicts(
@@ -49,26 +54,44 @@ def _settled(
 ) -> Verdict:
     """The whole zone is compared again only when its serial is another one."""
     until = started + patience
+    telling = _Telling(partial(nudged, server, zone, key, timeout))
     if first is not None:
-        _await(server, zone, timeout, until, lambda serial: is_since(serial, first))
+        _await(server, zone, timeout, until, lambda serial: is_since(serial, first), telling)
     while True:
         found = verify.verdict(server, zone, wanted, timeout, key)
         if found.agrees:
             return replace(found, lag=time.monotonic() - started if patience else 0.0)
         if time.monotonic() >= until:
             return found
-        _await(server, zone, timeout, until, _other_than(found.serial))
+        _await(server, zone, timeout, until, _other_than(found.serial), telling)
 
 
-def _await(server: Address, zone: str, timeout: float, until: float, enough: Callable[[int], bool]) -> None:
+def _await(
+    server: Address, zone: str, timeout: float, until: float, enough: Callable[[int], bool], telling: _Telling
+) -> None:
     """Until the server has such a serial or the time is up."""
     pause = SHORTEST
     while time.monotonic() < until:
         serial = _serial(server, zone, timeout)
         if serial is not None and enough(serial):
             return
+        telling.when_due()
         time.sleep(min(pause, max(0.0, until - time.monotonic())))
         pause = min(2 * pause, LONGEST)
+
+
+class _Telling:
+    """Tells a server now and then, as long as it listens: what it refuses once it refuses again, and logs."""
+
+    def __init__(self, tell: Callable[[], bool]) -> None:
+        self._tell, self._heeded, self._wait = tell, True, UNHEARD
+        self._due = time.monotonic() + UNHEARD
+
+    def when_due(self) -> None:
+        if self._heeded and time.monotonic() >= self._due:
+            self._heeded = self._tell()
+            self._wait *= 2
+            self._due = time.monotonic() + self._wait
 
 
 def _serial(server: Address, zone: str, timeout: float) -> int | None:

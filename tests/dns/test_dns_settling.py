@@ -18,7 +18,7 @@ from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
 from flex_dns.pair import pair
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.settling import is_since
+from flex_dns.settling import UNHEARD, is_since
 from tests.dns.given import placed
 
 pytestmark = pytest.mark.real
@@ -86,6 +86,31 @@ def test_what_a_secondary_still_says_of_old_is_shown(folder: Path, key: Key) -> 
         target.apply(plan)
         _, second = target.verify(ZONE, wanted, patience=0.3)
     assert (len(second.wrong), second.error) == (300, "")
+
+
+def test_a_secondary_that_was_not_notified_is_told_by_us(folder: Path, key: Key) -> None:
+    plan, wanted = many(3)
+    with pair(folder, [ZONE], key, primary="notify no;") as (primary, secondary):
+        target = target_of(primary, secondary)
+        target.apply(plan)
+        first, second = target.verify(ZONE, wanted, patience=20)
+    assert first.agrees
+    assert second.agrees
+    assert second.lag >= UNHEARD
+
+
+def test_a_server_that_takes_no_notice_from_us_is_told_once(folder: Path, key: Key) -> None:
+    """It logs each NOTIFY that it refuses."""
+    plan, wanted = many(3)
+    with (
+        PrivateNamed(folder / "1", [ZONE], key) as primary,
+        PrivateNamed(folder / "2", [ZONE], make_key("other")) as own,
+    ):
+        target = target_of(primary, own)
+        target.apply(plan)
+        _, second = target.verify(ZONE, wanted, patience=4 * UNHEARD)
+    assert len(second.wrong) == 3
+    assert (folder / "2" / "named.log").read_text(encoding="utf-8").count("BADKEY") == 1
 
 
 def test_a_server_that_gives_our_key_no_transfers_is_asked_name_by_name(folder: Path, key: Key) -> None:

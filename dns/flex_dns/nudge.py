@@ -1,0 +1,31 @@
+"""A NOTIFY of our own, for a secondary that has not heard of a change.
+
+A name server notifies its secondaries by UDP, and a packet that is lost leaves them with what is old until their
+refresh timers run out, which takes hours. A secondary asks its primary for the zone when we tell it to, if its
+`allow-notify` has our key or address. Nothing is believed that it answers but that it took the message.
+"""
+
+from __future__ import annotations
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.opcode
+import dns.query
+import dns.rcode
+
+from flex_dns.key import Key
+from flex_dns.server import Address
+
+
+def nudged(server: Address, zone: str, key: Key | None, timeout: float) -> bool:
+    """Whether the server took it."""
+    notify = dns.message.make_query(zone, "SOA", flags=dns.flags.AA)
+    notify.set_opcode(dns.opcode.NOTIFY)
+    if key:
+        notify.use_tsig(key.signer())
+    try:
+        answer = dns.query.udp(notify, server[0], timeout, server[1])
+    except (dns.exception.DNSException, OSError, ValueError):
+        return False
+    return answer.rcode() == dns.rcode.NOERROR
