@@ -1,7 +1,8 @@
 """Packages that take long to load, and much memory, put off until something is asked of them: most verbs never do.
 
-Reading logs in particular has to fit beside them into little memory. Whoever imports a package that was put off gets
-what stands for it; its first attribute brings the package itself.
+Reading logs in particular has to fit beside them into little memory, and taking a dead node out of DNS cannot wait for
+them. Whoever imports a package or a module that was put off gets what stands for it; its first attribute brings the
+thing itself.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ class _Later(ModuleType):
 
 
 def put_off(*names: str) -> None:
-    """Those of them that are there and not loaded yet."""
+    """Those of them that are there and not loaded yet. A module is named with its package, which is loaded at once."""
     for name in names:
         if name not in sys.modules and find_spec(name):
-            sys.modules[name] = _Later(name)
+            later = sys.modules[name] = _Later(name)
+            package, _, module = name.rpartition(".")
+            if package:
+                setattr(sys.modules[package], module, later)
 
 
 def _loaded(later: _Later) -> ModuleType:

@@ -21,12 +21,12 @@ from flex.store import SqlStore, open_store
 from flex_api import hosted
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
+from flex_dns import preflight
 from flex_dns.key import Key, read_keys
-from flex_dns.preflight import accepted
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.server import Server
 from flex_dns.several import SeveralTargets
-from flex_logs_ingest.read import Progress, Step
+from flex_logs_ingest import read
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
 
@@ -49,7 +49,7 @@ class World:
     clock: Clock
     time_of_day: Clock
     say: Callable[[str], None]
-    progress: Progress
+    progress: read.Progress
 
     @property
     def target(self) -> DnsTarget:
@@ -85,7 +85,7 @@ class World:
 def merging(world: World, period: Period) -> Callable[[int, int], None]:
     """The same bar that follows the logs, for the counts of a period."""
     name = f"counts of {period}"
-    return lambda done, size: world.progress(Step("merge", name, done, size, done, size, 0))
+    return lambda done, size: world.progress(read.Step("merge", name, done, size, done, size, 0))
 
 
 def silent(*_: object) -> None:
@@ -97,7 +97,7 @@ def world(
     clock: Clock,
     *,
     say: Callable[[str], None] = silent,
-    progress: Progress = silent,
+    progress: read.Progress = silent,
     author: Author | None = None,
 ) -> World:
     store = open_store(settings.database.url).signed(author or Author())
@@ -206,7 +206,7 @@ def server(settings: Settings, primary: Primary) -> Server:
     timeout = settings.dns.timeout.total_seconds()
     reader = primary.transfer_key_file and read_keys(primary.transfer_key_file)[0]
     found = [Server(primary.server, primary.port, one, timeout, reader or None) for one in keys(primary)]
-    return found[0] if len(found) == 1 else accepted(found, primary.zones)
+    return found[0] if len(found) == 1 else preflight.accepted(found, primary.zones)
 
 
 def _address(name: str) -> tuple[str, int]:

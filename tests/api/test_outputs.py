@@ -82,7 +82,7 @@ def test_what_a_verb_prints_as_json_follows_its_schema(installation: Installatio
 
 def verbs(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[str]:
     """Any: the command objects of the library below Typer have no public types."""
-    command = command or typer.main.get_command(cli.app)
+    command = command or typer.main.get_command(cli.application())
     for name, inner in getattr(command, "commands", {}).items():
         if getattr(inner, "commands", {}):
             yield from verbs(inner, (*path, name))
@@ -96,7 +96,7 @@ def test_the_readme_names_every_verb() -> None:
 
 
 def test_every_verb_says_what_it_does() -> None:
-    command = typer.main.get_command(cli.app)
+    command = typer.main.get_command(cli.application())
     for verb in verbs():
         found: Any = command
         for word in verb.split():

@@ -1,10 +1,16 @@
-"""The command line: `flex`. Only here is anything printed, and only here do errors become exit codes."""
+"""The command line: `flex`. Only here is anything printed, and only here do errors become exit codes.
+
+A verb's module is loaded when the verb is asked for, and all of them where none is: most verbs need little of FLEX, and
+whoever takes a dead node out of DNS waits for it.
+"""
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -13,25 +19,7 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
 from flex.errors import FlexError
-from flex_api.cli import (
-    desk,
-    everywhere,
-    export,
-    fencing,
-    files,
-    house,
-    logs,
-    night,
-    nodes,
-    orders,
-    piped,
-    remote,
-    route,
-    simulate,
-    supposing,
-    things,
-    why,
-)
+from flex_api.cli import everywhere, piped
 from flex_api.cli.common import Context, Format, crash, fail
 
 HELP = """
@@ -50,32 +38,51 @@ Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settin
 disagree. 33 a dead node is out of DNS but for names that are not FLEX's. 130, 143 interrupted.
 """
 
-app = typer.Typer(
-    name="flex",
-    help=HELP,
-    epilog=EXIT_CODES,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-logs.add_to(app)
-night.add_to(app)
-orders.add_to(app)
-things.add_to(app)
-nodes.add_to(app)
-supposing.add_to(app)
-files.add_to(app)
-export.add_to(app)
-fencing.add_to(app)
-why.add_to(app)
-route.add_to(app)
-simulate.add_to(app)
-desk.add_to(app)
-house.add_to(app)
+# The verbs as `flex --help` lists them, and the modules of this package that bring each.
+VERBS: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("ingest", "import", "data"), ("logs",)),
+    **dict.fromkeys(("apply", "rollback", "verify", "run", "report", "history"), ("night",)),
+    **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("orders",)),
+    "whatif": ("supposing",),
+    "files": ("files",),
+    "export": ("export",),
+    "explain": ("why",),
+    **dict.fromkeys(("demo", "init", "doctor", "serve", "completion", "version"), ("house",)),
+    "plan": ("night", "supposing"),
+    "sites": ("things",),
+    "nodes": ("nodes",),
+    "dns": ("fencing",),
+    "route": ("route",),
+    "simulate": ("simulate",),
+    **dict.fromkeys(("token", "audit"), ("desk",)),
+    **dict.fromkeys(("config", "db"), ("house",)),
+}
+# Objects made before the collector looks for circles among them. A plan of ten thousand sites is hundreds of thousands,
+# none of them in a circle, and looking through them at Python's own pace takes a third of the time of such a verb.
+COLLECTED_AFTER = 200_000
 
 
-@app.callback()
+def application(named: Collection[str] = ()) -> typer.Typer:
+    """With the verbs that are among these words, and those that come with them; with all where none is."""
+    made = typer.Typer(
+        name="flex",
+        help=HELP,
+        epilog=EXIT_CODES,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    made.callback()(options)
+    for module in dict.fromkeys(module for verb in _asked_for(named) for module in VERBS[verb]):
+        import_module(f"flex_api.cli.{module}").add_to(made)
+    return made
+
+
+def _asked_for(named: Collection[str]) -> list[str]:
+    return [verb for verb in VERBS if verb in named] or list(VERBS)
+
+
 def options(
     ctx: typer.Context,
     config: Annotated[
@@ -96,6 +103,7 @@ def options(
 
 def main() -> NoReturn:
     """The program: an interruption, too, ends at a safe point with its own exit code."""
+    gc.set_threshold(COLLECTED_AFTER)
     signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _interrupted)
     piped.begin()
@@ -113,8 +121,7 @@ def run(arguments: Sequence[str]) -> int:
     # Typer's own set-up of completion comes with two options that `flex completion` replaces.
     completion_init()
     try:
-        chosen = remote.app if any(one.partition("=")[0] == "--server" for one in arguments) else app
-        everywhere.command(chosen)(args=list(arguments), obj=context, prog_name="flex")
+        everywhere.command(_chosen(arguments))(args=list(arguments), obj=context, prog_name="flex")
     except SystemExit as ended:
         # Typer ends every verb this way; its codes are whole numbers.
         return int(ended.code or 0)
@@ -125,6 +132,14 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
         return crash(error, context.output)
     return 0
+
+
+def _chosen(arguments: Sequence[str]) -> typer.Typer:
+    if not any(one.partition("=")[0] == "--server" for one in arguments):
+        return application(arguments)
+    from flex_api.cli import remote
+
+    return remote.app
 
 
 def _interrupted(number: int, _: FrameType | None) -> NoReturn:

@@ -13,17 +13,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from pydantic import BaseModel, ValidationError
-from rich.console import Console
 
 from flex.errors import BadInput, FlexError
-from flex_api.client import Client
 from flex_api.schemas.output import ErrorOutput, Output, StopRow
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
+
+if TYPE_CHECKING:
+    # What shows tables, and what asks a server: not every verb does either.
+    from rich.console import Console
+
+    from flex_api.client import Client
 
 # Long before the first access log and long after the last: between these, no sum of days leaves the calendar.
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -90,6 +94,8 @@ class Context:
     @property
     def console(self) -> Console:
         """Where results go. Without a terminal there is no colour and no line is cut."""
+        from rich.console import Console
+
         width = None if sys.stdout.isatty() else 200
         return Console(
             no_color=None if self.color else True, width=width, highlight=False, soft_wrap=not sys.stdout.isatty()
@@ -98,8 +104,11 @@ class Context:
     @property
     def progress(self) -> Console | None:
         """Where progress goes: only to a person's terminal."""
-        wanted = sys.stderr.isatty() and not self.quiet and self.output is Format.TABLE
-        return Console(stderr=True, no_color=None if self.color else True, highlight=False) if wanted else None
+        if not sys.stderr.isatty() or self.quiet or self.output is not Format.TABLE:
+            return None
+        from rich.console import Console
+
+        return Console(stderr=True, no_color=None if self.color else True, highlight=False)
 
     def say(self, line: str) -> None:
         """A line of the running story, for people only."""

@@ -10,7 +10,7 @@ from flex.audit import Author
 from flex_api import access, auditing
 from flex_api.access import Caller
 from flex_api.cli.common import Reason, author, context, moment, now
-from flex_api.cli.night import opened
+from flex_api.cli.opening import opened
 from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput, audit_row, token_row
 from flex_api.told import desk_text
 

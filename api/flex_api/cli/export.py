@@ -12,7 +12,7 @@ import typer
 from flex.domain import Cycle
 from flex.errors import BadInput, NoData, NotWritten
 from flex_api.cli.common import context
-from flex_api.cli.night import opened
+from flex_api.cli.opening import opened
 from flex_api.wiring import World
 from flex_api.wishes import exporting
 from flex_dns.exports import ENDINGS, EXPORTS, Wanted

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flex_api.cli.common import Reason, context
-from flex_api.cli.night import opened
+from flex_api.cli.opening import opened
 from flex_api.night import fencing
 from flex_api.night.fencing import Hold
 from flex_api.night.leases import lease

@@ -15,7 +15,8 @@ from flex.holes import holes
 from flex_api import beside
 from flex_api.cli.common import Context, context, now
 from flex_api.cli.following import following
-from flex_api.cli.night import AsOf, opened
+from flex_api.cli.night import AsOf
+from flex_api.cli.opening import opened
 from flex_api.known import trust
 from flex_api.known.selecting import Asked, chosen, of_files
 from flex_api.night import nightly

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
@@ -12,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from flex.audit import Author
 from flex.domain import Cycle, Run
 from flex.errors import NoData, Unreachable, Unverified
-from flex_api.cli.common import Context, DryRun, Reason, author, bounded, context, now, write
-from flex_api.cli.following import count_down, following
+from flex_api.cli.common import Context, DryRun, Reason, author, context, now, write
+from flex_api.cli.following import count_down
+from flex_api.cli.opening import opened
 from flex_api.known import present, verifying
 from flex_api.night import applying, approving, nightly, stopping
 from flex_api.night.leases import lease
@@ -24,7 +22,7 @@ from flex_api.report import paper, reporting
 from flex_api.report.page import put
 from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, RunsOutput, VerifyOutput
 from flex_api.told import text
-from flex_api.wiring import World, world
+from flex_api.wiring import World
 
 AsOf = Annotated[
     datetime | None,
@@ -60,17 +58,6 @@ def add_to(app: typer.Typer) -> None:
     for verb in (apply, rollback, verify, run, report, history):
         app.command()(verb)
     app.add_typer(plan_app, name="plan", invoke_without_command=True)
-
-
-@contextmanager
-def opened(found: Context, as_of: datetime | None = None, *, reason: str = "") -> Iterator[World]:
-    """The settings' world, with a progress bar where a person watches."""
-    moment = as_of and bounded("--as-of", as_of)
-    clock = (lambda: moment) if moment else now
-    with following(found.progress) as told:
-        here = world(found.settings, clock, say=found.say, progress=told, author=Author(author(), reason))
-        with closing(here):
-            yield here
 
 
 @plan_app.callback()

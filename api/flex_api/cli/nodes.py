@@ -12,7 +12,7 @@ from flex.domain import Cycle, Node
 from flex.errors import BadInput
 from flex.orders import NodeOrder, OrderState
 from flex_api.cli.common import DryRun, NodeName, Reason, author, context, listed, moment, now
-from flex_api.cli.night import opened
+from flex_api.cli.opening import opened
 from flex_api.known import present
 from flex_api.night import failover, nodes
 from flex_api.night.failover import Taken

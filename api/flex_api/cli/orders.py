@@ -9,7 +9,8 @@ import typer
 from flex.consent import Approval
 from flex.orders import Freeze
 from flex_api.cli.common import Context, DryRun, PlanId, Reason, author, context, moment
-from flex_api.cli.night import AsOf, opened, show
+from flex_api.cli.night import AsOf, show
+from flex_api.cli.opening import opened
 from flex_api.night import approving, freezing
 from flex_api.night.leases import lease
 from flex_api.schemas.night import FreezeOutput

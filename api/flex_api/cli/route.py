@@ -13,7 +13,7 @@ from flex.steer import delivery, force, haproxy, pulling
 from flex.steer.program import installed, program
 from flex.steer.runtime import Socket
 from flex_api.cli.common import context
-from flex_api.cli.night import opened
+from flex_api.cli.opening import opened
 from flex_api.cli.remote import token_in
 from flex_api.night import delivering, routed, steering
 from flex_api.night.leases import lease

@@ -13,7 +13,8 @@ from flex.errors import BadInput
 from flex.suppose import Supposition
 from flex_api import hosted
 from flex_api.cli.common import PlanId, context, listed
-from flex_api.cli.night import opened, plan_app
+from flex_api.cli.night import plan_app
+from flex_api.cli.opening import opened
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.told import foretold_text, text, words
 from flex_api.told.grids import grid

@@ -10,7 +10,7 @@ from flex.domain import LAST_DAY, Period, Pin
 from flex.pins import unknown_site
 from flex_api import hosted
 from flex_api.cli.common import Campaign, Context, Reason, SiteName, author, context, listed, moment
-from flex_api.cli.night import opened
+from flex_api.cli.opening import opened
 from flex_api.known import present
 from flex_api.schemas.verbs import PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.told import desk_text, text

@@ -10,7 +10,8 @@ SCHEMA_VERSION = 1
 
 
 class Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # There are many outputs, and hardly any verb shows more than one: each is made ready when it is first used.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Output(Part):

@@ -1,0 +1,38 @@
+"""The installation that the settings name, for as long as a verb takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from flex.audit import Author
+from flex_api.cli.common import Context, author, bounded, now
+from flex_api.wiring import World, silent, world
+
+if TYPE_CHECKING:
+    from flex_logs_ingest.run import Progress
+
+
+@contextmanager
+def opened(found: Context, as_of: datetime | None = None, *, reason: str = "") -> Iterator[World]:
+    """The settings' world, with a progress bar where a person watches."""
+    moment = as_of and bounded("--as-of", as_of)
+    clock = (lambda: moment) if moment else now
+    with _followed(found) as told:
+        here = world(found.settings, clock, say=found.say, progress=told, author=Author(author(), reason))
+        with closing(here):
+            yield here
+
+
+@contextmanager
+def _followed(found: Context) -> Iterator[Progress]:
+    if found.progress is None:
+        yield silent
+        return
+    # The bar and the reader that it follows: hardly any verb reads logs.
+    from flex_api.cli.following import following
+
+    with following(found.progress) as told:
+        yield told
