@@ -162,6 +162,8 @@ editable() {
     wanted=$(digest pyproject.toml flex/__init__.py)
     stamped flex "$wanted" && return
     timed "installed FLEX from this checkout" pip install --no-index --no-deps --no-build-isolation -e . || exit 1
+    # As pip does with a wheel: where Python may keep no bytecode, each start would compile every module anew.
+    logged "$python" -m compileall -q flex api dns solver logs_ingest
     stamp flex "$wanted"
 }
 
