@@ -84,7 +84,7 @@ def go_back(
     asked = build(facts, rules)
     back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
     newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
-    rows = _on_active_nodes(PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked)
+    rows = _on_active_nodes(PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked, facts.nodes)
     broken = [str(one.subject) for one in score.violations(asked, rows) if one.is_wish]
     against = f"; against wishes that hold: {remarks.some(broken)}" if broken else ""
     quality = Proven(ROLLBACK, bound=0, proven=False, note=f"an earlier placement, as it was{against}")
@@ -278,17 +278,18 @@ def abandon(
     return ended
 
 
-def _on_active_nodes(placement: pd.DataFrame, asked: Problem) -> Ints:
+def _on_active_nodes(placement: pd.DataFrame, asked: Problem, nodes: Sequence[Node]) -> Ints:
     """The rows of a placement that somebody wants as it is. Raises Infeasible where a node of it takes no sites."""
     active = {node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open}
     closed = sorted(set(placement["node"]) - active)
     if closed:
+        state = next((node.state for node in nodes if node.name == closed[0]), None)
+        back = pins.back_in_service(closed[0], state) if state else f"put {closed[0]} back into the settings"
         raise Infeasible(
             "going back to the earlier placement",
             f"it uses {', '.join(closed)}, which takes no sites now",
             kept="the placement in force stays",
-            advice=f"put {closed[0]} back into the settings, or {pins.back_in_service(closed[0])}; "
-            "or go back to another one (`flex plan list`)",
+            advice=f"{back}, or go back to another one (`flex plan list`)",
         )
     return problem.rows_of(asked, placement)
 

@@ -21,6 +21,7 @@
     │   ├── Overtaken    somebody else changed it meanwhile
     │   └── TooMany      more requests than one token may make
     ├── NotWritten       a directory takes no more: full, rights  exit 24
+    │   └── NotPrinted   there is no Chromium, or it did not print
     ├── StoreError       the database did not do as asked         exit 25
     │   └── NotWhole     somebody wrote to it past FLEX
     ├── Denied           who asks may not do this                 exit 26
@@ -166,6 +167,10 @@ class NotWhole(StoreError):
 class NotWritten(FlexError):
     exit_code = 24
     slug = "not-written"
+
+
+class NotPrinted(NotWritten):
+    slug = "not-printed"
 
 
 class DnsError(FlexError):

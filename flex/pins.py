@@ -6,17 +6,19 @@ the start are refused here; those that cannot be kept for a while are wishes.py'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from flex.domain import Pin
+from flex.domain import NodeState, Pin
 from flex.errors import Infeasible, Unknown
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+# By name: the position, and the state.
+Nodes = Mapping[str, tuple[int, NodeState]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,13 +33,14 @@ class Wished:
     most: Ints
 
 
-def wished(pins: Sequence[Pin], sites: Sequence[str], node_at: Mapping[str, int], is_open: Bools) -> Wished:
+def wished(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools) -> Wished:
     """Raises Unknown for a node or site nobody knows, Infeasible for what no placement can keep."""
+    node_at = {name: at for name, (at, _) in nodes.items()}
     site_at = {site: position for position, site in enumerate(sites)}
     least, most = np.ones(len(sites), dtype=np.int64), np.full(len(sites), is_open.sum(), dtype=np.int64)
     found = Wished({}, {}, _groups(pins, site_at, "apart"), _groups(pins, site_at, "together"), least, most)
     for pin in pins:
-        _check(pin, site_at, node_at, is_open)
+        _check(pin, site_at, nodes, is_open)
         site = site_at[pin.site]
         if pin.nodes:
             found.pinned[site] = frozenset(node_at[node] for node in pin.nodes)
@@ -63,14 +66,14 @@ def _groups(pins: Sequence[Pin], site_at: Mapping[str, int], wish: str) -> tuple
     return tuple(sorted(found, key=sorted))
 
 
-def _check(pin: Pin, site_at: Mapping[str, int], node_at: Mapping[str, int], is_open: Bools) -> None:
+def _check(pin: Pin, site_at: Mapping[str, int], nodes: Nodes, is_open: Bools) -> None:
     if pin.site not in site_at:
         raise unknown_site(pin.site, tuple(site_at))
     for node in (*pin.nodes, *pin.not_on):
-        if node not in node_at:
-            raise unknown_node(node, tuple(node_at))
-    barred = sum(bool(is_open[node_at[node]]) for node in set(pin.not_on))
-    closed = {node for node in pin.nodes if not is_open[node_at[node]]}
+        if node not in nodes:
+            raise unknown_node(node, tuple(nodes))
+    barred = sum(bool(is_open[nodes[node][0]]) for node in set(pin.not_on))
+    closed = {node: state for node in pin.nodes if (state := nodes[node][1]) != "active"}
     blocked = [*_of_places(pin, closed), *_of_counts(pin, int(is_open.sum()), barred)]
     if blocked:
         answers, advice = (list(dict.fromkeys(said)) for said in zip(*blocked, strict=True))
@@ -78,11 +81,14 @@ def _check(pin: Pin, site_at: Mapping[str, int], node_at: Mapping[str, int], is_
         raise Infeasible(f"the pin on {pin.site}", "; ".join(answers), kept=kept, advice="; ".join(advice))
 
 
-def _of_places(pin: Pin, closed: Set[str]) -> Iterator[tuple[str, str]]:
+def _of_places(pin: Pin, closed: Mapping[str, NodeState]) -> Iterator[tuple[str, str]]:
     """What cannot be, and what helps: all of it at once, as who mends one should not be refused for the next."""
     for node in pin.nodes:
         if node in closed:
-            yield f"node {node} is not active", f"{back_in_service(node)}, or pin {pin.site} elsewhere"
+            yield (
+                f"node {node} is not active: it is {closed[node]}",
+                f"{back_in_service(node, closed[node])}, or pin {pin.site} elsewhere",
+            )
         if node in pin.not_on:
             yield f"it names {node} both as a node and as none", f"leave {node} out of one of them"
     if both := sorted(set(pin.together) & set(pin.apart)):
@@ -115,9 +121,9 @@ def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> U
     )
 
 
-def back_in_service(node: str) -> str:
-    """What helps where a node takes no sites, whichever of the two put it out of service."""
-    return f"take {node} back with `flex nodes undrain {node}`, or `flex nodes up {node}` if it was down"
+def back_in_service(node: str, state: NodeState) -> str:
+    """What helps where a node takes no sites, by what put it out of service."""
+    return f"take {node} back with `flex nodes {'up' if state == 'down' else 'undrain'} {node}`"
 
 
 def unknown_node(node: str, known: Sequence[str]) -> Unknown:

@@ -164,7 +164,8 @@ def build(
     sites = tuple(sorted({*texts(profiles["site"]), *texts(placement["site"])}))
     old = _positions(placement, sites, names)
     stays = _rows_of_sites(old, sites, fixed)
-    wishes = wished(pins, sites, {name: n for n, name in enumerate(names) if name not in gone}, is_open)
+    known = {node.name: (at, node.state) for at, node in enumerate(ordered) if node.name not in gone}
+    wishes = wished(pins, sites, known, is_open)
     demand = Demand(profiles, spreads, sites, terms.dimensions, terms.headroom, terms.routed)
     replicas = _replicas(demand, wishes, old, stays, int(is_open.sum()), marks)
     asked = demand.of(replicas)

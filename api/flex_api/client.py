@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
-from flex_api.client_asking import Asking, error_of, part
+from flex_api.client_asking import Asking, Filter, error_of, part, plain
 from flex_api.schemas.desk import AuditRow, TokenRow
 from flex_api.schemas.night import NodeRow
+from flex_api.schemas.paged import DifferencePage, DnsChangeRow, DnsDiffPage, RoutingPage
+from flex_api.schemas.plans import MoveRow
 from flex_api.schemas.rest import (
     ApplyGiven,
     ApprovalGiven,
@@ -25,7 +28,11 @@ from flex_api.schemas.rest import (
     FreezeGiven,
     FreezeShown,
     IngestGiven,
+    IngestRow,
+    IngestsPage,
     JobShown,
+    JobsPage,
+    MovesPage,
     NodeChange,
     NodeChanged,
     NodeGiven,
@@ -33,9 +40,19 @@ from flex_api.schemas.rest import (
     PinGiven,
     PinShown,
     PinsPage,
+    PinTried,
+    PlacementPage,
+    PlacementRow,
     PlanGiven,
     PlansPage,
+    ProfilePage,
+    ProfileRow,
+    RecordRow,
+    RecordsPage,
+    ReportRow,
+    ReportsPage,
     RollbackGiven,
+    RoutingShown,
     RunsPage,
     SitesPage,
     Supposed,
@@ -43,8 +60,13 @@ from flex_api.schemas.rest import (
     TokenMade,
     TokensPage,
 )
+from flex_api.schemas.routing import NodeFiles, RoutedRow
+from flex_api.schemas.sim import SimulateOutput
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
 from flex_api.schemas.verbs import ExplainOutput, PlanOutput, PlanRow, RunRow, SiteRow
+
+if TYPE_CHECKING:
+    from flex_api.routes.simulations import Simulation
 
 LOOK = 0.3
 ANY = "*"
@@ -54,14 +76,18 @@ ANY = "*"
 class Client(Asking):
     """Every resource by a method; those that change something take the tag of what the change is made from."""
 
-    def sites(self, **filters: str | int | bool) -> Iterator[SiteRow]:
+    def sites(self, **filters: Filter) -> Iterator[SiteRow]:
         for page in self.pages(SitesPage, "/sites", filters):
+            yield from page.items
+
+    def profile(self, site: str, **filters: Filter) -> Iterator[ProfileRow]:
+        for page in self.pages(ProfilePage, f"/sites/{part(site)}/profile", filters):
             yield from page.items
 
     def site(self, site: str) -> SiteRow:
         return self.get(SiteRow, f"/sites/{part(site)}")[0]
 
-    def pins(self, **filters: str | int | bool) -> Iterator[PinShown]:
+    def pins(self, **filters: Filter) -> Iterator[PinShown]:
         for page in self.pages(PinsPage, "/pins", filters):
             yield from page.items
 
@@ -72,16 +98,20 @@ class Client(Asking):
     def put_pin(
         self, site: str, pin: PinGiven, tag: str = "", *, campaign: str = "", dry_run: bool = False
     ) -> PinShown:
-        """Without a tag it must be new."""
+        """Without a tag it must be new. A dry run gives a PinTried."""
         condition = {"If-Match": tag} if tag else {"If-None-Match": ANY}
         path = f"{_wish(site, campaign)}{_dry(dry_run)}"
-        return self.ask(PinShown, "PUT", path, pin, condition)[0]
+        return self.ask(PinTried if dry_run else PinShown, "PUT", path, pin, condition)[0]
 
     def drop_pin(self, site: str, tag: str, reason: str = "", campaign: str = "") -> None:
         path = f"{_wish(site, campaign)}?{urlencode({'reason': reason})}"
         self.send("DELETE", path, None, {"If-Match": tag})
 
-    def nodes(self, **filters: str | int | bool) -> Iterator[NodeRow]:
+    def try_drop_pin(self, site: str, tag: str, campaign: str = "") -> PinTried:
+        path = f"{_wish(site, campaign)}{_dry(True)}"
+        return self.ask(PinTried, "DELETE", path, None, {"If-Match": tag})[0]
+
+    def nodes(self, **filters: Filter) -> Iterator[NodeRow]:
         for page in self.pages(NodesPage, "/nodes", filters):
             yield from page.items
 
@@ -92,16 +122,24 @@ class Client(Asking):
         path = f"/nodes/{part(node)}/drain" + _dry(dry_run)
         return self.ask(NodeChanged, "PUT", path, given, {"If-Match": tag})[0]
 
-    def undrain(self, node: str, tag: str, reason: str = "") -> NodeChanged:
-        path = f"/nodes/{part(node)}/drain?{urlencode({'reason': reason})}"
+    def undrain(self, node: str, tag: str, reason: str = "", *, dry_run: bool = False) -> NodeChanged:
+        path = f"/nodes/{part(node)}/drain?{_why(reason, dry_run)}"
         return self.ask(NodeChanged, "DELETE", path, None, {"If-Match": tag})[0]
 
-    def plans(self, **filters: str | int | bool) -> Iterator[PlanRow]:
+    def plans(self, **filters: Filter) -> Iterator[PlanRow]:
         for page in self.pages(PlansPage, "/plans", filters):
             yield from page.items
 
     def plan(self, plan: str) -> tuple[PlanOutput, str]:
         return self.get(PlanOutput, f"/plans/{part(plan)}")
+
+    def moves(self, plan: str, **filters: Filter) -> Iterator[MoveRow]:
+        for page in self.pages(MovesPage, f"/plans/{part(plan)}/moves", filters):
+            yield from page.items
+
+    def dns_diff(self, plan: str, **filters: Filter) -> Iterator[DnsChangeRow]:
+        for page in self.pages(DnsDiffPage, f"/plans/{part(plan)}/dns-diff", filters):
+            yield from page.items
 
     def make_plan(self, given: PlanGiven) -> JobShown:
         return self.ask(JobShown, "POST", "/plans", given, {})[0]
@@ -118,7 +156,7 @@ class Client(Asking):
     def rollback(self, given: RollbackGiven) -> JobShown:
         return self.ask(JobShown, "POST", "/rollbacks", given, {})[0]
 
-    def runs(self, **filters: str | int | bool) -> Iterator[RunRow]:
+    def runs(self, **filters: Filter) -> Iterator[RunRow]:
         for page in self.pages(RunsPage, "/runs", filters):
             yield from page.items
 
@@ -137,11 +175,27 @@ class Client(Asking):
     def what_if(self, given: Supposed) -> WhatIfOutput:
         return self.ask(WhatIfOutput, "POST", "/whatif", given, {})[0]
 
-    def frontier(self) -> FrontierOutput:
-        return self.get(FrontierOutput, "/partitions/current/frontier")[0]
+    def frontier(self, plan: str = "") -> FrontierOutput:
+        """Of a plan; none is what would be made now."""
+        path = f"/plans/{part(plan)}/frontier" if plan else "/partitions/current/frontier"
+        return self.get(FrontierOutput, path)[0]
 
-    def difference(self, one: str, other: str) -> DiffOutput:
-        return self.get(DiffOutput, f"/partitions/{part(one)}/difference?{urlencode({'to': other})}")[0]
+    def partitions(self, **filters: Filter) -> Iterator[PlanRow]:
+        for page in self.pages(PlansPage, "/partitions", filters):
+            yield from page.items
+
+    def partition(self, plan: str = "current") -> PlanOutput:
+        return self.get(PlanOutput, f"/partitions/{part(plan)}")[0]
+
+    def placement(self, plan: str, **filters: Filter) -> Iterator[PlacementRow]:
+        for page in self.pages(PlacementPage, f"/partitions/{part(plan)}/placement", filters):
+            yield from page.items
+
+    def difference(self, one: str, other: str = "current") -> DiffOutput:
+        """All of it, however many pages it has."""
+        pages = list(self.pages(DifferencePage, f"/partitions/{part(one)}/difference", {"to": other}))
+        said = pages[0].model_dump(exclude={"items", "next"})
+        return DiffOutput(**said, items=[row for page in pages for row in page.items])
 
     def add_node(self, given: NodeGiven, *, dry_run: bool = False) -> NodeChanged:
         return self.ask(NodeChanged, "POST", f"/nodes{_dry(dry_run)}", given, {})[0]
@@ -153,20 +207,52 @@ class Client(Asking):
     def remove_node(self, node: str, tag: str, reason: str = "") -> None:
         self.send("DELETE", f"/nodes/{part(node)}?{urlencode({'reason': reason})}", None, {"If-Match": tag})
 
+    def try_remove_node(self, node: str, tag: str) -> NodeChanged:
+        return self.ask(NodeChanged, "DELETE", f"/nodes/{part(node)}{_dry(True)}", None, {"If-Match": tag})[0]
+
     def take_down(self, node: str, given: DownGiven) -> JobShown:
         return self.ask(JobShown, "PUT", f"/nodes/{part(node)}/down", given, {})[0]
 
-    def take_up(self, node: str, tag: str, reason: str = "") -> NodeChanged:
-        path = f"/nodes/{part(node)}/down?{urlencode({'reason': reason})}"
+    def try_take_down(self, node: str) -> NodeChanged:
+        return self.ask(NodeChanged, "PUT", f"/nodes/{part(node)}/down{_dry(True)}", DownGiven(), {})[0]
+
+    def take_up(self, node: str, tag: str, reason: str = "", *, dry_run: bool = False) -> NodeChanged:
+        path = f"/nodes/{part(node)}/down?{_why(reason, dry_run)}"
         return self.ask(NodeChanged, "DELETE", path, None, {"If-Match": tag})[0]
 
     def drift(self) -> DriftShown:
         return self.get(DriftShown, "/dns/drift")[0]
 
+    def records(self, **filters: Filter) -> Iterator[RecordRow]:
+        for page in self.pages(RecordsPage, "/dns/records", filters):
+            yield from page.items
+
+    def routed(self, **filters: Filter) -> Iterator[RoutedRow]:
+        for page in self.pages(RoutingPage, "/routing", filters):
+            yield from page.items
+
+    def routing(self, site: str) -> RoutingShown:
+        return self.get(RoutingShown, f"/routing/{part(site)}")[0]
+
+    def files_of(self, node: str) -> tuple[NodeFiles, str]:
+        """What the node's HAProxy is to do."""
+        return self.get(NodeFiles, f"/routing/nodes/{part(node)}")
+
+    def simulate(self, given: Simulation) -> SimulateOutput:
+        return self.ask(SimulateOutput, "POST", "/simulations", given, {})[0]
+
+    def reports(self, **filters: Filter) -> Iterator[ReportRow]:
+        for page in self.pages(ReportsPage, "/reports", filters):
+            yield from page.items
+
     def report(self, plan: str, form: str) -> str:
         return self.text(f"/reports/{part(plan or 'latest')}?format={part(form)}", ANY + "/" + ANY)
 
-    def audit(self, **filters: str | int | bool) -> Iterator[AuditRow]:
+    def printed(self, plan: str) -> bytes:
+        """The report as PDF."""
+        return self.send("GET", f"/reports/{part(plan or 'latest')}?format=pdf", None, {"Accept": ANY + "/" + ANY})[0]
+
+    def audit(self, **filters: Filter) -> Iterator[AuditRow]:
         for page in self.pages(AuditPage, "/audit", filters):
             yield from page.items
 
@@ -189,8 +275,19 @@ class Client(Asking):
     def read_logs(self, given: IngestGiven) -> JobShown:
         return self.ask(JobShown, "POST", "/ingests", given, {})[0]
 
+    def ingests(self, **filters: Filter) -> Iterator[IngestRow]:
+        for page in self.pages(IngestsPage, "/ingests", filters):
+            yield from page.items
+
     def job(self, job: str) -> JobShown:
         return self.get(JobShown, f"/jobs/{part(job)}")[0]
+
+    def jobs(self, **filters: Filter) -> Iterator[JobShown]:
+        for page in self.pages(JobsPage, "/jobs", filters):
+            yield from page.items
+
+    def cancel(self, job: str) -> JobShown:
+        return self.ask(JobShown, "DELETE", f"/jobs/{part(job)}", None, {})[0]
 
     def followed(self, job: JobShown, say: Callable[[str], None] = lambda _: None) -> JobShown:
         """The job once it has ended. Raises what it failed with."""
@@ -221,6 +318,10 @@ def client(server: str, token: str) -> Client:
 
 def _wish(site: str, campaign: str) -> str:
     return f"/sites/{part(site)}/{f'campaigns/{part(campaign)}' if campaign else 'pin'}"
+
+
+def _why(reason: str, dry_run: bool) -> str:
+    return urlencode({"reason": reason, "dry_run": plain(dry_run)})
 
 
 def _dry(dry_run: bool) -> str:

@@ -25,6 +25,8 @@ from flex_api.schemas.rest import PageOf
 Model = TypeVar("Model", bound=BaseModel)
 Page = TypeVar("Page", bound=PageOf)
 Ticks = Callable[[float], None]
+# What a list is narrowed down by.
+Filter = str | int | bool
 
 TIMEOUT = 60.0
 UNSURE = "what was asked may or may not have been done"
@@ -39,7 +41,7 @@ class Asking:
     timeout: float = TIMEOUT
     wait: Ticks = time.sleep
 
-    def pages(self, page: type[Page], path: str, filters: Mapping[str, str | int | bool]) -> Iterator[Page]:
+    def pages(self, page: type[Page], path: str, filters: Mapping[str, Filter]) -> Iterator[Page]:
         asked = {"limit": 1000, **filters}
         while True:
             found, _ = self.get(page, f"{path}?{urlencode({name: plain(value) for name, value in asked.items()})}")
@@ -102,7 +104,7 @@ def part(name: str) -> str:
     return quote(name, safe="")
 
 
-def plain(value: str | int | bool) -> str:
+def plain(value: Filter) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -127,6 +127,12 @@ KINDS: dict[str, Kind] = {
         "What was written before stays.",
         "Make room in the directory, or make it writable for the user that FLEX runs as.",
     ),
+    "not-printed": Kind(
+        503,
+        "No PDF can be made on the server",
+        NOTHING,
+        "Ask for the report as HTML and print that; or install Chromium where `flex serve` runs.",
+    ),
     "dns-refused": Kind(
         502,
         "The name server said no",

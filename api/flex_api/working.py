@@ -97,8 +97,8 @@ class Workers:
             follow.say("begun")
             result = work(world, follow)
             self._end(follow, state="done", result=result, stage="done")
-        except Cancelled as error:
-            self._end(follow, state="cancelled", stage=str(error))
+        except Cancelled:
+            self._end(follow, state="cancelled", stage="cancelled")
         except BaseException as error:  # noqa: BLE001  whatever it was, the job says so
             problem = self.describe(error, found(follow.store, follow.job_id))
             self._end(follow, state="failed", problem=problem, stage="failed")

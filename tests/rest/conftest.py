@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import uvicorn
 from starlette.testclient import TestClient
@@ -79,6 +80,14 @@ def cycle(number: int, state: str = "applied", base: str = "", **more: Any) -> C
     )
 
 
+def placed(*, shifted: int = 0) -> pd.DataFrame:
+    """Each site on one node, the last three on two; the first few of another night one node further."""
+    rows = [(site, NODES[(at + (at < shifted)) % 3]) for at, site in enumerate(SITES)]
+    rows += [(site, NODES[(at + 1) % 3]) for at, site in enumerate(SITES) if at >= len(SITES) - 3]
+    sites, nodes = zip(*sorted(rows), strict=True)
+    return PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)})
+
+
 def fill(store: Store, *, read: int = 5) -> Store:
     """Two nights, a third plan that waits, wishes, readings, a run and a job."""
     counts = {name: [100 + at * 7 % 50 for at in range(len(SITES))] for name in PROFILES.columns if name != "site"}
@@ -88,11 +97,10 @@ def fill(store: Store, *, read: int = 5) -> Store:
             PROFILES.from_columns({"site": list(SITES), **counts}),
             SPREADS.empty(),
         )
-    placement = PLACEMENT.from_columns({"site": list(SITES), "node": [NODES[at % 3] for at in range(len(SITES))]})
-    first, second = cycle(1), cycle(2)
-    for one in (first, second):
-        store.propose(replace(one, state="proposed", settled=None), placement)
-        store.settle(one, placement)
+    first, second, placement = cycle(1), cycle(2), placed()
+    for one, there in ((first, placed(shifted=4)), (second, placement)):
+        store.propose(replace(one, state="proposed", settled=None), there)
+        store.settle(one, there)
     for at, site in enumerate(SITES[:6]):
         store.put_pin(Pin(site, (NODES[at % 3],), author="anna" if at % 2 else "bert"))
     waiting = cycle(3, "proposed", second.id, breaches=(Breach("safety.max_moved_sites", 2, 5),), author="root")
@@ -129,8 +137,7 @@ def published() -> MemoryTarget:
     """What the name servers say after those nights."""
     zone, known = "example.org.", settings()
     target = MemoryTarget([zone], known.owner)
-    placement = PLACEMENT.from_columns({"site": list(SITES), "node": [NODES[at % 3] for at in range(len(SITES))]})
-    wanted = records.records(placement, known.nodes(), known.dns.ttl)
+    wanted = records.records(placed(), known.nodes(), known.dns.ttl)
     found = target.read(zone, [])
     target.apply(plan.diff(zone, wanted, found, owner=known.owner, ttl=known.dns.ttl, left_alone={}))
     return target

@@ -141,6 +141,8 @@ def test_a_report_comes_in_the_form_that_is_accepted_and_says_that_there_are_oth
     assert (plan.status_code, plan.headers["vary"]) == (200, "Accept")
 
 
-def test_a_form_that_no_report_has_is_refused(reading: Door) -> None:
-    answer = reading.open("viewer", {"Accept": "image/png"}).get("/api/v1/reports/latest")
+@pytest.mark.parametrize("of", ["reports/latest", "plans/{plan}"])
+def test_a_form_that_there_is_not_is_refused(reading: Door, of: str) -> None:
+    address = f"/api/v1/{of}".format(plan=reading.store.headlines()[0].id)
+    answer = reading.open("viewer", {"Accept": "image/png"}).get(address)
     assert (answer.status_code, answer.json()["code"]) == (406, "not-acceptable")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from flex.errors import Away, BadInput, Denied, Held, NoData, Overtaken, Unauthe
 from flex_api import cli
 from flex_api.client import Client, client
 from flex_api.schemas.rest import ApplyGiven, DrainGiven, PinGiven, PlanGiven
+from tests.rest.test_rest_contract import named, routes
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
@@ -147,7 +150,8 @@ def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
     for verb in (("whatif", "--times", f"{SITE}=3"), ("plan", "frontier")):
         assert cli.run(["--server", address, "--token-file", str(token), *verb]) == 20
     first, second = (one.id for one in door.store.headlines()[1:])
-    assert ask("plan", "diff", first, second)["items"] == []
+    assert ask("plan", "diff", first, first)["items"] == []
+    assert [row["site"][:4] for row in ask("plan", "diff", first, second)["items"]] == ["s000", "s001", "s002", "s003"]
     made = ask("token", "create", "laptop", "--role", "viewer")
     assert made["secret"].startswith("flex_")
     assert made["token"]["id"] in [row["id"] for row in ask("token", "list")["items"]]
@@ -155,6 +159,64 @@ def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
     assert ask("audit", "--action", "token", "--limit", "1")["items"][0]["action"] == "token.revoke"
     assert ask("audit", "verify")["entries"] == door.store.noted()
     assert ask("report", "--format", "json")["cluster"] == "shared-eu1"
+
+
+def test_a_dry_run_of_the_server_says_what_the_next_plan_would_do_and_changes_nothing(
+    door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token, noted = tmp_path / "token", door.store.noted()
+    token.write_text(door.secrets["admin"] + "\n", encoding="utf-8")
+    tried: list[tuple[str, ...]] = [
+        ("sites", "pin", SITE, "--nodes", "n2"),
+        ("sites", "exclude", SITE),
+        ("sites", "unpin", "s001.example.org"),
+        ("nodes", "drain", "n3"),
+        ("nodes", "undrain", "n3"),
+        ("nodes", "up", "n3"),
+        ("nodes", "down", "n3"),
+        ("nodes", "set", "n3", "--capacity", "2"),
+        ("nodes", "add", "n4", "--addresses", "192.0.2.14", "--ram", "1 GiB"),
+    ]
+    for verb in tried:
+        assert flex(address, token, capsys, *verb, "--dry-run")["preview"]["moves"] >= 0, verb
+    assert (
+        cli.run(["--server", address, "--token-file", str(token), "sites", "pin", SITE, "--nodes", "n2", "--dry-run"])
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert "would be pinned to n2" in said
+    assert "worst node" in said
+    assert door.store.noted() == noted
+
+
+class Noting(Client):
+    """Asks nobody, and says what it would have asked."""
+
+    def send(self, method: str, path: str, *_: object) -> tuple[bytes, str]:
+        raise Away(method, path.partition("?")[0], kept="nothing was asked", advice="ask")
+
+
+def asked_for(name: str) -> str:
+    """The request that a method of the client begins with."""
+    method = getattr(Noting("http://nowhere", ""), name)
+    given = [
+        "x" if one.annotation == "str" else PlanGiven()
+        for one in inspect.signature(method).parameters.values()
+        if one.default is one.empty and one.kind is not one.VAR_KEYWORD
+    ]
+    with pytest.raises(Away) as away:
+        list(method(*given))
+    return f"{away.value.asked} /api/v1{away.value.answer}"
+
+
+def test_the_client_reaches_whatever_the_api_has() -> None:
+    methods = [name for name in vars(Client) if not name.startswith("_") and inspect.isfunction(getattr(Client, name))]
+    asked = {asked_for(name) for name in methods if name != "followed"}
+    # A client follows a job by itself; the others it asks for where it is told so.
+    besides = {"/events", "/campaigns/{campaign}", "/plans/{plan}/frontier", "/reports/latest"}
+    for route in routes():
+        pattern = re.compile(re.sub(r"\{[a-z]+\}", "[^/]+", named(route)))
+        assert any(map(pattern.fullmatch, asked)) or route.path.endswith(tuple(besides)), named(route)
 
 
 def test_a_report_of_the_server_goes_where_it_is_wanted(

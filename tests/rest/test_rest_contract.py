@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fastapi.routing import APIRoute
 
 from flex.access import ROLES, Role
+from flex.domain import Change, Plan, Rrset
 from flex.store import MemoryStore
 from flex_api.app import ROUTES
 
@@ -18,8 +21,21 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def door(doors: Callable[[], Door]) -> Door:
-    """One for all: what is asked here changes nothing."""
-    return doors()
+    """One for all: what is asked here changes nothing. Its last plan changes DNS."""
+    made = doors()
+    last, moved = made.store.headlines()[0], Change(address("b", "192.0.2.1"), address("b", "192.0.2.2"))
+    plans = (
+        Plan("example.net.", (Change(None, address("d", "192.0.2.1")),), foreign=("c.example.org.",)),
+        Plan("example.org.", (Change(None, address("a", "192.0.2.1")), moved), foreign=("e.example.org.",)),
+    )
+    base = made.store.cycle(made.store.in_force())
+    waiting = replace(base, id=f"{last.id[:-1]}f", state="proposed", settled=None, base=base.id, plans=plans)
+    made.store.propose(replace(waiting, created=last.created + timedelta(seconds=1)), made.store.placement()[1])
+    return made
+
+
+def address(name: str, value: str) -> Rrset:
+    return Rrset(f"{name}.example.org.", "A", 60, (value,))
 
 
 PLACES = {"site": "s001.example.org", "node": "n1", "job": "j1", "token": "unknown", "campaign": "launch"}
@@ -56,7 +72,7 @@ def writing() -> list[APIRoute]:
 
 def path(door: Door, route: APIRoute) -> str:
     plans = [one.id for one in door.store.headlines()]
-    return route.path.format(**PLACES, plan=plans[0], partition=plans[1])
+    return route.path.format(**PLACES, plan=plans[0], partition=plans[-1])
 
 
 @pytest.mark.parametrize("route", routes(), ids=named)
@@ -174,6 +190,15 @@ FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
     ("plans/{plan}/moves", {"node": "n1"}, lambda row: "n1" in (row["source"], row["target"])),
     ("plans/{plan}/moves", {"node": "n3"}, lambda row: "n3" in (row["source"], row["target"])),
     ("dns/records", {"name": "s01"}, lambda row: "s01" in row["name"]),
+    ("plans/{plan}/dns-diff", {"name": "b.ex"}, lambda row: "b.ex" in row["name"]),
+    ("plans/{plan}/dns-diff", {"zone": "example.net"}, lambda row: row["zone"] == "example.net."),
+    ("plans/{plan}/dns-diff", {"foreign": "true"}, lambda row: row["foreign"] and not row["changes"]),
+    ("plans/{plan}/dns-diff", {"foreign": "false"}, lambda row: bool(row["before"] or row["after"])),
+    ("partitions/{partition}/difference", {"name": "s00"}, lambda row: "s00" in row["site"]),
+    ("partitions/{partition}/difference", {"name": "s002"}, lambda row: "s002" in row["site"]),
+    ("partitions/{partition}/difference", {"node": "n1"}, lambda row: "n1" in row["one"] + row["other"]),
+    ("routing", {"name": "s039"}, lambda row: "s039" in row["site"]),
+    ("routing", {"node": "n1"}, lambda row: "n1" in [member["node"] for member in row["members"]]),
     ("audit", {"since": "2000-01-01T00:00:00Z"}, lambda row: row["time"] > "2000"),
     ("tokens", {"revoked": "false"}, lambda row: row["revoked"] is None),
     ("tokens", {"revoked": "true"}, lambda row: row["revoked"] is not None),
@@ -204,6 +229,30 @@ def test_periods_are_those_that_reach_between_two_moments(door: Door) -> None:
         assert client.get(address, params=query).json()["items"] == left, query
 
 
+def test_two_partitions_differ_in_what_moved_between_them(door: Door) -> None:
+    client, latest = door.open("viewer"), door.store.headlines()[0].id
+    first = door.store.headlines()[-1].id
+    for other in ("current", latest):
+        said = client.get(f"/api/v1/partitions/{first}/difference", params={"to": other}).json()
+        assert [(row["site"][:4], row["one"], row["other"]) for row in said["items"]] == [
+            ("s000", ["n2"], ["n1"]), ("s001", ["n3"], ["n2"]), ("s002", ["n1"], ["n3"]), ("s003", ["n2"], ["n1"]),
+        ]  # fmt: skip
+        assert said["sites"] == 40
+    assert client.get(f"/api/v1/partitions/{latest}/difference").json()["items"] == []
+
+
+def test_a_plans_changes_in_dns_are_listed_name_by_name(door: Door) -> None:
+    said = door.open("viewer").get(f"/api/v1/plans/{door.store.headlines()[0].id}/dns-diff").json()
+    told = [(row["name"], row["zone"], row["type"], row["changes"]) for row in said["items"]]
+    assert told == [
+        ("a.example.org.", "example.org.", "A", ["+ a.example.org. 60 A 192.0.2.1"]),
+        ("b.example.org.", "example.org.", "A", ["- b.example.org. 60 A 192.0.2.1", "+ b.example.org. 60 A 192.0.2.2"]),
+        ("c.example.org.", "example.net.", "", []),
+        ("d.example.org.", "example.net.", "A", ["+ d.example.org. 60 A 192.0.2.1"]),
+        ("e.example.org.", "example.org.", "", []),
+    ]
+
+
 def test_reports_are_those_of_plans_in_a_state(door: Door) -> None:
     states = {one.id: one.state for one in door.store.headlines()}
     for state in ("applied", "proposed", "failed"):
@@ -212,7 +261,10 @@ def test_reports_are_those_of_plans_in_a_state(door: Door) -> None:
 
 
 # Those whose rows do not show what they go by.
-BY_THEMSELVES = {("sites/{site}/profile", "after"), ("sites/{site}/profile", "before"), ("reports", "state")}
+BY_THEMSELVES = {
+    ("sites/{site}/profile", "after"), ("sites/{site}/profile", "before"), ("reports", "state"),
+    ("partitions/{partition}/difference", "to"), ("routing", "plan"), ("routing", "live"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)

@@ -63,7 +63,7 @@ def test_a_job_ends_at_its_next_safe_point_and_does_nothing_behind_it(door: Door
     assert (answer.status_code, asked["state"], asked["cancelled_by"]) == (202, "running", "token:operator")
     ended = work.end(job)
     assert (ended["state"], ended["result"], work.reached) == ("cancelled", "", False)
-    assert "token:operator" in ended["stage"]
+    assert (ended["stage"], ended["cancelled_by"]) == ("cancelled", "token:operator")
     assert [entry.action for entry in door.store.entries()][-2:] == ["job.cancel", "job.end"]
 
 

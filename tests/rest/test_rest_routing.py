@@ -104,4 +104,5 @@ def test_what_distributors_say_is_told_and_measured() -> None:
 def test_the_sites_that_are_routed_are_listed(door: Door) -> None:
     answer = door.open("viewer").get("/api/v1/routing").json()
     assert answer["on"] is False
+    assert [row["site"][:4] for row in answer["items"]] == ["s037", "s038", "s039"]
     assert all(len(row["members"]) > 1 for row in answer["items"])

@@ -10,9 +10,9 @@ import typer
 from flex_api.cli.common import Context, context
 from flex_api.client import Client
 from flex_api.schemas.night import NodesOutput, PinOutput
-from flex_api.schemas.rest import JobShown, PinShown
+from flex_api.schemas.rest import JobShown, NodeChanged, PinShown
 from flex_api.schemas.verbs import PlanOutput
-from flex_api.told import desk_text, text
+from flex_api.told import desk_text, preview_text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,19 @@ def show_result(asked: Asked, job: JobShown) -> None:
     elif kind == "plans":
         show_plan(asked, asked.client.plan(name)[0])
     elif kind == "nodes":
-        show_nodes(asked, [])
+        show_nodes(asked)
 
 
 def show_plan(asked: Asked, output: PlanOutput, *, diff: bool = False) -> None:
     asked.context.show(output, lambda console: text.plan(console, output, diff=diff))
 
 
-def show_nodes(asked: Asked, notes: list[str]) -> None:
-    output = NodesOutput(items=list(asked.client.nodes()), notes=notes)
-    asked.context.show(output, lambda console: text.nodes(console, output))
+def show_nodes(asked: Asked, changed: NodeChanged | None = None) -> None:
+    """All of them, and what follows from a change of one."""
+    output = NodesOutput(items=list(asked.client.nodes()))
+    if changed:
+        output = output.model_copy(update={"notes": changed.notes, "preview": changed.preview})
+    asked.context.show(output, lambda console: preview_text.nodes(console, output))
 
 
 def show_pin(asked: Asked, pin: PinShown, *, pinned: bool, dry_run: bool) -> None:

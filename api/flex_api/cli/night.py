@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from flex.domain import Cycle, Run
-from flex.errors import NoData, Unreachable, Unverified
+from flex.errors import BadInput, NoData, Unreachable, Unverified
 from flex_api.cli.common import Context, DryRun, Reason, author, context, now, write
 from flex_api.cli.following import count_down
 from flex_api.cli.opening import opened
@@ -267,13 +267,19 @@ def report(
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path), markup=False))
 
 
-def deliver(found: Context, told: str, to: Path | None) -> None:
-    """A report of any form where it was asked for."""
+def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
+    """A report of any form where it was asked for. Raises BadInput for a printed one that has no file."""
     if to is None:
-        write(told)
+        write(_text(told))
         return
     put(told, to)
     found.show(ReportOutput(path=str(to)), lambda console: console.print(str(to), markup=False))
+
+
+def _text(told: str | bytes) -> str:
+    if isinstance(told, bytes):
+        raise BadInput("--pdf without --to", "PDF is no text", kept="nothing was written", advice="say --to FILE")
+    return told
 
 
 def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:

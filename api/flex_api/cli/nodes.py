@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -18,12 +19,15 @@ from flex_api.night import failover, nodes
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.schemas.night import NodesOutput
-from flex_api.told import text, words
+from flex_api.told import preview_text, text, words
 from flex_api.wiring import World
 
 Addresses = Annotated[str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")]
 Ram = Annotated[str, typer.Option(help="page cache to count on, such as '12 GiB'")]
 Capacity = Annotated[float | None, typer.Option(help="service rate beside the other nodes")]
+
+# What follows from a change, and the node as it would be.
+Noted = tuple[list[str], Node]
 
 nodes_app = typer.Typer(help="Nodes: their load and state.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -53,7 +57,7 @@ def nodes_add(
 ) -> None:
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
     wanted = checked(node, addresses, ram, 1.0 if capacity is None else capacity)
-    _ordered(ctx, lambda here: nodes.add(here, wanted, dry_run=dry_run), reason)
+    _ordered(ctx, lambda here: (nodes.add(here, wanted, dry_run=dry_run), wanted), reason, dry_run)
 
 
 @nodes_app.command("set")
@@ -68,11 +72,11 @@ def nodes_set(
 ) -> None:
     """Change a node's memory, capacity or addresses from the next plan on, whatever the settings say."""
 
-    def change(here: World) -> list[str]:
+    def change(here: World) -> Noted:
         old = nodes.known(here, node)
         given = addresses or ",".join(old.addresses)
         wanted = checked(node, given, ram or old.ram, old.capacity if capacity is None else capacity)
-        return nodes.put(here, wanted, dry_run=dry_run)
+        return nodes.put(here, wanted, dry_run=dry_run), replace(wanted, state=old.state)
 
     if not (addresses or ram or capacity is not None):
         raise BadInput(
@@ -81,7 +85,7 @@ def nodes_set(
             kept="nothing was changed",
             advice="give --addresses, --ram or --capacity",
         )
-    _ordered(ctx, change, reason)
+    _ordered(ctx, change, reason, dry_run)
 
 
 @nodes_app.command("drain")
@@ -95,29 +99,31 @@ def nodes_drain(
     dry_run: DryRun = False,
 ) -> None:
     """Move everything off a node with the next plans; it goes on serving until then. Pins to it are suspended."""
-    _ordered(ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run), reason)
+    _ordered(ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run), reason, dry_run)
 
 
 @nodes_app.command("undrain")
 def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node sites again, from the next plan on."""
-    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason)
+    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run)
 
 
 @nodes_app.command("up")
 def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node that was down sites again, from the next plan on."""
-    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason)
+    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run)
 
 
 @nodes_app.command("remove")
 def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Forget a node that no site is on any more."""
-    _ordered(
-        ctx,
-        lambda here: nodes.remove(here, _given(here, node, "removed", reason, ""), dry_run=dry_run),
-        reason,
-    )
+
+    def remove(here: World) -> Noted:
+        old = nodes.known(here, node)
+        notes = nodes.remove(here, _given(here, node, "removed", reason, ""), dry_run=dry_run)
+        return notes, nodes.in_state(old, "removed")
+
+    _ordered(ctx, remove, reason, dry_run)
 
 
 @nodes_app.command("down")
@@ -136,9 +142,11 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
         taken = Taken() if dry_run else failover.take_down(here, _given(here, node, "down", reason, ""))
         done = taken.cycle
         output = _nodes(here, notes, taken.left, in_force=done)
+        if dry_run:
+            output = _tried(here, output, nodes.known(here, node), fails=True)
         if done:
             held.concerns(done)
-    found.show(output, lambda console: text.nodes(console, output))
+    found.show(output, lambda console: preview_text.nodes(console, output))
     if done:
         found.say(f"Plan {done.id}: {text.moved(present.plan_output(done))}; {_agreed(done)}.")
     if done and done.old_answers_until:
@@ -147,16 +155,29 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
         raise typer.Exit(failover.LEFT_CODE)
 
 
-def _ordered(ctx: typer.Context, change: Callable[[World], Sequence[str]], reason: str) -> None:
+def _ordered(ctx: typer.Context, change: Callable[[World], Noted], reason: str, dry_run: bool) -> None:
+    """A dry run says what the next plan would do with the node as it would be."""
     found = context(ctx)
     with opened(found, reason=reason) as here:
-        notes = change(here)
+        notes, changed = change(here)
         output = _nodes(here, notes)
-    found.show(output, lambda console: text.nodes(console, output))
+        if dry_run:
+            output = _tried(here, output, changed)
+    found.show(output, lambda console: preview_text.nodes(console, output))
 
 
-def _order(here: World, node: str, state: OrderState, reason: str, deadline: str, dry_run: bool) -> list[str]:
-    return nodes.order(here, _given(here, node, state, reason, deadline), dry_run=dry_run)
+def _tried(here: World, output: NodesOutput, changed: Node, *, fails: bool = False) -> NodesOutput:
+    """With what the next plan would do. It takes a while to load what makes plans, and a dead node does not wait."""
+    from flex_api.wishes import previewing
+
+    look = previewing.of_failure if fails else previewing.of_node
+    preview, why = previewing.asked(lambda: look(here, changed))
+    return output.model_copy(update={"preview": preview, "notes": [*output.notes, *why]})
+
+
+def _order(here: World, node: str, state: OrderState, reason: str, deadline: str, dry_run: bool) -> Noted:
+    changed = nodes.in_state(nodes.known(here, node), state)
+    return nodes.order(here, _given(here, node, state, reason, deadline), dry_run=dry_run), changed
 
 
 def _given(here: World, node: str, state: OrderState, reason: str, deadline: str) -> NodeOrder:

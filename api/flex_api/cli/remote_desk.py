@@ -83,11 +83,12 @@ def report(
     ctx: typer.Context,
     plan_id: Annotated[str, typer.Argument(metavar="PLAN", help="none for the latest")] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="as PDF, into the file of --to")] = False,
     form: ReportForm = ReportFormat.HTML,
 ) -> None:
     """The report of a plan, to standard output or into a file."""
     asked = asked_of(ctx)
-    deliver(asked.context, asked.client.report(plan_id, form), to)
+    deliver(asked.context, asked.client.printed(plan_id) if pdf else asked.client.report(plan_id, form), to)
 
 
 @audit_app.callback()

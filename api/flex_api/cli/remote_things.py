@@ -104,20 +104,25 @@ def _found(asked: Asked, site: str, campaign: str) -> tuple[PinShown | None, str
 
 
 @sites_app.command("unpin")
-def sites_unpin(ctx: typer.Context, site: SiteName, campaign: Campaign = "", reason: Reason = "") -> None:
+def sites_unpin(
+    ctx: typer.Context, site: SiteName, campaign: Campaign = "", reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Take a pin back."""
     asked = asked_of(ctx)
     if not campaign and len(pins := list(asked.client.pins(site=hosted.site_name(site)))) == 1:
         campaign = pins[0].campaign
     pin, tag = asked.client.pin(site, campaign)
-    asked.client.drop_pin(site, tag, reason, campaign)
-    show_pin(asked, pin, pinned=False, dry_run=False)
+    if dry_run:
+        pin = asked.client.try_drop_pin(site, tag, campaign)
+    else:
+        asked.client.drop_pin(site, tag, reason, campaign)
+    show_pin(asked, pin, pinned=False, dry_run=dry_run)
 
 
 @nodes_app.command("list")
 def nodes_list(ctx: typer.Context) -> None:
     """Every node, its state and its load under the partition in force."""
-    show_nodes(asked_of(ctx), [])
+    show_nodes(asked_of(ctx))
 
 
 @nodes_app.command("drain")
@@ -131,14 +136,14 @@ def nodes_drain(
     """Move everything off a node with the next plans; it goes on serving until then."""
     asked = asked_of(ctx)
     given = DrainGiven(deadline=moment("--deadline", deadline), reason=reason)
-    show_nodes(asked, asked.client.drain(node, given, asked.client.node(node)[1], dry_run=dry_run).notes)
+    show_nodes(asked, asked.client.drain(node, given, asked.client.node(node)[1], dry_run=dry_run))
 
 
 @nodes_app.command("undrain")
-def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "") -> None:
+def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node sites again, from the next plan on."""
     asked = asked_of(ctx)
-    show_nodes(asked, asked.client.undrain(node, asked.client.node(node)[1], reason).notes)
+    show_nodes(asked, asked.client.undrain(node, asked.client.node(node)[1], reason, dry_run=dry_run))
 
 
 @nodes_app.command("add")
@@ -160,7 +165,7 @@ def nodes_add(
         capacity_ratio=wanted.capacity,
         reason=reason,
     )
-    show_nodes(asked, asked.client.add_node(given, dry_run=dry_run).notes)
+    show_nodes(asked, asked.client.add_node(given, dry_run=dry_run))
 
 
 @nodes_app.command("set")
@@ -183,26 +188,33 @@ def nodes_set(
         row.capacity_ratio if capacity is None else capacity,
     )
     given = NodeChange(addresses=wanted.addresses, ram_bytes=wanted.ram, capacity_ratio=wanted.capacity, reason=reason)
-    show_nodes(asked, asked.client.change_node(node, given, tag, dry_run=dry_run).notes)
+    show_nodes(asked, asked.client.change_node(node, given, tag, dry_run=dry_run))
 
 
 @nodes_app.command("remove")
-def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "") -> None:
+def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Forget a node that no site is on any more."""
     asked = asked_of(ctx)
-    asked.client.remove_node(node, asked.client.node(node)[1], reason)
-    show_nodes(asked, [])
+    tag = asked.client.node(node)[1]
+    if dry_run:
+        show_nodes(asked, asked.client.try_remove_node(node, tag))
+        return
+    asked.client.remove_node(node, tag, reason)
+    show_nodes(asked)
 
 
 @nodes_app.command("down")
-def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "") -> None:
+def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Take a dead node out of DNS now."""
     asked = asked_of(ctx)
+    if dry_run:
+        show_nodes(asked, asked.client.try_take_down(node))
+        return
     show_result(asked, asked.client.take_down(node, DownGiven(reason=reason)))
 
 
 @nodes_app.command("up")
-def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "") -> None:
+def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node that was down sites again, from the next plan on."""
     asked = asked_of(ctx)
-    show_nodes(asked, asked.client.take_up(node, asked.client.node(node)[1], reason).notes)
+    show_nodes(asked, asked.client.take_up(node, asked.client.node(node)[1], reason, dry_run=dry_run))

@@ -15,10 +15,11 @@ from flex_api.known import present
 from flex_api.schemas.verbs import PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.told import desk_text, text
 from flex_api.wiring import World
-from flex_api.wishes import pinning
+from flex_api.wishes import pinning, previewing
+from flex_api.wishes.previewing import NOT_TRIED, Tried
 from flex_logs_ingest.unknown import unknown
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="check the wish, change nothing")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, say what the next plan would do")]
 Until = Annotated[str, typer.Option(metavar="TIME", help="ends by itself, such as 2026-12-01T06:00Z")]
 Since = Annotated[str, typer.Option(metavar="TIME", help="begins by itself; now when it is left out")]
 
@@ -119,7 +120,8 @@ def sites_pin(
     with opened(found, reason=reason) as here:
         pin = pinning.beside(here.store, pin)
         pinning.pin(here, pin, dry_run=dry_run)
-    _show_pin(found, pin, pinned=True, dry_run=dry_run)
+        tried = previewing.asked(lambda: previewing.of_pin(here, pin)) if dry_run else NOT_TRIED
+    _show_pin(found, pin, pinned=True, tried=tried, dry_run=dry_run)
 
 
 @sites_app.command("unpin")
@@ -130,7 +132,8 @@ def sites_unpin(
     found = context(ctx)
     with opened(found, reason=reason) as here:
         pin = pinning.unpin(here, hosted.site_name(site), campaign, dry_run=dry_run)
-    _show_pin(found, pin, pinned=False, dry_run=dry_run)
+        tried = previewing.asked(lambda: previewing.without_pin(here, pin)) if dry_run else NOT_TRIED
+    _show_pin(found, pin, pinned=False, tried=tried, dry_run=dry_run)
 
 
 @sites_app.command("exclude")
@@ -159,10 +162,11 @@ def sites_exclude(
     with opened(found, reason=reason) as here:
         pin = pinning.beside(here.store, pin)
         pinning.pin(here, pin, dry_run=dry_run)
-    _show_pin(found, pin, pinned=True, dry_run=dry_run)
+        tried = previewing.asked(lambda: previewing.of_pin(here, pin)) if dry_run else NOT_TRIED
+    _show_pin(found, pin, pinned=True, tried=tried, dry_run=dry_run)
 
 
-def _show_pin(found: Context, pin: Pin, *, pinned: bool, dry_run: bool) -> None:
+def _show_pin(found: Context, pin: Pin, *, pinned: bool, tried: Tried, dry_run: bool) -> None:
     output = PinOutput(
         site=pin.site,
         pinned=pinned,
@@ -181,5 +185,7 @@ def _show_pin(found: Context, pin: Pin, *, pinned: bool, dry_run: bool) -> None:
         reason=pin.reason,
         campaign=pin.campaign,
         dry_run=dry_run,
+        preview=tried[0],
+        notes=tried[1],
     )
     found.show(output, lambda console: desk_text.pin(console, output))

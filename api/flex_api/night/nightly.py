@@ -276,6 +276,11 @@ def one_before(world: World) -> str:
 
 def facts(world: World, *, replayed: bool = True) -> Facts:
     """What a plan is made from. To look whether a wish can be kept nothing is replayed, and no log is needed."""
+    return gathered(world, replayed=replayed).without_excluded()
+
+
+def gathered(world: World, *, replayed: bool = True) -> Facts:
+    """The same with the sites that people keep FLEX away from."""
     # A profile of days that are still to come was made under a clock that ran ahead, or as of another day.
     found = world.store.profiles(until=world.clock())
     if found is None:
@@ -288,7 +293,7 @@ def facts(world: World, *, replayed: bool = True) -> Facts:
     period, profiles, spreads = found
     base, placement = world.store.placement()
     settings = world.settings.ingest
-    every = Facts(
+    return Facts(
         period=period,
         profiles=profiles,
         spreads=spreads,
@@ -300,7 +305,6 @@ def facts(world: World, *, replayed: bool = True) -> Facts:
         base=base,
         placement=placement,
     )
-    return every.without_excluded()
 
 
 def _waits(world: World, cycle: Cycle) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from flex import wishes
 from flex.domain import Node, NodeState
 from flex.errors import BadInput, Held
-from flex.orders import NodeOrder
+from flex.orders import NodeOrder, OrderState
 from flex.pins import unknown_node
 from flex_api.settings.sections import NodeSection
 from flex_api.told import words
@@ -94,6 +94,11 @@ def checked(name: str, addresses: tuple[str, ...], ram: int | str, capacity: flo
     return Node(section.name, section.addresses, section.ram, section.capacity)
 
 
+def in_state(node: Node, state: OrderState) -> Node:
+    """As plans see it: one that is removed takes no sites, as one that is down."""
+    return replace(node, state="down" if state == "removed" else state)
+
+
 def pins_stopped(world: World, changed: Node) -> list[str]:
     """What becomes of the pins that name the node, or that need as many nodes as there were."""
     pins = world.pins
@@ -113,7 +118,7 @@ def refuse_last(world: World, name: str) -> None:
             f"taking {name} out of service",
             "no other node is active, so its sites would have nowhere to go",
             kept="nothing was changed",
-            advice="add a node, or undrain another one first",
+            advice="add a node first, or take one back: `flex nodes undrain NODE`, `flex nodes up NODE`",
         )
 
 

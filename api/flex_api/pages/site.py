@@ -14,7 +14,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Pin
 from flex.errors import FlexError, NoData
-from flex.suppose import Supposed
 from flex_api import files, hosted
 from flex_api.pages.forms import SEVERAL, TheForm, address, done, given, moment, queried, refuse
 from flex_api.pages.frame import show, told
@@ -29,6 +28,7 @@ from flex_api.told import words
 from flex_api.web.answers import Condition
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.wishes import explaining, supposing
+from flex_api.wishes.previewing import Preview
 from flex_logs_ingest.merge import hours_of_site
 
 router = APIRouter(include_in_schema=False)
@@ -113,7 +113,7 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
     return week("Requests", np.bincount(hour_of_week(hour), weights=requests, minlength=7 * 24) / passed, "requests")
 
 
-def _preview(desk: Desk, name: str, request: Request) -> tuple[Supposed, Supposed]:
+def _preview(desk: Desk, name: str, request: Request) -> Preview:
     wish = given(PinGiven, queried(request))
     return supposing.with_pin(desk.world(), Pin(site=name, author=desk.caller.name, **dict(wish)))
 

@@ -1,6 +1,7 @@
 """A report in other forms than a page: JSON for programs, Markdown for tickets and wikis. All say the same.
 
-In goes a ReportData; out comes text. A new form is a function and a line in FORMATS.
+In goes a ReportData; out comes text. A new form is a function and a line in FORMATS. PDF is printed from the page
+(paper.py).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from flex_api.told import words
 # The busiest sites that a report names, and the moves that Markdown does; the plan has all of them.
 BUSIEST, MOVES = 100, 200
 
-MEDIA = {"html": "text/html", "json": "application/json", "md": "text/markdown"}
+MEDIA = {"html": "text/html", "json": "application/json", "md": "text/markdown", "pdf": "application/pdf"}
 
 
 def shown(data: ReportData) -> ReportShown:

@@ -40,11 +40,11 @@ def write(data: ReportData, path: Path) -> None:
     put(html(data), path)
 
 
-def put(report: str, path: Path) -> None:
+def put(report: str | bytes, path: Path) -> None:
     """The report at `path`, whole or not at all. Raises NotWritten; an older file of that name then stays."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, report.encode())
+        _replace(path, report.encode() if isinstance(report, str) else report)
     except OSError as error:
         raise NotWritten(
             f"writing the report {path}",

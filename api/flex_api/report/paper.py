@@ -1,6 +1,7 @@
-"""A report as PDF: printed by Chromium, where it is installed, from the HTML file and nothing else.
+"""A report as PDF: printed by Chromium, where it is installed, from the HTML and nothing else.
 
-In goes a file, out comes another beside it. Chromium runs headless, without a network, in a folder of its own.
+In goes a file, out comes another beside it; or text, and out come bytes. Chromium runs headless, without a network,
+in a folder of its own.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from flex.errors import NotWritten
+from flex.errors import NotPrinted
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60.0
 
 
 def printed(page: Path, to: Path) -> Path:
-    """Whole or not at all. Raises NotWritten."""
+    """Whole or not at all. Raises NotPrinted."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise _not_written(to, "there is no Chromium on this machine", "install chromium, or print the HTML file")
+        raise _not_printed(to, "there is no Chromium on this machine", "install chromium, or print the HTML file")
     with tempfile.TemporaryDirectory(prefix="flex-print-", dir=to.parent) as folder:
         made = Path(folder) / "report.pdf"
         try:
@@ -30,8 +31,20 @@ def printed(page: Path, to: Path) -> Path:
             made.chmod(0o644)
             made.replace(to)
         except (OSError, subprocess.SubprocessError) as error:
-            raise _not_written(to, str(error)[:300], "print the HTML file by hand") from error
+            raise _not_printed(to, str(error)[:300], "print the HTML file by hand") from error
     return to
+
+
+def pdf(page: str) -> bytes:
+    """Of the text of a page. Raises NotPrinted."""
+    with tempfile.TemporaryDirectory(prefix="flex-report-") as folder:
+        written = Path(folder) / "report.html"
+        written.write_text(page, encoding="utf-8")
+        try:
+            return printed(written, Path(folder) / "report.pdf").read_bytes()
+        except NotPrinted as error:
+            kept, advice = "nothing was changed", f"{error.advice}; or ask for it as HTML"
+            raise NotPrinted("printing the report", error.answer, kept=kept, advice=advice) from error
 
 
 def _command(browser: str, page: Path, made: Path, folder: str) -> list[str]:
@@ -43,5 +56,5 @@ def _command(browser: str, page: Path, made: Path, folder: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _not_written(to: Path, answer: str, advice: str) -> NotWritten:
-    return NotWritten(f"writing the report {to}", answer, kept="the report as HTML is written", advice=advice)
+def _not_printed(to: Path, answer: str, advice: str) -> NotPrinted:
+    return NotPrinted(f"printing the report {to}", answer, kept="the report as HTML is written", advice=advice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -30,11 +31,13 @@ from flex_api.schemas.rest import (
     NodeGiven,
     NodesPage,
 )
+from flex_api.schemas.supposed import PreviewRow
 from flex_api.web.answers import Condition, TheCondition, listed, nothing, reply
-from flex_api.web.desk import Admin, Approver, Desk, Operator, Viewer
+from flex_api.web.desk import DRY_IN_TURN, Admin, Approver, Desk, Operator, Viewer
 from flex_api.web.paging import page
 from flex_api.web.views import Carried
 from flex_api.wiring import World
+from flex_api.wishes import previewing
 from flex_api.working import Follow
 
 router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
@@ -46,7 +49,7 @@ Sort = Literal[
 FIELDS = ("node", "sites", "ram_bytes", "capacity_ratio", "access_units", "working_set_units")
 # What a row of a node is made from.
 CHANGED = ("node.order", "node.put", "node.drop", "plan.settle")
-DryRun = Annotated[bool, Query(description="check it, change nothing")]
+DryRun = Annotated[bool, Query(description="check it and say what the next plan would do; change nothing")]
 Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
 
 
@@ -66,18 +69,24 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     return listed(desk.request, NodesPage(items=list(found.items), next=found.next), found.next)
 
 
-@router.post("", status_code=201, response_model=NodeChanged, responses={200: {"model": NodeChanged}})
+@router.post(
+    "",
+    status_code=201,
+    response_model=NodeChanged,
+    responses={200: {"model": NodeChanged, "description": "of a dry run"}},
+    dependencies=[DRY_IN_TURN],
+)
 def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
     """A further node, which gets sites from the next plan on. It must be able to serve every site."""
     desk = desk.because(given.reason)
     node = _checked(given.name, given.addresses, given.ram_bytes, given.capacity_ratio)
+    if dry_run:
+        notes = noding.add(desk.world(), node, dry_run=True)
+        return _tried(desk, present.node_row(node, None, 0, None, None), notes, _looked(desk, node))
     carried = desk.views.carried()
     with desk.store.together():
-        notes = noding.add(desk.world(), node, dry_run=dry_run)
-        row = present.node_row(node, None, 0, None, None) if dry_run else _row(desk, carried, node.name)
-    made = NodeChanged(node=row, notes=notes)
-    if dry_run:
-        return reply(desk.request, made)
+        notes = noding.add(desk.world(), node)
+        made = NodeChanged(node=_row(desk, carried, node.name), notes=notes)
     return reply(desk.request, made, 201, Location=f"/api/v1/nodes/{node.name}")
 
 
@@ -91,35 +100,51 @@ def node(desk: Viewer, node: str) -> Response:
     return reply(desk.request, found)
 
 
-@router.patch("/{node}", response_model=NodeChanged)
+@router.patch("/{node}", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
 def change(desk: Admin, node: str, given: NodeChange, condition: TheCondition, dry_run: DryRun = False) -> Response:
     """Other memory, capacity or addresses, from the next plan on."""
     desk = desk.because(given.reason)
     carried = desk.views.carried()
+    if dry_run:
+        wanted = _changed(desk, carried, node, given, condition)
+        notes = noding.put(desk.world(), wanted, dry_run=True)
+        return _tried(desk, _row(desk, carried, node), notes, _looked(desk, wanted))
     with desk.store.together():
-        world = desk.world()
-        old = noding.known(world, node)
-        condition.refuse_unmet(f"the node {node}", _row(desk, carried, node))
-        wanted = _checked(
-            node, given.addresses or old.addresses, given.ram_bytes or old.ram, given.capacity_ratio or old.capacity
-        )
-        notes = noding.put(world, replace(wanted, state=old.state), dry_run=dry_run)
+        notes = noding.put(desk.world(), _changed(desk, carried, node, given, condition))
         return reply(desk.request, NodeChanged(node=_row(desk, carried, node), notes=notes))
 
 
-@router.delete("/{node}", status_code=204)
-def remove(desk: Admin, node: str, condition: TheCondition, reason: Why = "") -> Response:
+def _changed(desk: Desk, carried: Carried, node: str, given: NodeChange, condition: Condition) -> Node:
+    """As it is to be. Raises Overtaken where it is not as who asks saw it."""
+    old = noding.known(desk.world(), node)
+    condition.refuse_unmet(f"the node {node}", _row(desk, carried, node))
+    wanted = _checked(
+        node, given.addresses or old.addresses, given.ram_bytes or old.ram, given.capacity_ratio or old.capacity
+    )
+    return replace(wanted, state=old.state)
+
+
+@router.delete(
+    "/{node}",
+    status_code=204,
+    responses={200: {"model": NodeChanged, "description": "of a dry run"}},
+    dependencies=[DRY_IN_TURN],
+)
+def remove(desk: Admin, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False) -> Response:
     """Forget a node that serves nothing any more."""
     desk = desk.because(reason)
     carried = desk.views.carried()
+    wanted = NodeOrder(node, "removed", desk.now, None, reason, desk.caller.name)
     with desk.store.together():
-        noding.known(desk.world(), node)
-        condition.refuse_unmet(f"the node {node}", _row(desk, carried, node))
-        noding.remove(desk.world(), NodeOrder(node, "removed", desk.now, None, reason, desk.caller.name))
+        old, row = noding.known(desk.world(), node), _row(desk, carried, node)
+        condition.refuse_unmet(f"the node {node}", row)
+        notes = noding.remove(desk.world(), wanted, dry_run=dry_run)
+    if dry_run:
+        return _tried(desk, row, notes, _looked(desk, noding.in_state(old, "removed")))
     return nothing()
 
 
-@router.put("/{node}/drain", response_model=NodeChanged)
+@router.put("/{node}/drain", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
 def drain(desk: Operator, node: str, given: DrainGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
     """Take its sites off it with the next plans, until the deadline where there is one."""
     desk = desk.because(given.reason)
@@ -127,18 +152,28 @@ def drain(desk: Operator, node: str, given: DrainGiven, condition: TheCondition,
     return _ordered(desk, wanted, condition, dry_run=dry_run)
 
 
-@router.delete("/{node}/drain", response_model=NodeChanged)
-def undrain(desk: Operator, node: str, condition: TheCondition, reason: Why = "") -> Response:
+@router.delete("/{node}/drain", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
+def undrain(desk: Operator, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False) -> Response:
     """Give it sites again from the next plan on."""
-    return _active(desk.because(reason), node, condition, reason)
+    return _active(desk.because(reason), node, condition, reason, dry_run=dry_run)
 
 
-@router.put("/{node}/down", status_code=202, response_model=JobShown)
-def down(desk: Approver, node: str, given: DownGiven) -> Response:
+@router.put(
+    "/{node}/down",
+    status_code=202,
+    response_model=JobShown,
+    responses={200: {"model": NodeChanged, "description": "of a dry run"}},
+    dependencies=[DRY_IN_TURN],
+)
+def down(desk: Approver, node: str, given: DownGiven, dry_run: DryRun = False) -> Response:
     """Take a dead node out of DNS now: its sites go on elsewhere. The job's result is the plan, or the node."""
     desk = desk.because(given.reason)
     here = desk.world()
-    noding.refuse_last(here, noding.known(here, node).name)
+    dead = noding.known(here, node)
+    noding.refuse_last(here, node)
+    if dry_run:
+        notes, row = noding.stopped_by(here, node, "down"), _row(desk, desk.views.carried(), node)
+        return _tried(desk, row, notes, lambda: previewing.of_failure(here, dead))
     wanted = NodeOrder(node, "down", desk.now, None, given.reason, desk.caller.name)
 
     def work(world: World, follow: Follow) -> str:
@@ -155,10 +190,10 @@ def down(desk: Approver, node: str, given: DownGiven) -> Response:
     return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 
-@router.delete("/{node}/down", response_model=NodeChanged)
-def up(desk: Operator, node: str, condition: TheCondition, reason: Why = "") -> Response:
+@router.delete("/{node}/down", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
+def up(desk: Operator, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False) -> Response:
     """Give a node that was down sites again from the next plan on."""
-    return _active(desk.because(reason), node, condition, reason)
+    return _active(desk.because(reason), node, condition, reason, dry_run=dry_run)
 
 
 def _left(node: str, taken: Taken) -> Unverified:
@@ -171,19 +206,32 @@ def _left(node: str, taken: Taken) -> Unverified:
     )
 
 
-def _active(desk: Desk, node: str, condition: Condition, reason: str) -> Response:
+def _active(desk: Desk, node: str, condition: Condition, reason: str, *, dry_run: bool) -> Response:
     wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
-    return _ordered(desk, wanted, condition, dry_run=False)
+    return _ordered(desk, wanted, condition, dry_run=dry_run)
 
 
 def _ordered(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool) -> Response:
     carried = desk.views.carried()
     with desk.store.together():
-        world = desk.world()
-        noding.known(world, wanted.node)
-        condition.refuse_unmet(f"the node {wanted.node}", _row(desk, carried, wanted.node))
-        notes = noding.order(world, wanted, dry_run=dry_run)
-        return reply(desk.request, NodeChanged(node=_row(desk, carried, wanted.node), notes=notes))
+        old, row = noding.known(desk.world(), wanted.node), _row(desk, carried, wanted.node)
+        condition.refuse_unmet(f"the node {wanted.node}", row)
+        notes = noding.order(desk.world(), wanted, dry_run=dry_run)
+        made = NodeChanged(node=_row(desk, carried, wanted.node), notes=notes)
+    if dry_run:
+        return _tried(desk, row, notes, _looked(desk, noding.in_state(old, wanted.state)))
+    return reply(desk.request, made)
+
+
+def _tried(desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewRow]) -> Response:
+    """The node as it is, and what would be done were it otherwise."""
+    preview, why = previewing.asked(look)
+    return reply(desk.request, NodeChanged(node=row, notes=[*notes, *why], preview=preview))
+
+
+def _looked(desk: Desk, changed: Node) -> Callable[[], PreviewRow]:
+    here = desk.world()
+    return lambda: previewing.of_node(here, changed)
 
 
 def _every(desk: Desk) -> list[NodeRow]:

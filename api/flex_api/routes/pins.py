@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
 from flex.domain import Pin
 from flex.errors import Unknown
 from flex_api import hosted
-from flex_api.schemas.rest import CLEAN, ListQuery, PinGiven, PinShown, PinsPage
+from flex_api.schemas.rest import CLEAN, ListQuery, PinGiven, PinShown, PinsPage, PinTried
+from flex_api.schemas.supposed import PreviewRow
 from flex_api.web.answers import Condition, TheCondition, etag, listed, nothing, reply
-from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.desk import DRY_IN_TURN, Desk, Operator, Viewer
 from flex_api.web.paging import page
-from flex_api.wishes import pinning
+from flex_api.wiring import World
+from flex_api.wishes import pinning, previewing
 
 router = APIRouter(prefix="/api/v1", tags=["pins"])
 
 
 CampaignName = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-DryRun = Annotated[bool, Query(description="check the wish, change nothing")]
+DryRun = Annotated[bool, Query(description="check it and say what the next plan would do; change nothing")]
+# Any, below: plain JSON of the API's description.
+MADE: dict[int | str, dict[str, Any]] = {201: {"model": PinShown}}
+TRIED: dict[int | str, dict[str, Any]] = {200: {"model": PinTried, "description": "of a dry run"}}
 Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
 
 
@@ -72,13 +78,18 @@ def campaign(desk: Viewer, site: str, campaign: CampaignName) -> Response:
     return reply(desk.request, shown(desk, _pinned(desk, hosted.site_name(site), campaign)))
 
 
-@router.put("/sites/{site}/pin", response_model=PinShown, responses={201: {"model": PinShown}})
+@router.put("/sites/{site}/pin", response_model=PinShown | PinTried, responses=MADE, dependencies=[DRY_IN_TURN])
 def put_pin(desk: Operator, site: str, given: PinGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
     """Wish something for a site from the next plan on. What cannot be kept is refused, naming the conflict."""
     return _put(desk, site, "", given, condition, dry_run)
 
 
-@router.put("/sites/{site}/campaigns/{campaign}", response_model=PinShown, responses={201: {"model": PinShown}})
+@router.put(
+    "/sites/{site}/campaigns/{campaign}",
+    response_model=PinShown | PinTried,
+    responses=MADE,
+    dependencies=[DRY_IN_TURN],
+)
 def put_campaign(
     desk: Operator,
     site: str,
@@ -91,18 +102,25 @@ def put_campaign(
     return _put(desk, site, campaign, given, condition, dry_run)
 
 
-@router.delete("/sites/{site}/pin", status_code=204)
-def delete_pin(desk: Operator, site: str, condition: TheCondition, reason: Why = "") -> Response:
+@router.delete("/sites/{site}/pin", status_code=204, responses=TRIED, dependencies=[DRY_IN_TURN])
+def delete_pin(
+    desk: Operator, site: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False
+) -> Response:
     """Take the wish that stands back."""
-    return _drop(desk.because(reason), site, "", condition)
+    return _drop(desk.because(reason), site, "", condition, dry_run)
 
 
-@router.delete("/sites/{site}/campaigns/{campaign}", status_code=204)
+@router.delete("/sites/{site}/campaigns/{campaign}", status_code=204, responses=TRIED, dependencies=[DRY_IN_TURN])
 def delete_campaign(
-    desk: Operator, site: str, campaign: CampaignName, condition: TheCondition, reason: Why = ""
+    desk: Operator,
+    site: str,
+    campaign: CampaignName,
+    condition: TheCondition,
+    reason: Why = "",
+    dry_run: DryRun = False,
 ) -> Response:
     """End a campaign before its time."""
-    return _drop(desk.because(reason), site, campaign, condition)
+    return _drop(desk.because(reason), site, campaign, condition, dry_run)
 
 
 def _put(desk: Desk, site: str, campaign: str, given: PinGiven, condition: Condition, dry_run: bool) -> Response:
@@ -112,16 +130,26 @@ def _put(desk: Desk, site: str, campaign: str, given: PinGiven, condition: Condi
     condition.refuse_unmet(_called(name, campaign), _current(desk, name, campaign))
     # Whether it can be kept takes a while to find out, and nobody should have to wait for that to write.
     pinning.pin(desk.world(), wanted, dry_run=True)
+    if dry_run:
+        return _tried(desk, wanted, previewing.of_pin)
     with desk.store.together():
         before = _current(desk, name, campaign)
         condition.refuse_unmet(_called(name, campaign), before)
-        if not dry_run:
-            desk.store.put_pin(wanted)
-    return reply(desk.request, shown(desk, wanted), 200 if before or dry_run else 201)
+        desk.store.put_pin(wanted)
+    return reply(desk.request, shown(desk, wanted), 200 if before else 201)
 
 
-def _drop(desk: Desk, site: str, campaign: str, condition: Condition) -> Response:
+def _tried(desk: Desk, pin: Pin, look: Callable[[World, Pin], PreviewRow]) -> Response:
+    preview, notes = previewing.asked(lambda: look(desk.world(), pin))
+    return reply(desk.request, PinTried(**shown(desk, pin).model_dump(), preview=preview, notes=notes))
+
+
+def _drop(desk: Desk, site: str, campaign: str, condition: Condition, dry_run: bool) -> Response:
     name = hosted.site_name(site)
+    if dry_run:
+        pinned = _pinned(desk, name, campaign)
+        condition.refuse_unmet(_called(name, campaign), shown(desk, pinned))
+        return _tried(desk, pinned, previewing.without_pin)
     with desk.store.together():
         before = _pinned(desk, name, campaign)
         condition.refuse_unmet(_called(name, campaign), shown(desk, before))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
 from flex.domain import Cycle
-from flex_api.known import present
+from flex_api.known import named, present
 from flex_api.night import applying, approving
 from flex_api.report.formats import table
-from flex_api.schemas.rest import CLEAN, DnsDiff, ListQuery, MovesPage, PlansPage
+from flex_api.schemas.paged import DnsDiffPage
+from flex_api.schemas.rest import CLEAN, ListQuery, MovesPage, PlansPage
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.told import words
-from flex_api.web.answers import NEGOTIATED, TheCondition, listed, nothing, reply, told
+from flex_api.web.answers import JSON, NEGOTIATED, TheCondition, accepted, listed, nothing, reply, told
 from flex_api.web.desk import Desk, Operator, Viewer
-from flex_api.web.paging import page
+from flex_api.web.paging import Order, page, page_in_order
+from flex_api.web.views import PLANS
 
 router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
 
 MARKDOWN = "text/markdown"
+MEDIA = {"json": JSON, "md": MARKDOWN}
 Sort = Literal["-created", "created", "-moves", "moves", "-worst_ratio", "worst_ratio", "-sites", "sites"]
 
 
@@ -56,7 +60,7 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
 def plan(desk: Viewer, plan: str) -> Response:
     """One plan whole, by its id or an unambiguous beginning of it; as Markdown for a ticket, where that is accepted."""
     output = _output(desk, the_plan(desk, plan))
-    if MARKDOWN in desk.request.headers.get("accept", ""):
+    if accepted(desk.request, MEDIA, "json") == "md":
         return told(desk.request, _markdown(output), MARKDOWN)
     return reply(desk.request, output, Vary=NEGOTIATED["Vary"])
 
@@ -105,11 +109,32 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
     return listed(desk.request, MovesPage(plan=cycle.id, items=items, next=found.next), found.next)
 
 
-@router.get("/{plan}/dns-diff", response_model=DnsDiff)
-def dns_diff(desk: Viewer, plan: str) -> Response:
-    """What each zone would say otherwise."""
-    cycle = the_plan(desk, plan)
-    return reply(desk.request, DnsDiff(plan=cycle.id, items=[present.zone_row(one) for one in cycle.plans]))
+class DnsDiffQuery(ListQuery):
+    sort: Literal["name", "-name", "zone", "-zone"] = "name"
+    zone: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those of this zone")] = ""
+    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the name")] = ""
+    foreign: Annotated[bool | None, Query(description="somebody else's, or not")] = None
+
+
+@router.get("/{plan}/dns-diff", response_model=DnsDiffPage)
+def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -> Response:
+    """What the zones would say otherwise, name by name, and which names are left alone."""
+    cycle, by = the_plan(desk, plan), Order.parse(query.sort).field
+    found = page_in_order(
+        [
+            one
+            for one in desk.views.few(f"records-by-{by} {cycle.id}", PLANS, partial(named.named, cycle, by))
+            if query.zone in ("", one.zone, one.zone.rstrip("."))
+            and query.name in one.name
+            and query.foreign in (None, one.change is None)
+        ],
+        lambda one: one.key(by),
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    items = list(map(named.row, found.items))
+    return listed(desk.request, DnsDiffPage(plan=cycle.id, items=items, next=found.next), found.next)
 
 
 @router.delete("/{plan}", status_code=204)

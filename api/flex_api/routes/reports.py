@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from flex.errors import NoData, Unknown
+from flex_api.report import paper
+from flex_api.report.content import ReportData
 from flex_api.report.formats import FORMATS, MEDIA
 from flex_api.report.gather import gather
 from flex_api.routes.plans import the_plan
 from flex_api.schemas.rest import ListQuery, ReportRow, ReportShown, ReportsPage
-from flex_api.web.answers import listed, told
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.answers import accepted, etag_of, listed, made
+from flex_api.web.desk import Desk, Viewer, in_turn
 from flex_api.web.paging import page
 
 router = APIRouter(prefix="/api/v1/reports", tags=["reports"])
 
 
+PDF = "application/pdf"
 # Any, below: plain JSON of the API's description.
 FORMS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {media: {"schema": {"type": "string"}} for media in ("text/html", "text/markdown")}}
+    200: {
+        "content": {
+            "text/html": {"schema": {"type": "string"}},
+            "text/markdown": {"schema": {"type": "string"}},
+            PDF: {"schema": {"type": "string", "format": "binary"}},
+        }
+    }
 }
-Form = Annotated[Literal["html", "json", "md"] | None, Query(alias="format")]
+Form = Annotated[Literal["html", "json", "md", "pdf"] | None, Query(alias="format")]
+
+
+PRINTED_IN_TURN = in_turn(
+    lambda request: request.query_params.get("format") == "pdf" or PDF in request.headers.get("accept", "")
+)
 
 
 class ReportsQuery(ListQuery):
@@ -43,11 +58,11 @@ def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [ReportRow(plan=one.id, created=one.created, formats=list(FORMATS)) for one in found.items]
+    items = [ReportRow(plan=one.id, created=one.created, formats=list(MEDIA)) for one in found.items]
     return listed(desk.request, ReportsPage(items=items, next=found.next), found.next)
 
 
-@router.get("/latest", response_model=ReportShown, responses=FORMS)
+@router.get("/latest", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])
 def latest(desk: Viewer, form: Form = None) -> Response:
     """Of the latest plan: a page that opens anywhere, or what `format` or `Accept` ask for."""
     newest = desk.views.headlines()
@@ -58,7 +73,7 @@ def latest(desk: Viewer, form: Form = None) -> Response:
     return _report(desk, newest[0].id, form)
 
 
-@router.get("/{plan}", response_model=ReportShown, responses=FORMS)
+@router.get("/{plan}", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])
 def of_plan(desk: Viewer, plan: str, form: Form = None) -> Response:
     """Of a plan, or of the last one of a day, as 2026-11-21: a page that opens anywhere, or what `format` or `Accept`
     ask for.
@@ -87,18 +102,17 @@ def _of_day(desk: Desk, day: date) -> str:
 
 
 def _report(desk: Desk, plan: str, form: str | None) -> Response:
-    wanted = form or _accepted(desk.request.headers.get("accept", ""))
+    wanted = form or accepted(desk.request, MEDIA, "html")
     data = gather(desk.settings, desk.store, the_plan(desk, plan), desk.now)
-    return told(desk.request, FORMATS[wanted](data), MEDIA[wanted])
+    # It says when it was made, and a printer when it printed; but for that the same is the same.
+    same = _text(replace(data, made=data.plan.created), wanted).encode()
+    return made(desk.request, f"W/{etag_of(same)}", lambda: _bytes(data, wanted), MEDIA[wanted])
 
 
-def _accepted(header: str) -> str:
-    """The first of ours that is named; a browser, and who takes anything, gets the page."""
-    named = {one.partition(";")[0].strip().lower() for one in header.split(",")} - {""}
-    if form := next((form for form, media in MEDIA.items() if media in named), ""):
-        return form
-    if not named or named & {"*/*", "text/*"}:
-        return "html"
-    if "application/*" in named:
-        return "json"
-    raise HTTPException(406)
+def _text(data: ReportData, form: str) -> str:
+    return FORMATS["html" if form == "pdf" else form](data)
+
+
+def _bytes(data: ReportData, form: str) -> bytes:
+    said = _text(data, form)
+    return paper.pdf(said) if form == "pdf" else said.encode()

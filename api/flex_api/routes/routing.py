@@ -2,41 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
+from flex.steer.pool import Pool
 from flex_api.night import routed, steering
 from flex_api.night.misnamed import misnamed
-from flex_api.schemas.routing import NodeFiles, RouteOutput, left_out, pool_row
-from flex_api.web.answers import reply
+from flex_api.schemas.paged import RoutingPage
+from flex_api.schemas.rest import CLEAN, ListQuery
+from flex_api.schemas.routing import NodeFiles, left_out, pool_row
+from flex_api.web.answers import listed, reply
 from flex_api.web.desk import NodeOrViewer, Viewer
 from flex_api.web.distributors import distributors
+from flex_api.web.paging import page_in_order
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 
-Coming = Annotated[str, Query(max_length=200, description="by this plan, which is about to be applied")]
+# How many of the sites that cannot be routed are named.
+MOST = 100
 
 
-Live = Annotated[bool, Query(description="ask the nodes' HAProxies what they do now")]
+class RoutingQuery(ListQuery):
+    sort: Literal["site", "-site"] = "site"
+    plan: Annotated[
+        str, Query(max_length=200, pattern=CLEAN, description="by this plan, which is about to be applied")
+    ] = ""
+    live: Annotated[bool, Query(description="ask the nodes' HAProxies what they do now")] = False
+    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")] = ""
+    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those on this node")] = ""
+    policy: Annotated[str, Query(max_length=50, pattern=CLEAN)] = ""
 
 
-@router.get("", response_model=RouteOutput)
-def routing(desk: Viewer, plan: Coming = "", live: Live = False) -> Response:
+@router.get("", response_model=RoutingPage)
+def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
     """Every site on several nodes, its members, by what its requests are spread; each node's version of its files."""
-    settings, of_all = desk.settings, steering.routed(desk.settings, desk.store, now=desk.now, coming=plan)
-    pools = of_all.pools
-    wanted = steering.versions(settings, desk.store, pools)
-    found = distributors(desk) if live else []
-    output = RouteOutput(
-        on=settings.routing.on,
-        items=[pool_row(pool) for pool in pools],
-        left_out=left_out(of_all.left_out),
-        misnamed=misnamed(settings, desk.store),
-        nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), found),
-        live=routed.as_live(found),
+    settings, of_all = desk.settings, steering.routed(desk.settings, desk.store, now=desk.now, coming=query.plan)
+    wanted = steering.versions(settings, desk.store, of_all.pools)
+    heard = distributors(desk) if query.live else []
+    found = page_in_order(
+        sorted((pool for pool in of_all.pools if _asked_for(pool, query)), key=lambda pool: pool.site),
+        lambda pool: pool.site,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
     )
-    return reply(desk.request, output)
+    shown = {pool.site for pool in found.items}
+    output = RoutingPage(
+        on=settings.routing.on,
+        items=[pool_row(pool) for pool in found.items],
+        left_out=left_out(of_all.left_out)[:MOST],
+        misnamed=misnamed(settings, desk.store),
+        nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), heard),
+        live=[row for row in routed.as_live(heard) if row.site in shown],
+        next=found.next,
+    )
+    return listed(desk.request, output, found.next)
+
+
+def _asked_for(pool: Pool, query: RoutingQuery) -> bool:
+    there = not query.node or query.node in [member.node for member in pool.members]
+    return there and query.name in pool.site and query.policy in ("", pool.policy)
 
 
 @router.get("/nodes/{node}", response_model=NodeFiles)

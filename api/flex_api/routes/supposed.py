@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
 from flex import waiting
 from flex.suppose import Supposition
 from flex_api import hosted
-from flex_api.schemas.rest import CLEAN, Supposed
-from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
-from flex_api.web.answers import reply
-from flex_api.web.desk import Operator, Reader
+from flex_api.known import differing
+from flex_api.known.differing import Difference
+from flex_api.schemas.paged import DifferencePage
+from flex_api.schemas.rest import CLEAN, ListQuery, Supposed
+from flex_api.schemas.supposed import FrontierOutput, WhatIfOutput
+from flex_api.web.answers import listed, reply
+from flex_api.web.desk import Desk, Operator, Reader
+from flex_api.web.paging import page_in_order
+from flex_api.web.views import PLANS
 from flex_api.wishes import supposing
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
@@ -50,13 +55,33 @@ def current_frontier(desk: Reader) -> Response:
     return reply(desk.request, supposing.frontier_of(desk.world()))
 
 
-@router.get("/partitions/{partition}/difference", response_model=DiffOutput)
-def difference(
-    desk: Reader,
-    partition: str,
-    to: Annotated[
-        str, Query(max_length=100, pattern=CLEAN, description="another; the one in force, if left out")
-    ] = "current",
-) -> Response:
+class DifferenceQuery(ListQuery):
+    sort: Literal["site", "-site"] = "site"
+    to: Annotated[str, Query(max_length=100, pattern=CLEAN, description="another; the one in force, if left out")] = (
+        "current"
+    )
+    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")] = ""
+    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="on this node in one of the two")] = ""
+
+
+@router.get("/partitions/{partition}/difference", response_model=DifferencePage)
+def difference(desk: Reader, partition: str, query: Annotated[DifferenceQuery, Query()]) -> Response:
     """What differs between two partitions, site by site."""
-    return reply(desk.request, supposing.difference(desk.world(), partition, to))
+    found = _difference(desk, partition, query.to)
+    names = found.on(query.node) if query.node else found.names
+    rows = page_in_order(
+        [name for name in names if query.name in name] if query.name else names,
+        lambda name: name,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    output = DifferencePage(**found.said(), items=found.told(rows.items), next=rows.next)
+    return listed(desk.request, output, rows.next)
+
+
+def _difference(desk: Desk, one: str, other: str) -> Difference:
+    """Who asks for one page asks for the next one, too."""
+    ids = [desk.store.in_force() if name == "current" else desk.store.cycle(name).id for name in (one, other)]
+    name = f"difference {' '.join(ids)}"
+    return desk.views.few(name, PLANS, lambda: differing.difference(desk.store, ids[0], ids[1]))

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from flex_api.schemas.output import Output, Part
+from flex_api.schemas.supposed import PreviewRow
 
 
 class PinOutput(Output):
@@ -28,6 +29,8 @@ class PinOutput(Output):
     excluded: bool = Field(False, description="FLEX leaves it alone: its records stay, and it is in no partition")
     author: str = ""
     campaign: str = Field("", description="it is on top of the standing wish, which has none, for its time")
+    preview: PreviewRow | None = Field(None, description="with --dry-run: what the next plan would do then")
+    notes: list[str] = Field([], description="with --dry-run: why there is no preview")
 
 
 class NodeRow(Part):
@@ -55,6 +58,7 @@ class NodesOutput(Output):
     items: list[NodeRow]
     notes: list[str] = Field([])
     left: list[LeftRow] = Field([], description="names that still lead to the node that was taken out of DNS")
+    preview: PreviewRow | None = Field(None, description="with --dry-run: what the next plan would do then")
 
 
 class HoldRow(Part):

@@ -16,6 +16,7 @@ from flex.jobs import JobState
 from flex_api.schemas.desk import AuditRow, TokenRow
 from flex_api.schemas.night import NodeRow
 from flex_api.schemas.output import Part
+from flex_api.schemas.supposed import PreviewRow
 from flex_api.schemas.verbs import (
     MoveRow,
     PlanOutput,
@@ -25,7 +26,6 @@ from flex_api.schemas.verbs import (
     SiteRow,
     StageRow,
     VerdictRow,
-    ZoneRow,
 )
 
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -118,6 +118,13 @@ class PinShown(Part):
     holds: bool = Field(description="whether it is in force now")
 
 
+class PinTried(PinShown):
+    """The answer of a dry run."""
+
+    preview: PreviewRow | None = Field(description="what the next plan would do then; none where no plan can be made")
+    notes: list[str] = Field(description="why there is none")
+
+
 class PinsPage(PageOf):
     items: list[PinShown]
 
@@ -157,6 +164,9 @@ class DownGiven(Given):
 class NodeChanged(Part):
     node: NodeRow
     notes: list[str] = Field(description="what follows from it, such as pins that are suspended")
+    preview: PreviewRow | None = Field(
+        None, description="of a dry run: what the next plan would do then; none where no plan can be made"
+    )
 
 
 class PlansPage(PageOf):
@@ -166,11 +176,6 @@ class PlansPage(PageOf):
 class MovesPage(PageOf):
     plan: str
     items: list[MoveRow]
-
-
-class DnsDiff(Part):
-    plan: str
-    items: list[ZoneRow]
 
 
 class PlacementRow(Part):

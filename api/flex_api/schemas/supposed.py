@@ -28,6 +28,23 @@ class WhatIfOutput(Output):
     notes: list[str]
 
 
+class PreviewRow(Part):
+    """What the next plan would do with what somebody only asks about, found by a short search; the limits of a night
+    are not looked at.
+    """
+
+    moves: int
+    moves_without: int = Field(description="so many there would be anyhow")
+    sites: int = Field(description="that would move")
+    cold_bytes: int
+    worst_ratio: float
+    worst_node: str
+    worst_resource: str
+    worst_ratio_without: float
+    items: list[MoveRow] = Field(description="those that there would not be anyhow; at most 1,000")
+    notes: list[str]
+
+
 class FrontierOutput(Output):
     base: str
     tolerance_ratio: float

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput
 from flex_api.schemas.night import PinOutput
-from flex_api.told import wished, words
+from flex_api.told import preview_text, wished, words
 from flex_api.told.grids import grid
 
 # So much of a value fits on a line; the whole of it is in the JSON.
@@ -49,6 +49,9 @@ def _short(value: object) -> str:
 
 def pin(console: Console, output: PinOutput) -> None:
     console.print(_pin_line(output), markup=False)
+    preview_text.preview(console, output.preview)
+    for note in output.notes:
+        console.print(f"  note: {note}", markup=False)
 
 
 def _pin_line(output: PinOutput) -> str:

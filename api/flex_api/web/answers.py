@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
 from flex.errors import Overtaken, Unconditional
 
@@ -40,12 +42,28 @@ def reply(request: Request, model: BaseModel, status: int = 200, **headers: str)
 
 def told(request: Request, text: str, media: str) -> Response:
     """Text of the kind that was asked for with its ETag, or nothing where the caller has it already."""
-    body = text.encode()
-    tag = etag_of(body)
+    return made(request, etag_of(text.encode()), text.encode, media)
+
+
+def made(request: Request, tag: str, make: Callable[[], bytes], media: str) -> Response:
+    """The same of what is only made where the caller has not got it."""
     said = {"ETag": tag, **NEGOTIATED}
     if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=said)
-    return Response(body, 200, said, media)
+    return Response(make(), 200, said, media)
+
+
+def accepted(request: Request, media: Mapping[str, str], usual: str) -> str:
+    """In which of these forms, by name: the first that `Accept` names, the usual one where it takes anything. Refuses
+    what there is not.
+    """
+    named = {one.partition(";")[0].strip().lower() for one in request.headers.get("accept", "").split(",")} - {""}
+    if not named or ("*/*" in named and not named & set(media.values())):
+        return usual
+    for form, kind in media.items():
+        if named & {kind, f"{kind.partition('/')[0]}/*"}:
+            return form
+    raise HTTPException(406)
 
 
 def listed(request: Request, model: BaseModel, following: str | None) -> Response:
@@ -63,7 +81,7 @@ def nothing() -> Response:
 def matches(given: str, tag: str) -> bool:
     """Whether a list of tags, or a star, names this one."""
     tags = {one.strip().removeprefix("W/") for one in given.split(",")}
-    return "*" in tags or tag in tags
+    return "*" in tags or tag.removeprefix("W/") in tags
 
 
 class Condition(BaseModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -116,6 +116,25 @@ Viewer = Annotated[Desk, Depends(_desk("viewer"))]
 Operator = Annotated[Desk, Depends(_desk("operator"))]
 Approver = Annotated[Desk, Depends(_desk("approver"))]
 Admin = Annotated[Desk, Depends(_desk("admin"))]
+
+
+def in_turn(takes_long: Callable[[Request], bool]) -> Any:
+    """One such answer at a time, of a route that has quick ones, too. Any: what the framework calls a dependency."""
+
+    async def turn(request: Request) -> AsyncIterator[None]:
+        caller: Caller | None = request.state.caller
+        if caller is None or not takes_long(request):
+            yield
+            return
+        house: House = request.app.state.house
+        async with house.turns.taken(caller.token or caller.name):
+            yield
+
+    return Depends(turn, scope="function")
+
+
+# What a dry run would come to takes long; what is only written down does not.
+DRY_IN_TURN = in_turn(lambda request: request.query_params.get("dry_run", "") not in ("", "false"))
 
 
 async def _node_or_viewer(request: Request, node: str) -> Desk:

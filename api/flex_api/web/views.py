@@ -124,14 +124,14 @@ class Views:
 
     def plan(self, cycle_id: str) -> Cycle:
         """One of the few that were read last."""
-        return self._few(f"plan {cycle_id}", PLANS, lambda: self.store.cycle(cycle_id))
+        return self.few(f"plan {cycle_id}", PLANS, lambda: self.store.cycle(cycle_id))
 
     def told(self, cycle_id: str) -> PlanOutput:
         """The same as it is answered: of a first night that takes longer than everything else."""
-        return self._few(f"told {cycle_id}", PLANS, lambda: present.plan_output(self.plan(cycle_id)))
+        return self.few(f"told {cycle_id}", PLANS, lambda: present.plan_output(self.plan(cycle_id)))
 
     def placement(self, cycle_id: str) -> pd.DataFrame:
-        return self._few(f"placement {cycle_id}", PLANS, lambda: self.store.placement_of(cycle_id))
+        return self.few(f"placement {cycle_id}", PLANS, lambda: self.store.placement_of(cycle_id))
 
     def warm(self) -> None:
         """Make beforehand what most pages are made from, so that nobody waits for it after a night."""
@@ -142,7 +142,8 @@ class Views:
         if base := self.base()[0]:
             self.told(base)
 
-    def _few(self, name: str, actions: tuple[str, ...], make: Callable[[], View]) -> View:
+    def few(self, name: str, actions: tuple[str, ...], make: Callable[[], View]) -> View:
+        """One of the few of its kind, which is the first word of the name, that were read last."""
         if name not in self.held:
             kind = name.partition(" ")[0]
             old = [one for one in list(self.held) if one.partition(" ")[0] == kind]

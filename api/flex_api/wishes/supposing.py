@@ -8,19 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pandas as pd
-
 from flex import cycle as cycles
 from flex import suppose, wishes
 from flex.domain import Period, Pin
 from flex.frontier import Point
 from flex.given import Facts
 from flex.suppose import Supposed, Supposition
-from flex_api.known import foretold, present
+from flex_api.known import differing, foretold, present
 from flex_api.night import nightly
-from flex_api.schemas.supposed import DiffOutput, DiffRow, FrontierOutput, PointRow, WhatIfOutput
+from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
-from flex_api.wishes import pinning
+from flex_api.wishes import pinning, previewing
+from flex_api.wishes.previewing import Preview
 from flex_api.wishes.quick import quick, short
 from flex_solver import frontier
 
@@ -51,22 +50,15 @@ def _output(found: Supposed, period: Period, points: Sequence[Point]) -> WhatIfO
     )
 
 
-def with_pin(world: World, wanted: Pin) -> tuple[Supposed, Supposed]:
+def with_pin(world: World, wanted: Pin) -> Preview:
     """What would be done next without a wish and with it. Raises what keeping the wish would raise."""
     pinning.pin(world, wanted, dry_run=True)
-    plain = nightly.facts(world, replayed=False)
-    others = tuple(pin for pin in plain.pins if pin.site != wanted.site)
-    pinned = replace(plain, pins=others if wanted.excluded else (*others, wanted))
-    return _next(world, plain), _next(world, pinned)
+    return previewing.with_pin(world, wanted)
 
 
 def without_node(world: World, node: str) -> Supposed:
     """What would be done next if a node took no sites any more. Raises Unknown or Infeasible."""
-    return _next(world, nightly.facts(world), Supposition(lost=(node,)))
-
-
-def _next(world: World, facts: Facts, wanted: Supposition = nightly.AS_SET) -> Supposed:
-    return suppose.suppose(facts, world.rules, wanted, solver=quick(world.solver))
+    return suppose.suppose(nightly.facts(world), world.rules, Supposition(lost=(node,)), solver=quick(world.solver))
 
 
 def frontier_of(world: World) -> FrontierOutput:
@@ -92,27 +84,5 @@ def _possible(facts: Facts) -> Facts:
 def difference(world: World, one: str, other: str) -> DiffOutput:
     """What differs between the partitions of two plans; "current" is the one in force. Raises Unknown."""
     ids = [world.store.in_force() if name == "current" else name for name in (one, other)]
-    first, second = (world.store.cycle(each) for each in ids)
-    every = [world.store.placement_of(cycle.id) for cycle in (first, second)]
-    both = pd.concat(every, ignore_index=True)
-    # Who has the same nodes in both has each of its rows twice.
-    sites = both.loc[~both.duplicated(keep=False), "site"].unique()
-    nodes = [_nodes(placement[placement["site"].isin(sites)]) for placement in every]
-    return DiffOutput(
-        one=first.id,
-        other=second.id,
-        sites=int(both["site"].nunique()),
-        items=[
-            DiffRow(site=site, one=nodes[0].get(site, []), other=nodes[1].get(site, []))
-            for site in sorted(sites.tolist())
-        ],
-        one_worst_ratio=first.after.worst,
-        other_worst_ratio=second.after.worst,
-    )
-
-
-def _nodes(placement: pd.DataFrame) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for site, node in zip(placement["site"].tolist(), placement["node"].tolist(), strict=True):
-        found.setdefault(site, []).append(node)
-    return found
+    found = differing.difference(world.store, ids[0], ids[1])
+    return DiffOutput(**found.said(), items=found.told(found.names))

@@ -1,0 +1,71 @@
+"""Which sites have other nodes in one partition than in another.
+
+In go two partitions, out comes what a list of their differences is read from, a page at a time or whole: of a cluster
+with many sites it is large, and only the rows that somebody looks at are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from flex.ports import Store
+from flex_api.schemas.supposed import DiffRow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """`names` are the sites that differ, in order; `rows` of both partitions are those of these sites alone."""
+
+    ids: tuple[str, str]
+    worst: tuple[float, float]
+    sites: int
+    names: tuple[str, ...]
+    rows: tuple[pd.DataFrame, pd.DataFrame]
+
+    def on(self, node: str) -> tuple[str, ...]:
+        """Those that one of the two partitions has on the node."""
+        there = {site for table in self.rows for site in table.loc[table["node"] == node, "site"]}
+        return tuple(name for name in self.names if name in there)
+
+    def said(self) -> dict[str, Any]:
+        """Of all of it. Any: the fields of an output."""
+        (one, other), (one_worst, other_worst) = self.ids, self.worst
+        return {
+            "one": one,
+            "other": other,
+            "sites": self.sites,
+            "one_worst_ratio": one_worst,
+            "other_worst_ratio": other_worst,
+        }
+
+    def told(self, names: Sequence[str]) -> list[DiffRow]:
+        one, other = (_nodes(table[table["site"].isin(list(names))]) for table in self.rows)
+        return [DiffRow(site=name, one=one.get(name, []), other=other.get(name, [])) for name in names]
+
+
+def difference(store: Store, one: str, other: str) -> Difference:
+    """Of the partitions of two plans. Raises Unknown."""
+    first, second = store.cycle(one), store.cycle(other)
+    tables = [store.placement_of(cycle.id) for cycle in (first, second)]
+    both = pd.concat(tables, ignore_index=True)
+    # Who has the same nodes in both has each of its rows twice.
+    names = both.loc[~both.duplicated(keep=False), "site"].unique()
+    kept = [table[table["site"].isin(names)] for table in tables]
+    return Difference(
+        (first.id, second.id),
+        (first.after.worst, second.after.worst),
+        int(both["site"].nunique()),
+        tuple(sorted(names.tolist())),
+        (kept[0], kept[1]),
+    )
+
+
+def _nodes(placement: pd.DataFrame) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for site, node in zip(placement["site"].tolist(), placement["node"].tolist(), strict=True):
+        found.setdefault(site, []).append(node)
+    return found

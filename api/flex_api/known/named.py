@@ -1,0 +1,48 @@
+"""What a plan changes in DNS, name by name, over all zones.
+
+In goes a cycle, out come its changes and the names that it leaves to others, in the order in which they are listed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flex.domain import Change, Cycle
+from flex.plan import lines
+from flex_api.schemas.paged import DnsChangeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A change; none of a name that is somebody else's."""
+
+    zone: str
+    name: str
+    change: Change | None
+
+    @property
+    def type(self) -> str:
+        return self.change.type if self.change else ""
+
+    def key(self, by: str) -> str:
+        """By its zone, or else by its name; no two have the same."""
+        return f"{self.zone} {self.name} {self.type}" if by == "zone" else f"{self.name} {self.type}"
+
+
+def named(cycle: Cycle, by: str) -> tuple[Named, ...]:
+    found = [Named(plan.zone, change.name, change) for plan in cycle.plans for change in plan.changes]
+    found += [Named(plan.zone, name, None) for plan in cycle.plans for name in plan.foreign]
+    return tuple(sorted(found, key=lambda one: one.key(by)))
+
+
+def row(one: Named) -> DnsChangeRow:
+    change = one.change
+    return DnsChangeRow(
+        zone=one.zone,
+        name=one.name,
+        type=one.type,
+        before=list(change.before.values) if change and change.before else [],
+        after=list(change.after.values) if change and change.after else [],
+        changes=list(lines(change)) if change else [],
+        foreign=change is None,
+    )

@@ -1,0 +1,45 @@
+"""Lists that a verb prints whole and the API answers a page at a time: changes in DNS, differences, routed sites."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from flex_api.schemas.output import Part
+from flex_api.schemas.rest import PageOf
+from flex_api.schemas.routing import LeftOut, LiveRow, NodeVersion, RoutedRow
+from flex_api.schemas.supposed import DiffRow
+
+
+class DnsChangeRow(Part):
+    """Addresses of a name, or its marker, as they are and as they would be; or a name that is somebody else's."""
+
+    zone: str
+    name: str
+    type: str = Field(description="empty where the name is somebody else's")
+    before: list[str]
+    after: list[str]
+    changes: list[str] = Field(description="in the words of a plan: what goes, what comes")
+    foreign: bool = Field(description="it is somebody else's, and left alone")
+
+
+class DnsDiffPage(PageOf):
+    plan: str
+    items: list[DnsChangeRow]
+
+
+class DifferencePage(PageOf):
+    one: str
+    other: str
+    sites: int
+    one_worst_ratio: float
+    other_worst_ratio: float
+    items: list[DiffRow]
+
+
+class RoutingPage(PageOf):
+    on: bool
+    items: list[RoutedRow]
+    left_out: list[LeftOut] = Field(description="sites on several nodes that are not routed by content; the first 100")
+    misnamed: list[str] = Field(description="what [routing] says of sites and nodes that are not there")
+    nodes: list[NodeVersion]
+    live: list[LiveRow] = Field(description="when asked for: what the nodes' HAProxies say of the sites of this page")

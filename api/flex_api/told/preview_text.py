@@ -1,0 +1,34 @@
+"""What a dry run would come to, for people."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from flex_api.schemas.night import NodesOutput
+from flex_api.schemas.supposed import PreviewRow
+from flex_api.told import text, words
+
+
+def nodes(console: Console, output: NodesOutput) -> None:
+    text.nodes(console, output)
+    preview(console, output.preview)
+
+
+def preview(console: Console, found: PreviewRow | None) -> None:
+    """Nothing where there is none: a note says why."""
+    if found is None:
+        return
+    console.print(_headline(found), markup=False)
+    if found.items:
+        console.print(text.moves(found.items))
+    for note in found.notes:
+        console.print(f"  note: {note}", markup=False)
+
+
+def _headline(found: PreviewRow) -> str:
+    anyhow = f" (without it {found.moves_without:,})" if found.moves_without else ""
+    worst = f"worst node {found.worst_node} {words.share(found.worst_ratio)} off in {found.worst_resource}"
+    return (
+        f"Then {words.count(found.sites, 'site')} would move in {words.count(found.moves, 'move')}{anyhow}, "
+        f"{words.size(found.cold_bytes)} cold; {worst}, {words.share(found.worst_ratio_without)} without it."
+    )

@@ -1,0 +1,121 @@
+"""What the next plan would do with a wish or a node as somebody only supposes it, beside what it would do without.
+
+In go a world and what is supposed; out comes how the two plans differ. Nothing is stored and no name server is asked.
+The search is that of previews (quick.py), and the limits of a night are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from flex import campaigns, failover, score, suppose, wishes
+from flex import cycle as cycles
+from flex.domain import Balance, Move, Node, Pin
+from flex.errors import Infeasible, NoData
+from flex.given import Facts
+from flex.suppose import Supposed
+from flex_api import wiring
+from flex_api.known import present
+from flex_api.night import failover as failing
+from flex_api.night import nightly
+from flex_api.schemas.supposed import PreviewRow
+from flex_api.wiring import World
+from flex_api.wishes.quick import quick
+
+# The row, or notes on why there is none.
+Tried = tuple[PreviewRow | None, list[str]]
+NOT_TRIED: Tried = None, []
+
+# How many moves are named.
+MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The next plan without what is supposed, and with it."""
+
+    without: Supposed
+    with_it: Supposed
+
+
+def of_pin(world: World, wanted: Pin) -> PreviewRow:
+    return _row(with_pin(world, wanted), {wanted.site})
+
+
+def with_pin(world: World, wanted: Pin) -> Preview:
+    """As it will be when the wish begins, where that is later."""
+    now = world.clock()
+    return _preview(world, campaigns.in_force((*_others(world, wanted), wanted), max(wanted.since or now, now)))
+
+
+def without_pin(world: World, dropped: Pin) -> PreviewRow:
+    return _row(_preview(world, campaigns.in_force(_others(world, dropped), world.clock())), {dropped.site})
+
+
+def of_node(world: World, changed: Node) -> PreviewRow:
+    """A node in another state, with other memory or capacity, or a new one."""
+    others = [node for node in world.nodes if node.name != changed.name]
+    return _row(_preview(world, world.pins, (*others, changed)), {changed.name})
+
+
+def of_failure(world: World, node: Node) -> PreviewRow:
+    """What taking a dead node out of DNS would do at once: nothing else moves, and nothing is balanced."""
+    facts = failing.facts(world)
+    nodes = tuple(replace(one, state="down") if one.name == node.name else one for one in facts.nodes)
+    kept = wishes.possible(facts.pins, set(facts.sites), nodes)
+    problem = cycles.build(replace(facts, nodes=nodes, pins=kept.pins), world.rules)
+    dead = problem.nodes.index(node.name)
+    rows = failover.rehomed(problem, failover.survivors(problem, dead), dead)
+    before = score.balance_in_force(cycles.build(replace(facts, pins=kept.pins), world.rules))
+    return _told(cycles.moves(problem, rows), (), score.balance(problem, rows), before, {node.name})
+
+
+def asked(look: Callable[[], PreviewRow]) -> Tried:
+    """Much can be wished before any plan could be made."""
+    try:
+        return look(), []
+    except (NoData, Infeasible) as error:
+        return None, [f"what it would come to is not known: {error}"]
+
+
+def _others(world: World, mine: Pin) -> list[Pin]:
+    return [pin for pin in world.store.pins() if (pin.site, pin.campaign) != (mine.site, mine.campaign)]
+
+
+def _preview(world: World, pins: Sequence[Pin], nodes: Sequence[Node] = ()) -> Preview:
+    every = nightly.gathered(world, replayed=False)
+    changed = replace(every, pins=tuple(pins), nodes=tuple(nodes) or every.nodes)
+    return Preview(_next(world, every), _next(world, changed))
+
+
+def _next(world: World, every: Facts) -> Supposed:
+    rules = wiring.rules(world.settings, every.pins)
+    return suppose.suppose(every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver))
+
+
+def _row(found: Preview, names: Collection[str]) -> PreviewRow:
+    without, with_it = found.without, found.with_it
+    told = _told(with_it.moves, without.moves, with_it.after, without.after, names)
+    return told.model_copy(update={"notes": list(with_it.notes)})
+
+
+def _told(
+    moves: Sequence[Move], anyhow: Sequence[Move], after: Balance, without: Balance, names: Collection[str]
+) -> PreviewRow:
+    """Moves of the site that it is about, or from and to the node, come first; then the largest."""
+    known = {(move.site, move.source, move.target) for move in anyhow}
+    new = [move for move in moves if (move.site, move.source, move.target) not in known]
+    new.sort(key=lambda move: ({move.site, move.source, move.target}.isdisjoint(names), -move.cold_bytes, move.site))
+    return PreviewRow(
+        moves=len(moves),
+        moves_without=len(anyhow),
+        sites=len({move.site for move in moves}),
+        cold_bytes=sum(move.cold_bytes for move in moves),
+        worst_ratio=after.worst,
+        worst_node=after.worst_node,
+        worst_resource=after.worst_resource,
+        worst_ratio_without=without.worst,
+        items=[present.move_row(move) for move in new[:MOST]],
+        notes=[],
+    )
