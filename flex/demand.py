@@ -15,6 +15,7 @@ import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 # What can be balanced, and the column of PROFILES that says it. The first two always are.
 RESOURCES = {
@@ -62,14 +63,16 @@ class Demand:
         self.extra: Floats = np.array([1 + headroom.get(site, 0.0) for site in sites])
         self.whole: Floats = whole.to_numpy(dtype=np.float64) * self.extra[:, None]
         self._sites = sites
-        self._routed = routed
+        self._by_chance: Bools = np.array([routed is not None and site not in routed for site in sites], dtype=np.bool_)
         keys = zip(spreads["site"].tolist(), spreads["replicas"].tolist(), strict=True)
         self._measured = dict(zip(keys, spreads["working_set"].tolist(), strict=True))
+        known = {site for site, _ in self._measured}
+        self._is_measured: Bools = np.array([site in known for site in sites], dtype=np.bool_)
 
     def each(self, site: int, replicas: int) -> Floats:
         """What one of so many replicas asks; its working set is the whole one where no spread was measured."""
         asked: Floats = self.whole[site] / replicas
-        if self._routed is not None and self._sites[site] not in self._routed:
+        if self._by_chance[site]:
             measured = self._measured.get((self._sites[site], replicas))
             whole = float(self.whole[site, WORKING_SET])
             asked[WORKING_SET] = whole if measured is None else measured * self.extra[site]
@@ -83,7 +86,8 @@ class Demand:
         """
         found = counts.least.copy()
         mean = self.whole.sum(axis=0) / nodes
-        many = (self.whole > below * mean).any(axis=1) | (counts.least > 1) | (counts.in_force > 1)
+        # One node is enough for all others, on however many they are.
+        many = (self.whole > below * mean).any(axis=1) | (counts.least > 1)
         for site in np.flatnonzero(many).tolist():
             least, most = int(counts.least[site]), int(counts.most[site])
             high, low = (self._fewest(site, mean * mark, least, most) for mark in (above, below))
@@ -99,9 +103,11 @@ class Demand:
         return found
 
     def of(self, replicas: Ints) -> Floats:
-        """What one replica of each site asks."""
-        asked = self.whole.copy()
-        for site in np.flatnonzero(replicas > 1).tolist():
+        """What one replica of each site asks, where it has any."""
+        asked: Floats = self.whole / np.maximum(replicas, 1)[:, None]
+        whole = self._by_chance & (replicas > 1)
+        asked[whole, WORKING_SET] = self.whole[whole, WORKING_SET]
+        for site in np.flatnonzero(whole & self._is_measured).tolist():
             asked[site] = self.each(site, int(replicas[site]))
         return asked
 

@@ -244,11 +244,9 @@ def digest(plans: Iterable[Plan], placement: pd.DataFrame) -> str:
 def drifted(state: ZoneState, in_force: pd.DataFrame) -> list[str]:
     """Our names at which the zone has other addresses than the RECORDS in force: somebody else changed them since."""
     said, found = (_addresses_of(table, state.owned) for table in (in_force, state.records))
-    return sorted(
-        name
-        for name in {name for name, _ in said}
-        if any(found.get((name, k)) != said.get((name, k)) for k in ADDRESSES)
-    )
+    ours = {name for name, _ in said}
+    changed = {name for (name, kind), values in said.items() if found.get((name, kind)) != values}
+    return sorted(changed | {name for name, _ in found.keys() - said.keys() if name in ours})
 
 
 def rewritten(plans: Iterable[Plan], moving: Collection[str]) -> int:

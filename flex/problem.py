@@ -274,14 +274,12 @@ def _rows_of_sites(rows: Ints, sites: tuple[str, ...], wanted: Set[str]) -> dict
 
 def _held(old: Ints, load: Floats, replicas: Ints, demand: Demand) -> Floats | None:
     """What the rows in force ask, each site's split over as many as it has; None when that is what rows ask anyway."""
-    count = np.bincount(old[:, 0], minlength=len(replicas))
-    others = np.flatnonzero((count > 0) & (count != replicas))
-    if not len(others):
+    count = np.bincount(old[:, 0], minlength=len(replicas)).astype(np.int64)
+    others = (count > 0) & (count != replicas)
+    if not others.any():
         return None
-    ratio = np.ones_like(load)
-    for site in others.tolist():
-        now, then = (demand.each(site, int(k)) for k in (count[site], replicas[site]))
-        ratio[site] = np.divide(now, then, out=ratio[site], where=then > 0)
+    now, then = demand.of(count), demand.of(replicas)
+    ratio = np.divide(now, then, out=np.ones_like(load), where=others[:, None] & (then > 0))
     held: Floats = load[old[:, 0]] * ratio[old[:, 0]]
     return held
 

@@ -1,6 +1,8 @@
 """Cycles and checks as JSON text and back, exactly: what comes out equals what went in.
 
-Only whole values pass here; which of their fields are also columns is the tables' own business.
+Only whole values pass here; which of their fields are also columns is the tables' own business. A plan that is read
+right after it was written or read is the same value, and not made again of its text: to note a change of a plan it is
+read before and after, and of ten thousand sites each time would take as long as reading their zone.
 """
 
 from __future__ import annotations
@@ -21,12 +23,39 @@ _CYCLE: TypeAdapter[tuple[Cycle]] = TypeAdapter(tuple[Cycle], config=ConfigDict(
 _CHECK: TypeAdapter[tuple[Check]] = TypeAdapter(tuple[Check], config=ConfigDict(ser_json_inf_nan="constants"))
 
 
+# Larger texts are not kept for whoever may read them again: the plan made of them takes many times as much memory.
+HANDY = 16 * 2**20
+
+
+class _Last:
+    """The text of a cycle that was written or read last. Values are never changed, so it can be given to anybody."""
+
+    def __init__(self) -> None:
+        self._known: tuple[str, Cycle] | None = None
+
+    def keep(self, text: str, cycle: Cycle) -> None:
+        self._known = (text, cycle) if len(text) <= HANDY else None
+
+    def cycle(self, text: str) -> Cycle | None:
+        known = self._known
+        return known[1] if known and known[0] == text else None
+
+
+_LAST = _Last()
+
+
 def cycle_to_text(cycle: Cycle) -> str:
-    return _CYCLE.dump_json((cycle,)).decode("utf-8")
+    text = _CYCLE.dump_json((cycle,)).decode("utf-8")
+    _LAST.keep(text, cycle)
+    return text
 
 
 def cycle_from_text(text: str) -> Cycle:
-    return _read(_CYCLE, "a cycle", text)
+    if known := _LAST.cycle(text):
+        return known
+    cycle = _read(_CYCLE, "a cycle", text)
+    _LAST.keep(text, cycle)
+    return cycle
 
 
 def check_to_text(check: Check) -> str:

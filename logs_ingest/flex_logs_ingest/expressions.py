@@ -14,7 +14,7 @@ import pandas as pd
 
 from flex.domain import Period
 from flex.tables import Schema
-from flex_logs_ingest.filetable import SIZES_FROM
+from flex_logs_ingest.lookback import SIZES_FROM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

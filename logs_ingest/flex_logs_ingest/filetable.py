@@ -23,10 +23,8 @@ from flex.domain import Period
 from flex.ports import Segments
 from flex.tables import FILES
 from flex_logs_ingest import kept, partials
+from flex_logs_ingest.lookback import SIZES_FROM
 from flex_logs_ingest.runs import Run, damage, merge
-
-# How many days before a period are asked for the size of what the period saw only as 304 or in parts.
-SIZES_FROM = 30
 
 _KEYS = ["site", "target"]
 

@@ -27,7 +27,8 @@ from flex_api.settings.night import Metrics, Notify, Safety
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing import Routing, Warming
 from flex_api.settings.watch import Watch
-from flex_logs_ingest import filetable, formats
+from flex_logs_ingest import formats
+from flex_logs_ingest.lookback import SIZES_FROM
 
 SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
 
@@ -294,8 +295,12 @@ class Settings(Section):
             raise ValueError(f"the node {twice!r} is there twice")
         if twice := twice_in([address for node in self.node for address in node.addresses]):
             raise ValueError(f"two nodes have the address {twice}: nobody could tell which of them serves a site")
-        if self.ingest.keep_days > 0:
-            _refuse_short(self.ingest.keep_days, self.profile.window.days)
+        needed = self.profile.window.days + SIZES_FROM
+        if 0 < self.ingest.keep_days < needed:
+            raise ValueError(
+                f"ingest.keep_days = {self.ingest.keep_days} is too short: profile.window and the {SIZES_FROM} days "
+                f"before it, which tell sizes, take {needed}"
+            )
         for source in self.ingest.source:
             if source.node not in names:
                 raise ValueError(f"a source names the node {source.node!r}; the nodes are {', '.join(names) or 'none'}")
@@ -311,12 +316,3 @@ class Settings(Section):
 
     def nodes(self) -> tuple[Node, ...]:
         return tuple(Node(node.name, node.addresses, node.ram, node.capacity) for node in self.node)
-
-
-def _refuse_short(keep_days: int, window_days: int) -> None:
-    needed = window_days + filetable.SIZES_FROM
-    if keep_days < needed:
-        raise ValueError(
-            f"ingest.keep_days = {keep_days} is too short: profile.window and the {filetable.SIZES_FROM} days "
-            f"before it, which tell sizes, take {needed}"
-        )
