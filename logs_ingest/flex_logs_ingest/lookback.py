@@ -1,4 +1,4 @@
-"""How far back sizes are looked for. By itself, as the settings are checked against it before anything of logs is loaded."""
+"""How far back sizes are looked for; by itself, as settings are checked against it before logs are."""
 
 from __future__ import annotations
 
