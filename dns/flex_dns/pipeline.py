@@ -1,4 +1,4 @@
-"""Updates on their way: several connections to a primary, several messages on each before the first is answered.
+"""Updates on their way: several connections to a primary, for many zones several messages on each before an answer.
 
 In go messages, out comes what became of each, as it becomes known. Nothing is retried here, and once an answer does
 not come nothing more is sent: what was not sent by then is not among the outcomes.
@@ -23,11 +23,12 @@ from flex_dns.session import Clock, connected
 from flex_dns.trouble import translate, translated, untrusted
 from flex_dns.update import Message
 
-# Messages for one zone wait for each other in the server, those for many do not. All together they stay below BIND's
-# update-quota of 100: it drops without an answer what is over it.
+# BIND reads a connection's next update when it has answered the last one, and tells the secondaries of a zone as soon as
+# it has nothing to do for it: each costs as much as the update itself. So the next ones wait on other connections, and
+# only where there are more zones than connections several on one. All together they stay below BIND's update-quota of
+# 100: it drops without an answer what is over it.
 LINES = 8
-DEEP_OF_ONE_ZONE = 4
-DEEP_OF_MANY = 12
+DEEPEST = 12
 # Messages are announced in blocks, while those before them are on their way.
 BLOCK = 32
 PIECE = 65536
@@ -39,13 +40,13 @@ Announce = Callable[[Sequence[Message]], None]
 
 def deliver(server: Server, messages: Sequence[Message], clock: Clock, announce: Announce) -> Iterator[Outcome]:
     """Each message is announced before its first byte leaves. To be read to the end."""
-    zones = len({message.zone for message in messages})
-    lines = [_Line(server, clock) for _ in range(min(LINES, zones))]
+    lines = [_Line(server, clock) for _ in range(min(LINES, len(messages)))]
+    deep = min(max(len({message.zone for message in messages}) // LINES, 1), DEEPEST)
     queue = _Queue(messages, announce)
     try:
         while queue.left or any(line.sent for line in lines):
             for line in lines:
-                yield from line.fill(queue, DEEP_OF_ONE_ZONE if zones == 1 else DEEP_OF_MANY)
+                yield from line.fill(queue, deep)
             for line, is_readable in _ready([line for line in lines if line.sent]):
                 yield from line.receive() if is_readable else line.give_up()
             if any(line.is_broken for line in lines):
