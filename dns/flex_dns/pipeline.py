@@ -23,12 +23,15 @@ from flex_dns.session import Clock, connected
 from flex_dns.trouble import translate, translated, untrusted
 from flex_dns.update import Message
 
-# BIND reads a connection's next update when it has answered the last one, and tells the secondaries of a zone as soon as
-# it has nothing to do for it: each costs as much as the update itself. So the next ones wait on other connections, and
-# only where there are more zones than connections several on one. All together they stay below BIND's update-quota of
-# 100: it drops without an answer what is over it.
+# BIND reads a connection's next update when it has answered the last one, and tells a zone's secondaries as soon as it
+# has nothing to do for the zone, which costs as much as the update. So the next ones wait on other connections, and only
+# where there are more zones than connections several on one. All together they stay below BIND's update-quota of 100: it
+# drops without an answer what is over it.
 LINES = 8
 DEEPEST = 12
+# So often, in seconds, nothing more of few zones is sent until all is answered: a server that is never without work for
+# a zone would not tell its secondaries before the end.
+BREATH = 1.0
 # Messages are announced in blocks, while those before them are on their way.
 BLOCK = 32
 PIECE = 65536
@@ -42,15 +45,19 @@ def deliver(server: Server, messages: Sequence[Message], clock: Clock, announce:
     """Each message is announced before its first byte leaves. To be read to the end."""
     lines = [_Line(server, clock) for _ in range(min(LINES, len(messages)))]
     deep = min(max(len({message.zone for message in messages}) // LINES, 1), DEEPEST)
-    queue = _Queue(messages, announce)
+    queue, until = _Queue(messages, announce), 0.0
     try:
         while queue.left or any(line.sent for line in lines):
+            if deep > 1 or not any(line.sent for line in lines):
+                until = time.monotonic() + BREATH
+            if time.monotonic() < until:
+                queue.open()
             for line in lines:
                 yield from line.fill(queue, deep)
             for line, is_readable in _ready([line for line in lines if line.sent]):
                 yield from line.receive() if is_readable else line.give_up()
             if any(line.is_broken for line in lines):
-                queue.left.clear()
+                queue.drop()
     finally:
         for line in lines:
             line.close()
@@ -77,15 +84,22 @@ class _Queue:
 
     def __init__(self, messages: Sequence[Message], announce: Announce) -> None:
         self.left = deque(messages)
+        self.announced = 0
         self._announce = announce
-        self._announced = 0
 
-    def take(self) -> Message:
-        if not self._announced:
+    def open(self) -> None:
+        """The next block, if the last one is gone."""
+        if self.left and not self.announced:
             block = [self.left[at] for at in range(min(BLOCK, len(self.left)))]
             self._announce(block)
-            self._announced = len(block)
-        self._announced -= 1
+            self.announced = len(block)
+
+    def drop(self) -> None:
+        self.left.clear()
+        self.announced = 0
+
+    def take(self) -> Message:
+        self.announced -= 1
         return self.left.popleft()
 
 
@@ -116,7 +130,7 @@ class _Line:
             self._socket.close()
 
     def fill(self, queue: _Queue, deep: int) -> Iterator[Outcome]:
-        while queue.left and len(self.sent) < deep and not self.is_broken:
+        while queue.announced and len(self.sent) < deep and not self.is_broken:
             message = queue.take()
             try:
                 with translated(self._server, _asked(message)):

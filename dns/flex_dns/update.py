@@ -17,10 +17,10 @@ from flex_dns.claim import NOBODY, Claim
 from flex_dns.marker import lies_in, site_name
 from flex_dns.wire import Part
 
-# Some four hundred replacements with what they require. Each message waits twice for the server's disk and wakes its
+# Some 270 replacements with what they require. Each message waits twice for the server's disk and wakes its
 # secondaries, so small ones are slow; queries of one of its threads wait while it works on one, and what it does for a
 # record grows with those before it in the message, so larger ones are no good either.
-MESSAGE_BYTES = 48 * 1024
+MESSAGE_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +57,11 @@ def messages(
 ) -> Iterator[Message]:
     """The changes in groups that fit one message. All changes of one name are in the same group."""
     batch: list[Change] = []
-    size = 0
-    for together in by_site(zone, changes):
-        needed = sum(wire.part_size(zone, change) for change in together) + _claim_size(zone, together, claim)
+    size, mark = 0, marker_text(claim.owner) if claim.owner else ""
+    for name, together in _of_names(zone, changes).items():
+        needed = sum([wire.part_size(zone, change) for change in together])
+        if mark and all(change.type != "TXT" for change in together):
+            needed += wire.mark_size(zone, name, mark)
         if batch and size + needed > limit:
             yield Message(zone, tuple(batch), row, claim)
             batch, size = [], 0
@@ -84,15 +86,14 @@ def marked(zone: str, changes: Sequence[Change]) -> list[str]:
     return [name for name in names if name not in making and lies_in(zone, name)]
 
 
-def _claim_size(zone: str, of_name: Sequence[Change], claim: Claim) -> int:
-    if not claim.owner or any(change.type == "TXT" for change in of_name):
-        return 0
-    return wire.mark_size(zone, of_name[0].name, marker_text(claim.owner))
-
-
 def by_site(zone: str, changes: Sequence[Change]) -> list[list[Change]]:
     """A name's addresses and its marker stand or fall together."""
+    return list(_of_names(zone, changes).values())
+
+
+def _of_names(zone: str, changes: Sequence[Change]) -> dict[str, list[Change]]:
     of_name: dict[str, list[Change]] = {}
     for change in changes:
-        of_name.setdefault(site_name(zone, change.name), []).append(change)
-    return list(of_name.values())
+        name = change.name if change.type != "TXT" else site_name(zone, change.name)
+        of_name.setdefault(name, []).append(change)
+    return of_name

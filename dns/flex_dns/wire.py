@@ -91,10 +91,12 @@ def mark_size(zone: str, name: str, text: str) -> int:
 
 def part_size(zone: str, change: Change) -> int:
     """How many bytes a change of a name in the zone takes, without making them."""
-    owner = 2 if change.name == zone else len(change.name) - len(zone) + len(ZONE_AT)
-    values = [value for rrset in (change.before, change.after) if rrset for value in rrset.values]
-    records = len(values) + (1 if change.before or change.type == "TXT" or not change.after else 2)
-    return records * (owner + RECORD) + sum(_VALUE[change.type] or len(value.encode()) + 1 for value in values)
+    name, kind, before, after = change.name, change.type, change.before, change.after
+    owner = 2 if name == zone else len(name) - len(zone) + len(ZONE_AT)
+    values = (*(before.values if before else ()), *(after.values if after else ()))
+    records = len(values) + (1 if before or kind == "TXT" or not after else 2)
+    data = _VALUE[kind] * len(values) or sum(len(value.encode()) + 1 for value in values)
+    return records * (owner + RECORD) + data
 
 
 def body(zone: str, parts: Sequence[Part]) -> bytes:
