@@ -24,16 +24,16 @@ from flex_dns.trouble import translate, translated, untrusted
 from flex_dns.update import Message
 
 # BIND reads a connection's next update when it has answered the last one, and tells a zone's secondaries as soon as it
-# has nothing to do for the zone, which costs as much as the update. So the next ones wait on other connections, and only
-# where there are more zones than connections several on one. All together they stay below BIND's update-quota of 100: it
-# drops without an answer what is over it.
+# has nothing to do for the zone, which costs as much as an update. So the next ones wait on other connections, and only
+# where zones are more than connections several on one. All together they stay below the update-quota of 100: BIND drops
+# without an answer what is over it.
 LINES = 8
 DEEPEST = 12
-# So often, in seconds, nothing more of few zones is sent until all is answered: a server that is never without work for
-# a zone would not tell its secondaries before the end.
-BREATH = 1.0
 # Messages are announced in blocks, while those before them are on their way.
 BLOCK = 32
+# After so many, nothing more of few zones is sent until all is answered: a server that is never without work for a zone
+# would not tell its secondaries before the end.
+BREATH = 8 * BLOCK
 PIECE = 65536
 RESPONSE = 0x80
 
@@ -45,13 +45,10 @@ def deliver(server: Server, messages: Sequence[Message], clock: Clock, announce:
     """Each message is announced before its first byte leaves. To be read to the end."""
     lines = [_Line(server, clock) for _ in range(min(LINES, len(messages)))]
     deep = min(max(len({message.zone for message in messages}) // LINES, 1), DEEPEST)
-    queue, until = _Queue(messages, announce), 0.0
+    queue = _Queue(messages, announce)
     try:
         while queue.left or any(line.sent for line in lines):
-            if deep > 1 or not any(line.sent for line in lines):
-                until = time.monotonic() + BREATH
-            if time.monotonic() < until:
-                queue.open()
+            queue.open(rested=deep > 1 or not any(line.sent for line in lines))
             for line in lines:
                 yield from line.fill(queue, deep)
             for line, is_readable in _ready([line for line in lines if line.sent]):
@@ -86,13 +83,17 @@ class _Queue:
         self.left = deque(messages)
         self.announced = 0
         self._announce = announce
+        self._since_rest = 0
 
-    def open(self) -> None:
-        """The next block, if the last one is gone."""
-        if self.left and not self.announced:
+    def open(self, *, rested: bool) -> None:
+        """The next block, if the last one is gone, unless a rest is due."""
+        if rested:
+            self._since_rest = 0
+        if self.left and not self.announced and self._since_rest < BREATH:
             block = [self.left[at] for at in range(min(BLOCK, len(self.left)))]
             self._announce(block)
             self.announced = len(block)
+            self._since_rest += len(block)
 
     def drop(self) -> None:
         self.left.clear()

@@ -70,14 +70,15 @@ def _await(
     server: Address, zone: str, timeout: float, until: float, enough: Callable[[int], bool], telling: _Telling
 ) -> None:
     """Until the server has such a serial or the time is up."""
-    pause = SHORTEST
+    begun = time.monotonic()
     while time.monotonic() < until:
         serial = _serial(server, zone, timeout)
         if serial is not None and enough(serial):
             return
         telling.when_due()
+        # A look comes late by a tenth of what was waited for, at most.
+        pause = min(max(SHORTEST, (time.monotonic() - begun) / 10), LONGEST)
         time.sleep(min(pause, max(0.0, until - time.monotonic())))
-        pause = min(2 * pause, LONGEST)
 
 
 class _Telling:
