@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dns.query
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
     from tests.api.conftest import Installation
 
 pytestmark = pytest.mark.real
+
+DYING = Path(__file__).with_name("dying.py")
 
 
 def homes(installation: Installation) -> dict[str, list[str]]:
@@ -64,3 +69,21 @@ def test_the_last_node_is_never_taken_down(installation: Installation) -> None:
 
 def test_a_node_that_nobody_knows_is_no_node(installation: Installation) -> None:
     assert installation.flex("nodes", "down", "n9").code == 3
+
+
+@pytest.mark.parametrize("moment", ["propose", "sent", "before-done", "before-settle"])
+def test_killed_at_any_step_it_ends_well_when_it_is_said_again(installation: Installation, moment: str) -> None:
+    installation.night()
+    before = homes(installation)
+    command = [sys.executable, str(DYING), str(installation.settings), moment]
+    assert subprocess.run(command, check=False, capture_output=True, timeout=60).returncode == -9
+    half = [row["state"] for row in installation.flex("-o", "json", "plan", "list").json["items"]]
+    assert half[0] == ("proposed" if moment == "propose" else "applying")
+    said = installation.flex("nodes", "down", "n1")
+    assert said.code == 0, said.err
+    after = homes(installation)
+    assert all(nodes and "n1" not in nodes for nodes in after.values())
+    assert all(after[site] == nodes for site, nodes in before.items() if "n1" not in nodes)
+    assert installation.flex("verify").code == 0
+    states = {row["state"] for row in installation.flex("-o", "json", "plan", "list").json["items"]}
+    assert "applying" not in states
