@@ -16,6 +16,7 @@ from flex import checking, explain, failover, pins, plan, predict, problem, reco
 from flex.decide import decide
 from flex.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
 from flex.errors import DnsError, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
+from flex.explain import Because
 from flex.given import Facts, Rules, seen, started, within
 from flex.ports import Cycles, DnsTarget, Solver, Store
 from flex.problem import Ints, Problem
@@ -139,7 +140,7 @@ def draft(
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     placement = problem.placement_of(asked, rows)
-    plans, changed = _plans(placement, facts, rules, found), moves(asked, rows)
+    plans, changed = _plans(placement, facts, rules, found), moves(asked, rows, because(facts))
     forecasts = _forecasts(asked, placement, fresh, facts)
     names = [name for of_zone in drifted.values() for name in of_zone]
     digest = plan.digest(plans, placement)
@@ -302,16 +303,20 @@ def _plans(placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach) ->
     )
 
 
-def moves(asked: Problem, rows: Ints) -> tuple[Move, ...]:
+def because(facts: Facts) -> Because:
+    return Because({pin.site: pin for pin in facts.pins}, {node.name: node.state for node in facts.nodes})
+
+
+def moves(asked: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
     return tuple(
         Move(
-            site=asked.sites[why.site],
-            source=None if why.source is None else asked.nodes[why.source],
-            target=None if why.target is None else asked.nodes[why.target],
-            cold_bytes=0 if why.target is None else int(asked.cold[why.site]),
-            reason=why.text,
+            site=asked.sites[one.site],
+            source=None if one.source is None else asked.nodes[one.source],
+            target=None if one.target is None else asked.nodes[one.target],
+            cold_bytes=0 if one.target is None else int(asked.cold[one.site]),
+            reason=one.text,
         )
-        for why in explain.reasons(asked, rows)
+        for one in explain.reasons(asked, rows, why)
     )
 
 

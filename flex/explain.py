@@ -8,11 +8,13 @@ Nothing is judged here (score.py), and no reason changes what is done.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from flex import score
+from flex.domain import NodeState, Pin
 from flex.instead import Chosen, Other
 from flex.problem import Floats, Ints, Problem
 
@@ -29,14 +31,34 @@ class MoveReason:
     text: str
 
 
-def reasons(problem: Problem, rows: Ints) -> list[MoveReason]:
+@dataclass(frozen=True, slots=True)
+class Because:
+    """What people said of sites and nodes, by name: a Problem knows what follows from it, and not what it was."""
+
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    states: Mapping[str, NodeState] = field(default_factory=dict)
+
+    def until(self, site: str) -> str:
+        pin = self.pins.get(site)
+        return f" until {pin.until.day} {pin.until:%B %Y, %H:%M} UTC" if pin and pin.until else ""
+
+    def closed(self, node: str) -> str:
+        """Why it takes no sites."""
+        said: dict[str, str] = {"draining": "drained", "down": "down"}
+        return said.get(self.states.get(node, ""), "given no sites now")
+
+    def wants(self, site: str, replicas: int) -> bool:
+        return site in self.pins and max(self.pins[site].min_replicas, len(self.pins[site].nodes)) >= replicas
+
+
+def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[MoveReason]:
     """One reason for every row that is not in force, in the order of the rows, then for every row given up besides."""
     given_up, served = _given_up(problem, rows), set(problem.old[:, 0].tolist())
     away, chosen = score.deviation(problem, problem.old), Chosen(problem, rows)
     found = []
     for site, target in score.moved(problem, rows).tolist():
         source = given_up[site].pop(0) if given_up[site] else None
-        text = _wished(problem, site, source, target, served=site in served)
+        text = _wished(problem, because, site, source, target, served=site in served)
         if not text and source is not None:
             text = _balanced(problem, away, source, target) + _left(chosen.with_row(site, target, source))
         found.append(MoveReason(site, source, target, text))
@@ -71,19 +93,20 @@ def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:
     return nodes
 
 
-def _wished(problem: Problem, site: int, source: int | None, target: int, *, served: bool) -> str:
+def _wished(problem: Problem, because: Because, site: int, source: int | None, target: int, *, served: bool) -> str:
     """The wish that the row answers; nothing where balance asked for it."""
+    until = because.until(problem.sites[site])
     if target in problem.pinned.get(site, frozenset()):
-        return f"pinned to {problem.nodes[target]}"
+        return f"pinned to {problem.nodes[target]}{until}"
     if not served:
-        return "no node serves it yet" + _many(problem, site)
+        return "no node serves it yet" + _many(problem, because, site)
     if source is None:
-        return "one more replica" + _many(problem, site)
+        return "one more replica" + _many(problem, because, site)
     name = problem.nodes[source]
     if not problem.open[source]:
-        return f"{name} is {'in the settings no more' if source in problem.gone else 'given no sites now'}"
+        return f"{name} is {'in the settings no more' if source in problem.gone else because.closed(name)}"
     if source in problem.barred.get(site, frozenset()):
-        return f"it is not to be on {name}"
+        return f"it is not to be on {name}{until}"
     return _company(problem, site, source)
 
 
@@ -112,11 +135,13 @@ def _enough(problem: Problem, site: int) -> str:
     return "one node is enough" if count == 1 else f"{count} nodes are enough"
 
 
-def _many(problem: Problem, site: int) -> str:
-    """How many replicas a site needs, and what they ask for together."""
-    count = int(problem.replicas[site])
+def _many(problem: Problem, because: Because, site: int) -> str:
+    """How many replicas a site needs, and what they ask for together; or that somebody wished for so many."""
+    count, name = int(problem.replicas[site]), problem.sites[site]
     if count == 1:
         return ""
+    if because.wants(name, count):
+        return f": {count} in all, as wished{because.until(name)}"
     asked = count * problem.load[site] / 100
     widest = int(asked.argmax())
     return f": {count} in all, for the {problem.dimensions[widest]} of {asked[widest]:.1f} nodes"

@@ -190,9 +190,9 @@ class Profiles(Protocol):
         """What one site asked in each period that is kept, by the names of PROFILES; the earliest first."""
         ...
 
-    def sent(self, last: Period, most: int) -> pd.DataFrame:
+    def sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         """Bytes sent, a row for each site and a column for each period: this one and those as long as it that end a
-        day earlier each, until one is missing. The last one is the last column.
+        day earlier each, until one is missing; with `gaps` those that there are. The last one is the last column.
         """
         ...
 

@@ -77,7 +77,7 @@ def suppose(
         problem=asked,
         before=score.balance_in_force(asked),
         after=score.balance(asked, rows),
-        moves=cycles.moves(asked, rows),
+        moves=cycles.moves(asked, rows, cycles.because(changed)),
         scratch_moves=None if fresh is None else len(score.moved(asked, fresh)),
         quality=quality,
         forecasts=_forecasts(changed, placement, asked.sites),

@@ -191,10 +191,12 @@ class MemoryStore(MemoryDesk):
                 found.append((period, {str(name): int(value) for name, value in row.items() if name != "site"}))
         return tuple(found)
 
-    def sent(self, last: Period, most: int) -> pd.DataFrame:
+    def sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         columns = {}
         for period in earlier(last, most):
             if period not in self._profiles:
+                if gaps:
+                    continue
                 break
             frame = self._profiles[period][0]
             columns[period.end] = column(frame["site"].tolist(), frame["access_bytes"].tolist())

@@ -56,13 +56,15 @@ class SqlProfiles(Part):
                     found.append((Period(row.start, row.end), values))
         return tuple(found)
 
-    def sent(self, last: Period, most: int) -> pd.DataFrame:
+    def sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         table = schema.profiles
         columns = {}
         with self._database.reading() as connection:
             for period in earlier(last, most):
                 same = and_(periods.c.start == period.start, periods.c.end == period.end)
                 key = connection.scalar(select(periods.c.id).where(same))
+                if key is None and gaps:
+                    continue
                 if key is None:
                     break
                 wanted = select(table.c.site, table.c.access_bytes).where(table.c.period == key)

@@ -85,7 +85,8 @@ def test_an_old_plan_is_not_applied_any_more(installation: Installation) -> None
     assert (late.code, "flex plan" in late.err) == (22, True)
 
 
-def test_rollback_puts_the_zone_back_as_it_was(installation: Installation) -> None:
+def moved_by_a_wish(installation: Installation) -> tuple[str, list[str], list[str]]:
+    """A site that a night placed and a wish then moved, and its addresses before that and after."""
     installation.night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][-1]
     other = next(node for node in ("n1", "n2", "n3") if node not in site["nodes"])
@@ -93,10 +94,15 @@ def test_rollback_puts_the_zone_back_as_it_was(installation: Installation) -> No
     assert installation.flex("sites", "pin", site["site"], "--nodes", other).code == 0
     installation.flex("plan", "--as-of", installation.as_of())
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
-    assert installation.addresses(site["site"]) == [f"192.0.2.{other[1]}"]
-    assert installation.flex("sites", "unpin", site["site"]).code == 0
+    return site["site"], before, [f"192.0.2.{other[1]}"]
+
+
+def test_rollback_puts_the_zone_back_as_it_was(installation: Installation) -> None:
+    site, before, after = moved_by_a_wish(installation)
+    assert installation.addresses(site) == after
+    assert installation.flex("sites", "unpin", site).code == 0
     assert installation.flex("rollback", "--as-of", installation.as_of()).code == 0
-    assert installation.addresses(site["site"]) == before
+    assert installation.addresses(site) == before
 
 
 def test_a_node_that_is_to_be_empty_before_the_next_night_loses_its_sites_and_nothing_else_moves(
@@ -204,21 +210,15 @@ def test_a_half_applied_plan_can_be_given_up(installation: Installation, half_ap
 
 
 def test_a_rollback_against_a_wish_that_holds_is_applied_only_when_that_is_said(installation: Installation) -> None:
-    installation.night()
-    site = installation.flex("-o", "json", "sites", "list").json["items"][-1]
-    other = next(node for node in ("n1", "n2", "n3") if node not in site["nodes"])
-    before = installation.addresses(site["site"])
-    assert installation.flex("sites", "pin", site["site"], "--nodes", other).code == 0
-    installation.flex("plan", "--as-of", installation.as_of())
-    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+    site, before, after = moved_by_a_wish(installation)
     back = installation.flex("-o", "json", "rollback", "--as-of", installation.as_of())
     stops = json.loads(back.err)["stops"]
-    assert (back.code, [(stop["rule"], site["site"] in stop["actual"]) for stop in stops]) == (
+    assert (back.code, [(stop["rule"], site in stop["actual"]) for stop in stops]) == (
         22, [("plan.wishes", True)],
     )  # fmt: skip
-    assert installation.addresses(site["site"]) == [f"192.0.2.{other[1]}"]
+    assert installation.addresses(site) == after
     assert installation.flex("apply", "--force", "plan.wishes", "--as-of", installation.as_of()).code == 0
-    assert installation.addresses(site["site"]) == before
+    assert installation.addresses(site) == before
 
 
 def test_a_rollback_that_was_only_looked_at_is_not_what_apply_applies(installation: Installation) -> None:

@@ -143,12 +143,17 @@ UNTOLD = {
 }
 
 
+def written(folder: Path, text: str) -> Path:
+    path = folder / "access.log"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("trace", UNTOLD)
 def test_a_log_that_tells_nothing_lets_no_claim_hold(
     trace: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    path = tmp_path / "access.log"
-    path.write_text(UNTOLD[trace], encoding="utf-8")
+    path = written(tmp_path, UNTOLD[trace])
     _, out, _ = _flex(
         capsys, "-o", "json", "simulate", "paper", "flex-case-1", "lard-speeds", "lard-disks", "--logs", path
     )
@@ -182,8 +187,7 @@ def test_an_odd_log_is_answered_without_a_figure_that_is_none(
     odd: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """On one node, and on more nodes than it has sites."""
-    path = tmp_path / "odd.log"
-    path.write_text(ODD[odd], encoding="utf-8")
+    path = written(tmp_path, ODD[odd])
     for model in ("flex", "lard"):
         code, out, _ = _flex(
             capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined", "--model", model, "--compare",

@@ -12,11 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flex.audit import broken
 from flex.domain import Cycle, Period, Pin
+from flex.errors import NoData
 from flex.orders import NodeOrder
 from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
 from flex_api import wiring
+from flex_api.known import verifying
 from flex_api.night import applying, failover, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -45,22 +48,48 @@ class Cluster:
     def night(self, loads: Mapping[str, float]) -> Cycle:
         """A day of these loads, then a night that applies what its rules allow."""
         self.clock[0] += DAY
+        before, rows = self.world.store.placement()
         self.world.store.put_profiles(Period.days_before(self.now, 1), profiles(loads), SPREADS.empty())
         made = nightly.propose(self.world).cycle
         assert made.breaches == ()
         applied = applying.carry_out(self.world, made)
         self.moved.update({move.site for move in applied.moves if move.source and move.target})
         self.check(applied)
+        self.check_moves(applied, rows)
+        assert (applied.measured.cycle if applied.measured else "") == before, "each prediction is compared"
         return applied
 
+    def silent_night(self) -> None:
+        """A day of which no log arrived: the partition in force stays, and so does DNS."""
+        self.clock[0] += DAY
+        base, before = self.world.store.placement()
+        with pytest.raises(NoData):
+            nightly.learn(self.world)
+        assert self.world.store.in_force() == base
+        assert all(verdict.agrees for verdict in verifying.verify(self.world).verdicts)
+        assert self.world.store.placement()[1].equals(before)
+
     def check(self, cycle: Cycle) -> None:
-        """What has to be true after every night: DNS says what is in force, every site has a node, none is closed."""
+        """What has to be true after every night: DNS says what is in force, every site has a node, none is closed,
+        the worst node is no worse, and the record of all that was done is whole.
+        """
         base, placement = self.world.store.placement()
         assert base == cycle.id
         assert set(placement["site"]) == set(SITES)
+        assert not placement.duplicated().any()
         assert all(verdict.agrees for verdict in cycle.verdicts)
         down = {node.name for node in self.world.nodes if node.state == "down"}
         assert not down & set(placement["node"])
+        assert cycle.before is None or not cycle.moves or wished(cycle) or cycle.after.worst <= cycle.before.worst
+        assert broken(self.world.store.entries(limit=100_000)) == ""
+
+    def check_moves(self, cycle: Cycle, before: pd.DataFrame) -> None:
+        """What moved is just what the plan said, and each move says why."""
+        _, after = self.world.store.placement()
+        then, now = (set(rows.itertuples(index=False, name=None)) for rows in (before, after))
+        assert now - then == {(move.site, move.target) for move in cycle.moves if move.target}
+        assert then - now == {(move.site, move.source) for move in cycle.moves if move.source}
+        assert all(move.reason for move in cycle.moves)
 
     def nodes_of(self, site: str) -> set[str]:
         _, placement = self.world.store.placement()
@@ -69,6 +98,11 @@ class Cluster:
     def on(self, node: str) -> int:
         _, placement = self.world.store.placement()
         return int((placement["node"] == node).sum())
+
+
+def wished(cycle: Cycle) -> bool:
+    """Whether somebody asked for some of its moves, whatever they do to balance."""
+    return any(word in move.reason for move in cycle.moves for word in ("pinned", "wished", "drained", "enough"))
 
 
 def profiles(loads: Mapping[str, float]) -> pd.DataFrame:
@@ -117,12 +151,16 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
 
     campaigning = cluster.night(loads(1))
     assert len(cluster.nodes_of(campaign)) == 3
+    assert {move.reason for move in campaigning.moves if move.site == campaign} == {
+        "one more replica: 3 in all, as wished until 5 March 2026, 14:17 UTC"
+    }
     assert campaigning.measured is not None
     assert campaigning.measured.cycle == first.id
     assert campaigning.measured.error < 0.1
 
+    cluster.silent_night()
     surged = cluster.night({**loads(2), SITES[20]: 4.0})
-    assert surged.after.worst <= (surged.before.worst if surged.before else 0.0)
+    assert any(SITES[20] in note for note in surged.notes), "it is named"
 
     cluster.night(loads(3))
     assert len(cluster.nodes_of(campaign)) == 1, "the campaign has ended by itself"
@@ -130,7 +168,8 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
     world.store.order_node(NodeOrder("n3", "draining", cluster.now, cluster.now + 4 * DAY, "new disks"))
     for seed in (4, 5, 6):
         before = cluster.on("n3")
-        assert cluster.night(loads(seed)).later >= 0
+        drained = cluster.night(loads(seed))
+        assert {move.reason for move in drained.moves if move.source == "n3"} <= {"n3 is drained"}
         assert cluster.on("n3") < before or not before
     assert cluster.on("n3") == 0
 
@@ -143,6 +182,7 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
     last = cluster.night(loads(7))
     assert last.state == "applied"
     assert max(cluster.moved.values()) <= 2
+    assert all(one.measured and one.measured.error < 0.5 for one in world.store.cycles(100)[:-2] if one.measured)
 
 
 def test_a_night_without_new_profiles_moves_nothing(cluster: Cluster) -> None:

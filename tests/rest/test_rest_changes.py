@@ -226,9 +226,10 @@ def test_a_secret_is_not_kept_for_a_second_answer(door: Door) -> None:
     assert (again.status_code, "secret" in again.json()) == (422, False)
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> str:
-    url = f"sqlite:///{tmp_path}/flex.db"
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    on_sqlite = request.param == "sqlite"
+    url: str = f"sqlite:///{tmp_path}/flex.db" if on_sqlite else request.getfixturevalue("cluster").new_database()
     migrate.upgrade(url)
     return url
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex import explain, score
+from flex.domain import Pin
+from flex.explain import Because
 from flex.problem import Budget, Problem
 from flex_solver import scratch
 
@@ -82,3 +85,25 @@ def test_every_new_row_and_every_row_given_up_has_one_reason(
 def test_nothing_moved_needs_no_reason(cluster: Cluster) -> None:
     problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0"], "b": ["n1"]})
     assert explain.reasons(problem, problem.old) == pytest.approx([])
+
+
+def test_a_wish_is_named_with_its_end_and_a_closed_node_with_its_state(cluster: Cluster) -> None:
+    problem = cluster(
+        {"a": (10, 10), "b": (10, 10), "c": (10, 10), "d": (10, 10)},
+        {"a": ["n0"], "b": ["n0"], "c": ["n2"], "d": ["n3"]},
+        nodes=4,
+        closed=["n2", "n3"],
+        replicas={"b": 2},
+        pins={"a": ["n1"]},
+    )
+    rows = np.array([(0, 1), (1, 0), (1, 1), (2, 1), (3, 0)], dtype=np.int64)
+    until = datetime(2026, 12, 1, 6, tzinfo=UTC)
+    because = Because(
+        {"a": Pin("a", ("n1",), until=until), "b": Pin("b", min_replicas=2)}, {"n2": "draining", "n3": "down"}
+    )
+    assert [reason.text for reason in explain.reasons(problem, rows, because)] == [
+        "pinned to n1 until 1 December 2026, 06:00 UTC",
+        "one more replica: 2 in all, as wished",
+        "n2 is drained",
+        "n3 is down",
+    ]

@@ -322,4 +322,5 @@ def test_what_sites_sent_is_side_by_side_as_far_back_as_no_night_is_missing(stor
     assert found.index.tolist() == ["a.example.org", "b.example.org"]
     assert found.to_numpy().tolist() == [[1, 2, 3, 4], [0, 0, 0, 4]]
     assert store.sent(last, 2).shape == (2, 2)
+    assert store.sent(last, 9, gaps=True).to_numpy().tolist()[0] == [7, 1, 2, 3, 4]
     assert store.sent(Period(NOW + 9 * DAY, NOW + 10 * DAY), 9).empty

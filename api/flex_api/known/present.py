@@ -10,7 +10,7 @@ import pandas as pd
 
 from flex import plan as plans
 from flex import problem
-from flex.consent import Approval, Breach, Stop
+from flex.consent import Breach, Stop
 from flex.domain import (
     BadLine,
     Balance,
@@ -26,7 +26,6 @@ from flex.domain import (
 )
 from flex.headline import Headline, headline
 from flex.orders import NodeOrder
-from flex.short import Shortfall
 from flex_api.known import foretold
 from flex_api.known.verifying import Verified
 from flex_api.schemas.verbs import (
@@ -43,7 +42,6 @@ from flex_api.schemas.verbs import (
     PlanOutput,
     PlanRow,
     PlansOutput,
-    RelaxationRow,
     RunRow,
     ShortfallRow,
     SiteRow,
@@ -82,12 +80,12 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         predicted_miss_ratio=next((row.miss_ratio for row in forecasts if row.policy == "after"), None),
         zones=[zone_row(plan) for plan in cycle.plans],
         breaches=[_breach(breach) for breach in cycle.breaches],
-        shortfalls=[_shortfall(shortfall) for shortfall in cycle.quality.shortfalls],
+        shortfalls=[ShortfallRow.model_validate(one, from_attributes=True) for one in cycle.quality.shortfalls],
         notes=list(cycle.notes),
         verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
         old_answers_until=cycle.old_answers_until,
         author=cycle.author,
-        approvals=[_approval(approval) for approval in cycle.approvals],
+        approvals=[ApprovalRow.model_validate(one, from_attributes=True) for one in cycle.approvals],
         stops=[stop_row(stop) for stop in cycle.stops],
         moves_later=cycle.later,
         outlook=_outlook(cycle.outlook) if cycle.outlook else None,
@@ -101,27 +99,6 @@ def _outlook(outlook: Outlook) -> OutlookRow:
 
 def stop_row(stop: Stop) -> StopRow:
     return StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said)
-
-
-def _approval(approval: Approval) -> ApprovalRow:
-    return ApprovalRow(
-        decision=approval.decision,
-        author=approval.author,
-        given=approval.given,
-        reason=approval.reason,
-        force=list(approval.force),
-    )
-
-
-def _shortfall(shortfall: Shortfall) -> ShortfallRow:
-    return ShortfallRow(
-        kind=shortfall.kind,
-        subject=shortfall.subject,
-        limit=shortfall.limit,
-        actual=shortfall.actual,
-        because=list(shortfall.because),
-        instead=[RelaxationRow(rule=each.rule, enough=each.enough, least=each.least) for each in shortfall.instead],
-    )
 
 
 def plans_output(cycles: Iterable[Cycle]) -> PlansOutput:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from flex import cycle as cycles
 from flex import explain, wishes
+from flex.explain import Because
 from flex.instead import Chosen, Other
 from flex.pins import unknown_site
 from flex.problem import Ints, Problem, rows_of
@@ -24,7 +25,8 @@ def explained(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
     facts = nightly.facts(world, replayed=False)
     kept = wishes.possible(facts.pins, set(facts.sites), facts.nodes)
-    problem = cycles.build(replace(facts, pins=kept.pins), world.rules)
+    facts = replace(facts, pins=kept.pins)
+    problem = cycles.build(facts, world.rules)
     if site not in problem.sites:
         raise unknown_site(site, problem.sites)
     waiting = [one for one in world.store.cycles(1) if one.state == "proposed" and one.base == facts.base]
@@ -37,16 +39,16 @@ def explained(world: World, site: str) -> ExplainOutput:
         nodes=[problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()],
         replicas=int(problem.replicas[position]),
         asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
-        reasons=_reasons(problem, rows, position),
+        reasons=_reasons(problem, cycles.because(facts), rows, position),
         others=[_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
     )
 
 
-def _reasons(problem: Problem, rows: Ints, site: int) -> list[str]:
+def _reasons(problem: Problem, because: Because, rows: Ints, site: int) -> list[str]:
     moved = [
         f"{problem.nodes[why.source] if why.source is not None else 'new'} -> "
         f"{problem.nodes[why.target] if why.target is not None else 'given up'}: {why.text}"
-        for why in explain.reasons(problem, rows)
+        for why in explain.reasons(problem, rows, because)
         if why.site == site
     ]
     before = set(problem.old[problem.old[:, 0] == site, 1].tolist())

@@ -64,11 +64,13 @@ def of_failure(world: World, node: Node) -> PreviewRow:
     facts = failing.facts(world)
     nodes = tuple(replace(one, state="down") if one.name == node.name else one for one in facts.nodes)
     kept = wishes.possible(facts.pins, set(facts.sites), nodes)
-    problem = cycles.build(replace(facts, nodes=nodes, pins=kept.pins), world.rules)
+    failed = replace(facts, nodes=nodes, pins=kept.pins)
+    problem = cycles.build(failed, world.rules)
     dead = problem.nodes.index(node.name)
     rows = failover.rehomed(problem, failover.survivors(problem, dead), dead)
     before = score.balance_in_force(cycles.build(replace(facts, pins=kept.pins), world.rules))
-    return _told(cycles.moves(problem, rows), (), score.balance(problem, rows), before, {node.name})
+    moves = cycles.moves(problem, rows, cycles.because(failed))
+    return _told(moves, (), score.balance(problem, rows), before, {node.name})
 
 
 def asked(look: Callable[[], PreviewRow]) -> Tried:
