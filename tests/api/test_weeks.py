@@ -182,7 +182,9 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
     last = cluster.night(loads(7))
     assert last.state == "applied"
     assert max(cluster.moved.values()) <= 2
-    assert all(one.measured and one.measured.error < 0.5 for one in world.store.cycles(100)[:-2] if one.measured)
+    errors = [one.measured.error for one in world.store.cycles(100) if one.measured]
+    # All but the first night, and the plan that took the dead node out.
+    assert (len(errors), max(errors) < 0.5) == (len(world.store.cycles(100)) - 2, True)
 
 
 def test_a_night_without_new_profiles_moves_nothing(cluster: Cluster) -> None:
@@ -194,11 +196,25 @@ def test_a_night_without_new_profiles_moves_nothing(cluster: Cluster) -> None:
     assert cluster.world.store.placement()[1].equals(before)
 
 
-@pytest.mark.parametrize("length", [1, 2, 5])
-def test_a_load_that_swings_for_thirty_nights_moves_no_site_more_than_twice(cluster: Cluster, length: int) -> None:
-    high, low = ({site: 6.0 if (number % 2) == side else 1.0 for number, site in enumerate(SITES)} for side in (0, 1))
+EVEN = {site: 10 / (number + 5) for number, site in enumerate(SITES)}
+SWINGS: dict[str, tuple[dict[str, float], dict[str, float]]] = {
+    "one half and the other": (
+        {site: 6.0 if number % 2 else 1.0 for number, site in enumerate(SITES)},
+        {site: 1.0 if number % 2 else 6.0 for number, site in enumerate(SITES)},
+    ),
+    # Without rules against it, this one moves sites fourteen times.
+    "one site": ({**EVEN, SITES[30]: 6.0}, EVEN),
+}
+
+
+@pytest.mark.parametrize(
+    ("swing", "length"), [("one half and the other", 1), ("one half and the other", 5), ("one site", 1)]
+)
+def test_a_load_that_swings_for_thirty_nights_moves_no_site_more_than_twice(
+    cluster: Cluster, swing: str, length: int
+) -> None:
     for night in range(30):
-        cluster.night(high if (night // length) % 2 else low)
+        cluster.night(SWINGS[swing][(night // length) % 2])
     assert max(cluster.moved.values(), default=0) <= 2
 
 
