@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from flex import score
 from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
 from flex.short import Relaxation
-from flex_solver import bound, forest, local, runs
+from flex_solver import bound, forest, local, proof, runs
 from flex_solver.answer import answer
 from flex_solver.dealt import dealt
 from flex_solver.floor import floor
@@ -31,7 +32,10 @@ from flex_solver.start import repair, repaired
 # With more moves than this times nodes, which of equally cheap placements comes out is left to the solver's own order.
 FEW_TARGETS = 600
 # How many cases are looked at for fewer cold bytes, after the number of moves is settled.
-CASES = 60
+CASES = 30
+# How many are looked at for fewer moves by a program that leaves out what makes no difference as a rule.
+# The whole program gets what these leave of the seconds, at least so much.
+PROOF, FOR_PROGRAM = 1_000, 0.2
 
 Clock = Callable[[], float]
 
@@ -105,28 +109,57 @@ def _asking(problem: Problem) -> Bools:
 
 
 def _found(search: _Search) -> _Answer:
-    program, known = search.program(Give()), search.known
+    """Which of the placements with as few moves it is gets settled while it is proven that none has fewer."""
+    if search.known is not None:
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(_fewest, search, search.known)
+            settled = _settled(search, search.known)
+            fewest = asked.result()
+        if fewest is not None:
+            return settled if fewest is search.known else _settled(search, fewest)
     try:
-        if known is not None and _is_fewest(search.problem, known):
-            found = program.take(known)
-        else:
-            found = program.minimise(program.moves(), search.left())
+        return _by_program(search)
     except runs.Impossible:
         return _best_effort(search)
+
+
+def _fewest(search: _Search, rows: Ints) -> Ints | None:
+    """The rows, or better ones, with no more moves than any others; None where that takes the program to know."""
+    problem = search.problem
+    least = floor(problem)
+    if score.moves(problem, rows) > least and forest.is_small(problem):
+        least = max(least, forest.least(problem))
+    while (moves := score.moves(problem, rows)) > least:
+        if not search.highs:
+            return None
+        verdict = proof.with_so_few(problem, moves - 1, (1 - FOR_PROGRAM) * search.left(), PROOF, SHARE)
+        if verdict.rows is None:
+            return rows if verdict.impossible else None
+        rows = verdict.rows
+    return rows
+
+
+def _settled(search: _Search, rows: Ints) -> _Answer:
+    """Of placements with as many moves as these have."""
+    program = search.program(Give())
+    return _said(search, program, _settle(program, program.take(rows), search.left))
+
+
+def _by_program(search: _Search) -> _Answer:
+    program, known = search.program(Give()), search.known
+    found = program.minimise(program.moves(), search.left())
     if known is not None and _cheaper(search.problem, known, program.rows(found), search.spent):
         program.start_from(known)
     settled = _settle(program, found, search.left)
-    rows = program.rows(settled)
     if not found.best:
-        return _Answer(rows, None, "out of time before the proof that fewer moves cannot do")
+        return _Answer(program.rows(settled), None, "out of time before the proof that fewer moves cannot do")
+    return _said(search, program, settled)
+
+
+def _said(search: _Search, program: Program, settled: Found) -> _Answer:
+    rows = program.rows(settled)
     note = "" if settled.best else "other plans with as few moves may read fewer cold bytes"
     return _Answer(rows, score.moves(search.problem, rows), note)
-
-
-def _is_fewest(problem: Problem, rows: Ints) -> bool:
-    """Whether no placement has fewer moves, as far as can be told without the program."""
-    moves = score.moves(problem, rows)
-    return moves <= floor(problem) or (forest.is_small(problem) and moves <= forest.least(problem))
 
 
 def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:

@@ -26,7 +26,7 @@ from flex_solver.relax import Cluster, cluster_of, floors_of
 
 # There may be as many steps for each row in force and open node; the cases HiGHS looks at.
 STEPS, CASES = 4, 100
-# HiGHS forgives a millionth, here of a mean node's share.
+# HiGHS forgives a millionth, and so do we, and a little more.
 FORGIVEN = 2e-6
 # Prices are whole numbers.
 LESS_THAN_ONE = 0.5
@@ -61,12 +61,15 @@ def is_small(problem: Problem, steps: int) -> bool:
     return len(problem.old) * int(problem.open.sum()) * STEPS <= steps
 
 
-def with_so_few(problem: Problem, moves: int, seconds: float, cases: int = CASES) -> Verdict:
-    """Where nothing asks for anything, or no row could be elsewhere, nothing is said."""
+def with_so_few(problem: Problem, moves: int, seconds: float, cases: int = CASES, share: float = 1.0) -> Verdict:
+    """Where nothing asks for anything, or no row could be elsewhere, nothing is said.
+
+    The larger a mean node's `share` is in the program, the less of it HiGHS forgives, and the longer it takes.
+    """
     columns = _columns(problem)
     if not problem.load.any() or not len(columns.row):
         return Verdict(impossible=False)
-    point = highs.any_point(_program(problem, columns, moves), seconds, cases)
+    point = highs.any_point(_program(problem, columns, moves, share), seconds, cases)
     if point.values is None:
         return Verdict(point.impossible)
     rows = _rows(problem, columns, np.flatnonzero(point.values > LESS_THAN_ONE))
@@ -99,11 +102,11 @@ def _may_come(problem: Problem, site: Ints, node: Ints) -> Bools:
     return able
 
 
-def _program(problem: Problem, columns: _Columns, moves: int) -> highs.Program:
+def _program(problem: Problem, columns: _Columns, moves: int, share: float) -> highs.Program:
     cluster = cluster_of(problem)
     sums = (
         *_once(problem, columns),
-        _bands(problem, columns, cluster),
+        _bands(problem, columns, cluster, share),
         *_floors(problem, columns, cluster),
         _odd(problem, columns),
         _moves(problem, columns, moves),
@@ -142,9 +145,9 @@ def _once(problem: Problem, columns: _Columns) -> Iterator[_Sums]:
         yield _Sums(np.zeros(len(keys)), np.ones(len(keys)), ((row, column, 1.0),))
 
 
-def _bands(problem: Problem, columns: _Columns, cluster: Cluster) -> _Sums:
+def _bands(problem: Problem, columns: _Columns, cluster: Cluster, share: float) -> _Sums:
     leaves, comes, dimensions = columns.leaves, columns.comes, cluster.load.shape[1]
-    source, asks = _sources(problem, columns), cluster.of_site[columns.site]
+    source, asks = _sources(problem, columns), share * cluster.of_site[columns.site]
     terms = [
         term
         for d in range(dimensions)
@@ -153,7 +156,7 @@ def _bands(problem: Problem, columns: _Columns, cluster: Cluster) -> _Sums:
             (columns.node[comes] * dimensions + d, comes, asks[comes, d]),
         )
     ]
-    low, high = cluster.low - FORGIVEN - cluster.load, cluster.high + FORGIVEN - cluster.load
+    low, high = share * (cluster.low - cluster.load) - FORGIVEN, share * (cluster.high - cluster.load) + FORGIVEN
     return _Sums(low.ravel(), high.ravel(), tuple(terms))
 
 
