@@ -24,8 +24,9 @@ LEAST = 2 * WEEK
 TESTED = 7
 # Another method must be off by so much less, as a part of what yesterday's figures are off by.
 BETTER = 0.05
-# A prediction is never farther than this from what a site asked for last: one bad night must not move a cluster.
-FARTHEST = 3.0
+# A prediction is at most so many times as much as a site asked for on the last night or on two of the last fortnight,
+# and at least as much less: one bad night must not move a cluster, and a site that rests on Sundays comes back.
+FARTHEST = 2.0
 # Of sites that get less than this share of the whole, growth is noise.
 FEW = 0.001
 
@@ -72,30 +73,41 @@ METHODS: dict[str, Method] = {YESTERDAY: yesterday, "faded": faded, "weekday": w
 
 
 def outlook(past: pd.DataFrame) -> tuple[Outlook, pd.Series]:
-    """The backtest, and how many times as much as in the last period each site is expected to ask for.
+    """The backtest, and what each site is expected to ask for.
 
-    `past` has a row for each site and a column for each period.
+    `past` has a row for each site and a column for each period. What was tested is what is expected: the same bounds
+    hold for both.
     """
     nights = past.to_numpy(dtype=np.float64).T
     if len(nights) < LEAST + 1:
-        return Outlook(YESTERDAY, (), len(nights)), pd.Series(1.0, index=past.index)
+        return Outlook(YESTERDAY, (), len(nights)), past.iloc[:, -1].astype(np.float64)
     errors = backtest(nights)
     best = min(errors, key=lambda name: errors[name])
     method = best if errors[best] <= (1 - BETTER) * errors[YESTERDAY] else YESTERDAY
-    last = nights[-1]
-    times = np.divide(METHODS[method](nights), last, out=np.ones_like(last), where=last > 0)
-    bounded = np.clip(times, 1 / FARTHEST, FARTHEST)
-    return Outlook(method, tuple(errors.items()), len(nights)), pd.Series(bounded, index=past.index)
+    return Outlook(method, tuple(errors.items()), len(nights)), pd.Series(expected(nights)[method], index=past.index)
+
+
+def expected(past: Floats) -> dict[str, Floats]:
+    """By method: the next night, within what a site has shown that it may ask for."""
+    least, most = bounds(past)
+    return {name: np.clip(method(past), least, most) for name, method in METHODS.items()}
+
+
+def bounds(past: Floats) -> tuple[Floats, Floats]:
+    """The least and the most that each site may be expected to ask for; the last night is always between them."""
+    twice = np.partition(past[-LEAST:], (1, -2), axis=0)
+    return np.minimum(twice[1], past[-1]) / FARTHEST, np.maximum(twice[-2], past[-1]) * FARTHEST
 
 
 def backtest(nights: Floats) -> dict[str, float]:
     """By method: how far off the last nights would have been predicted, as a ratio of all that was asked for."""
     tested = range(max(LEAST, len(nights) - TESTED), len(nights))
     asked = sum(float(nights[night].sum()) for night in tested) or 1.0
-    return {
-        name: sum(float(np.abs(method(nights[:night]) - nights[night]).sum()) for night in tested) / asked
-        for name, method in METHODS.items()
-    }
+    off = dict.fromkeys(METHODS, 0.0)
+    for night in tested:
+        for name, foretold in expected(nights[:night]).items():
+            off[name] += float(np.abs(foretold - nights[night]).sum())
+    return {name: error / asked for name, error in off.items()}
 
 
 def surges(past: pd.DataFrame, times: float) -> tuple[Surge, ...]:

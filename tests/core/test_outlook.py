@@ -20,25 +20,43 @@ def table(nights: np.ndarray) -> pd.DataFrame:
 
 def test_a_pattern_of_the_week_is_found_and_used() -> None:
     nights = np.outer(np.tile(WEEKEND, 5), [1000.0, 10.0])
-    found, times = outlook.outlook(table(nights[:33]))
+    found, expected = outlook.outlook(table(nights[:33]))
     assert (found.method, dict(found.errors)["weekday"]) == ("weekday", 0.0)
     assert found.nights == 33
     # The last night known is a Friday, the next one a Saturday.
-    assert np.allclose(times, 0.333333, atol=0.001)
+    assert np.allclose(expected, [300.0, 3.0])
     assert "by weekday" in outlook.said(found, ())[0]
 
 
 def test_noise_is_left_to_yesterday_or_to_the_mean() -> None:
     walk = np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.2, (30, 20)), axis=0))
-    found, times = outlook.outlook(table(walk))
+    found, expected = outlook.outlook(table(walk))
     assert found.method == YESTERDAY
-    assert (times == 1.0).all()
+    assert expected.tolist() == walk[-1].tolist()
     assert outlook.said(found, ()) == ()
 
 
 def test_of_few_nights_nothing_is_said() -> None:
-    found, times = outlook.outlook(table(np.outer(np.tile(WEEKEND, 2), [5.0])))
-    assert (found.method, found.errors, times.tolist()) == (YESTERDAY, (), [1.0])
+    found, expected = outlook.outlook(table(np.outer(np.tile(WEEKEND, 2), [5.0])))
+    assert (found.method, found.errors, expected.tolist()) == (YESTERDAY, (), [1.5])
+
+
+def test_what_is_expected_is_what_the_backtest_judged() -> None:
+    """A site ten times as busy one day a week, and one that rests on another: both come as they came."""
+    nights = np.array([[1000.0 if day % 7 == 0 else 100.0, 0.0 if day % 7 == 6 else 500.0] for day in range(29)])
+    found, expected = outlook.outlook(table(nights[:21]))
+    assert (found.method, dict(found.errors)["weekday"], expected.tolist()) == ("weekday", 0.0, [1000.0, 500.0])
+    shown = dict(outlook.outlook(table(nights))[0].errors)
+    kept = [outlook.expected(nights[:night])["weekday"] for night in range(22, 29)]
+    off = sum(np.abs(one - nights[night]).sum() for night, one in enumerate(kept, 22))
+    assert shown["weekday"] == off / nights[22:].sum()
+
+
+def test_one_bad_night_is_not_expected_again() -> None:
+    nights = np.outer(np.tile(WEEKEND, 4), [1000.0])[:26]
+    nights[-7] = 1e9
+    _, most = outlook.bounds(nights)
+    assert outlook.expected(nights)["weekday"] == most == 2000.0
 
 
 def test_sites_that_surged_are_named_the_largest_first_and_small_ones_not() -> None:
@@ -56,5 +74,8 @@ def test_whatever_the_past_each_method_expects_something_that_can_be(sent: np.nd
         assert np.isfinite(expected).all()
         assert (expected >= 0).all()
     assert all(error >= 0 for error in backtest(nights).values())
-    _, times = outlook.outlook(table(nights))
-    assert ((times >= 1 / outlook.FARTHEST) & (times <= outlook.FARTHEST)).all()
+    least, most = outlook.bounds(nights)
+    _, foretold = outlook.outlook(table(nights))
+    for within in (nights[-1], foretold.to_numpy()):
+        assert (least <= within).all()
+        assert (within <= most).all()

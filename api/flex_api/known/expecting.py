@@ -1,45 +1,89 @@
 """The facts of a plan as the next day is expected to be, where that has proved better than yesterday's figures.
 
 In go facts and a world; out come facts with other loads, and with remarks on the backtest and on sites that surged.
-Working sets are left as they were measured: they change slowly.
+Working sets are left as they were measured: they change slowly. A site that is expected to ask for far more than
+yesterday, or that rested then, is taken to be as it was on the night that was most like what is expected.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from flex import outlook
-from flex.domain import Outlook
+from flex.domain import Outlook, Period
 from flex.given import Facts
 from flex.suppose import VISITS
-from flex.tables import PROFILES
+from flex.tables import PROFILES, SPREADS
+from flex_api.known import nights
 from flex_api.wiring import World
 
-# What is looked at: four weeks, and one that is predicted from them.
-NIGHTS = 35
 # Beside so many nights, whichever there are, it shows who surged.
 WEEK = 7
+# So many times what it asked for yesterday, and what yesterday says of a site is not what it will be.
+FAR = 3.0
 
 
 def expected(world: World, facts: Facts) -> tuple[Facts, Outlook | None]:
     settings = world.settings.profile
     if settings.forecast == "off":
         return facts, None
-    past = world.store.sent(facts.period, NIGHTS)
-    found, times = outlook.outlook(past)
+    past = nights.sent(world, facts.period, facts.sites)
+    found, wanted = outlook.outlook(past)
     surges = outlook.surges(_lately(world, facts, past), settings.surge)
-    remarks = (*facts.remarks, *outlook.said(found, surges))
+    told = replace(facts, remarks=(*facts.remarks, *outlook.said(found, surges)))
     if found.method == outlook.YESTERDAY:
-        return replace(facts, remarks=remarks), found
-    profiles = facts.profiles
-    factor = times.reindex(profiles["site"], fill_value=1.0).to_numpy()
-    grown = {name: np.rint(profiles[name].to_numpy() * factor).astype(np.int64) for name in VISITS}
-    return replace(facts, profiles=PROFILES.make(profiles.assign(**grown)), remarks=remarks), found
+        return told, found
+    # Where a list says which sites there are, each of them has a profile.
+    ours = past.index.isin(list(facts.profiles["site"]) if world.settings.ingest.sites_file else facts.sites)
+    return _as_expected(world, told, past[ours], wanted[ours]), found
 
 
 def _lately(world: World, facts: Facts, past: pd.DataFrame) -> pd.DataFrame:
     """A night without logs hides nobody who surged right after it."""
     return past if past.shape[1] > WEEK else world.store.sent(facts.period, WEEK + 2, gaps=True)
+
+
+def _as_expected(world: World, facts: Facts, past: pd.DataFrame, wanted: pd.Series) -> Facts:
+    alike = _like_another_night(past, wanted)
+    shown = [_shown(facts.profiles, facts.spreads, set(facts.profiles["site"]) - set(alike.index))]
+    shown += _of_others(world, facts.period, alike)
+    left = set(facts.profiles["site"]).difference(*(set(profiles["site"]) for profiles, _ in shown))
+    shown.append(_shown(facts.profiles, facts.spreads, left))
+    profiles, spreads = (pd.concat(tables, ignore_index=True) for tables in zip(*shown, strict=True))
+    scaled = _scaled(profiles, wanted)
+    return replace(facts, profiles=PROFILES.make(scaled), spreads=SPREADS.make(spreads))
+
+
+def _like_another_night(past: pd.DataFrame, wanted: pd.Series) -> pd.Series:
+    """The end of the period that is most like what is expected, for sites that yesterday is not like."""
+    far = past[wanted > FAR * past.iloc[:, -1]].iloc[:, -outlook.LEAST :]
+    with np.errstate(divide="ignore"):
+        away = np.abs(np.log(far.to_numpy()) - np.log(wanted[far.index].to_numpy())[:, None])
+    # Of equals the latest.
+    nearest = far.shape[1] - 1 - away[:, ::-1].argmin(axis=1)
+    return pd.Series(far.columns.to_numpy(dtype=object)[nearest], index=far.index, dtype=object)
+
+
+def _of_others(world: World, last: Period, alike: pd.Series) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """What those sites were on those nights; of nights that nothing is known of any more, nothing."""
+    for end in sorted(alike.unique()):
+        found = nights.profiles(world, Period(end - (last.end - last.start), end))
+        if found is not None:
+            yield _shown(*found, set(alike.index[alike == end]))
+
+
+def _shown(profiles: pd.DataFrame, spreads: pd.DataFrame, sites: set[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return profiles[profiles["site"].isin(list(sites))], spreads[spreads["site"].isin(list(sites))]
+
+
+def _scaled(profiles: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
+    """The same with as many visitors as are expected."""
+    sent = profiles["access_bytes"].to_numpy(dtype=np.float64)
+    foretold = wanted.reindex(profiles["site"]).to_numpy()
+    known = (sent > 0) & np.isfinite(foretold)
+    factor = np.divide(foretold, sent, out=np.ones_like(sent), where=known)
+    return profiles.assign(**{name: np.rint(profiles[name].to_numpy() * factor).astype(np.int64) for name in VISITS})

@@ -11,7 +11,7 @@ from flex import looking_back, outlook, predict, score
 from flex.domain import Cycle
 from flex.given import Facts
 from flex.hindsight import Measured
-from flex_api.known.expecting import NIGHTS
+from flex_api.known import nights
 from flex_api.wiring import World
 
 _BYTES = "access_bytes"
@@ -28,18 +28,17 @@ def measured(world: World, plain: Facts) -> Measured | None:
     came = predict.forecast(plain.sample, placement, plain.nodes, policy=looking_back.AFTER)
     hours = (24 * plain.period.first_day, 24 * (plain.period.last_day + 1))
     logged = looking_back.logged(world.store.segments(plain.period.first_day, plain.period.last_day), *hours)
-    sites, off = looking_back.of_sites(_expected(world, base), _sent(plain.profiles))
+    sites, off = looking_back.of_sites(_expected(world, base, plain), _sent(plain.profiles))
     return replace(found, served=looking_back.served(base, came, logged), sites=sites, site_error=off)
 
 
-def _expected(world: World, base: Cycle) -> pd.Series[float]:
+def _expected(world: World, base: Cycle, plain: Facts) -> pd.Series[float]:
     """Bytes by site as the plan in force expected them: of a period that is forgotten, nothing."""
     foretold = base.outlook is not None and base.outlook.method != outlook.YESTERDAY
-    past = world.store.sent(base.period, NIGHTS if foretold else 1)
+    past = nights.sent(world, base.period, plain.sites) if foretold else world.store.sent(base.period, 1)
     if not past.shape[1]:
         return pd.Series(dtype="float64")
-    last = past.iloc[:, -1].astype("float64")
-    return last * outlook.outlook(past)[1] if foretold else last
+    return outlook.outlook(past)[1]
 
 
 def _sent(profiles: pd.DataFrame) -> pd.Series[float]:

@@ -11,40 +11,32 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-import pandas as pd
-
 from flex import cycle as cycles
-from flex import profile, suppose
+from flex import suppose
 from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
 from flex.replay import NO_SAMPLE
 from flex.suppose import Supposition
-from flex_api import hosted
 from flex_api.known import hindsight, recent
 from flex_api.known.expecting import expected
+from flex_api.known.learning import learned
 from flex_api.known.trust import refuse_bad
 from flex_api.night import applying, freezing, gently, notifying, warming
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import reporting
 from flex_api.told import words
-from flex_api.wiring import World, merging, sources
+from flex_api.wiring import World, sources
 from flex_logs_ingest import merge, read, retention
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.read import FileReport
 from flex_logs_ingest.sources import Source
 
-# Working sets on k replicas are kept for sites that ask for more than this share of a node.
-LARGE = 0.3
-
 # Nothing else than the settings say.
 AS_SET = Supposition()
-
-# What profiles need of the file table.
-SIZES = ("site", "requests", "size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,26 +166,9 @@ def learn(world: World, force: Collection[str] = ()) -> Period:
     settings = world.settings
     period = Period.days_before(world.clock(), settings.profile.window.days)
     refuse_bad(settings, world.store, period, world.clock(), force)
-    directory = settings.ingest.directory
-    files = file_table(world.store, directory, period, merging(world, period))
-    hours = merge.hours_by_day(world.store, directory, period)
-    half_life = settings.profile.half_life
-    every = profile.profiles_of(files.pieces(SIZES), profile.faded(hours, period, half_life) if half_life else hours)
-    if not len(every):
-        raise NoData(
-            f"profiles of {period}",
-            "no line of that period was read",
-            kept="the partition in force stays",
-            advice="see that the logs arrive and that the clock is right; `flex ingest` shows every file",
-        )
-    listed = settings.ingest.sites_file and hosted.listed(settings.ingest.sites_file)
-    profiles, strangers = hosted.only(every, listed or None)
+    profiles, spreads, strangers = learned(world, period)
     if strangers:
-        ours, asked = int(profiles["requests"].sum()), int(every["requests"].sum())
-        left = words.share((asked - ours) / max(asked, 1))
-        world.say(f"{left} of the requests were for no site of ours and are left out: `flex sites unknown` names them.")
-    large = _large_sites(world, profiles)
-    spreads = profile.spreads_of(files.pieces(SIZES, large), large, most=max(len(world.nodes), 2))
+        world.say(strangers)
     world.store.put_profiles(period, profiles, spreads)
     return period
 
@@ -324,10 +299,3 @@ def _waits(world: World, cycle: Cycle) -> tuple[int, str]:
     if mode == "review":
         return Held.exit_code, f"Plan {cycle.id} waits for a yes: `flex apply {cycle.id}`."
     return (Held.exit_code, f"Plan {cycle.id} waits for a yes: {told}.") if stops else (0, "")
-
-
-def _large_sites(world: World, profiles: pd.DataFrame) -> list[str]:
-    shares = profiles[["access_bytes", "working_set"]] / profiles[["access_bytes", "working_set"]].sum().clip(lower=1)
-    large = profiles["site"][(shares * len(world.nodes) > LARGE).any(axis=1)]
-    pinned = {pin.site for pin in world.store.pins() if max(pin.min_replicas, len(pin.nodes)) > 1}
-    return sorted(set(large) | (pinned & set(profiles["site"])))
