@@ -2,7 +2,8 @@
 
 In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have searched,
 and the one is taken that is nearer to the band for fewer moves. Where that is still far from the band, a partition from
-scratch is looked at too: a search around the placement in force does not get far where nearly everything must move.
+scratch is looked at too, and taken if it is balanced: a search around the placement in force does not get far where
+nearly everything must move. A best effort is never worth to move everything for.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def place(problem: Problem, budget: Budget) -> Solution:
     if worst(problem, found.rows) <= LOST * problem.tolerance:
         return found
     anew = replace(scratch.place(problem, budget), bound=found.bound)
+    if worst(problem, anew.rows) > problem.tolerance + score.ROUNDING:
+        return found
     return min(found, anew, key=lambda solution: _merit(problem, solution.rows))
 
 

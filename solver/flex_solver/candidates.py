@@ -1,14 +1,15 @@
 """Which rows the searches may move: a few of each node, of every size, rather than all of a large cluster.
 
 In go a Problem, rows in order and the reduced costs of those in force; out come the places of the rows chosen. Rows
-that are new stay movable, and so do all rows of a small cluster. The same input always gives the same rows.
+that are new stay movable, and so do all rows of a small cluster, and of a node that a few do not bring into its band.
+The same input always gives the same rows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from flex.problem import Floats, Ints, Problem
+from flex.problem import Bools, Floats, Ints, Problem
 from flex_solver.placed import movable_rows
 from flex_solver.relax import Relaxed
 
@@ -27,7 +28,15 @@ def chosen(problem: Problem, rows: Ints, relaxed: Relaxed, of_each: int) -> Ints
     node, asks = rows[places, 1], problem.load[rows[places, 0]] / problem.share[rows[places, 1], None]
     for key in (*_sizes(asks, problem.tolerance), _scrambled(rows[places]), reduced[places]):
         wanted[places[first_of_each(node, key, of_each)]] = True
-    return np.flatnonzero(wanted)
+    return np.flatnonzero(wanted | able & _overloading(problem, rows, wanted))
+
+
+def _overloading(problem: Problem, rows: Ints, wanted: Bools) -> Bools:
+    """All rows of the nodes that would be over their bands even without those that are wanted."""
+    rest = rows[~wanted]
+    load = np.stack([np.bincount(rest[:, 1], asked[rest[:, 0]], len(problem.nodes)) for asked in problem.load.T])
+    overloading: Bools = (load.max(axis=0) > problem.share * (1 + problem.tolerance))[rows[:, 1]]
+    return overloading
 
 
 def first_of_each(group: Ints, key: Floats, count: int) -> Ints:

@@ -26,8 +26,10 @@ from flex_solver.relax import INEXACT, Cluster, cluster_of, may_leave
 
 # No change costs less than this part of a move; sets of so many changes are looked at.
 MARGIN, SIZE = 0.3, 4
-# With a narrower band than this, or more nodes, nothing is said.
+# With a narrower band than this, or more nodes, nothing is said. Nor where more nodes than a few have so much of a
+# share outside the band in the mean: remedies are sets of more changes than are looked at then, and that takes long.
 NARROW, MOST_NODES = 1e-3, 400
+FAR, FEW = 0.2, 3
 
 
 def floor(problem: Problem) -> int:
@@ -36,6 +38,8 @@ def floor(problem: Problem) -> int:
     if not highs.AVAILABLE or problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
         return 0
     cluster = cluster_of(problem)
+    if nodes > FEW and _outside(cluster) > FAR * nodes:
+        return 0
     by_name = notable(cluster.of_site, nodes, problem.tolerance)
     worth = bound.prices(problem).astype(np.float64)
     lacking = (problem.replicas - bound.held(problem)).astype(np.float64)
@@ -44,6 +48,10 @@ def floor(problem: Problem) -> int:
     trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
     least = float((worth * lacking)[~by_name].sum() / 2 + trade.prices.site @ market.lacking) + _paid(trade)
     return max(0, int(np.ceil(least - INEXACT * (1 + abs(least)))))
+
+
+def _outside(cluster: Cluster) -> float:
+    return float(np.maximum(np.maximum(cluster.load - cluster.high, cluster.low - cluster.load), 0.0).sum())
 
 
 def _market(problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, lacking: Floats) -> Market:

@@ -1,11 +1,11 @@
 """Few moves for large clusters, often proven fewest: a search around the placement in force, then blocks of nodes.
 
-In go a Problem and a Budget; out comes the answer of some searches like that of local.py, one of which starts where
-dealt.py has put most nodes right. HiGHS makes it better: nodes that some moves connect are taken out and
-solved anew, again and again, until the moves are as few as relax.py, floor.py and forest.py say they must be, or
-proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks that share no node are
-solved at the same time; what comes out does not depend on how many at a time, nor on the clock, as long as the budget's
-seconds are not used up. Without HiGHS the answer is that of the searches.
+In go a Problem and a Budget; out comes the answer of some searches like that of local.py, which start where relief.py
+has brought far nodes near, or where dealt.py has put most nodes right. HiGHS makes it better: nodes that some moves
+connect are taken out and solved anew, again and again, until the moves are as few as relax.py, floor.py and forest.py
+say they must be, or proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks
+that share no node are solved at the same time; what comes out does not depend on how many at a time, nor on the clock,
+as long as the budget's seconds are not used up. Without HiGHS the answer is that of the searches.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from flex.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver import block, forest, highs, proof
 from flex_solver.answer import answer
 from flex_solver.candidates import chosen
+from flex_solver.colder import colder
 from flex_solver.dealt import dealt
 from flex_solver.floor import floor
 from flex_solver.improve import MOVE
@@ -29,7 +31,9 @@ from flex_solver.limited import limited
 from flex_solver.local import OF_EACH, InTime, changes, searched, settled
 from flex_solver.neighbourhood import linked_block
 from flex_solver.placed import Placed, movable_rows, placed
+from flex_solver.polish import spared
 from flex_solver.relax import Relaxed, relaxed
+from flex_solver.relief import relieved
 from flex_solver.start import repaired
 
 # A block costs as much as so many of the changes that the search before it tries.
@@ -37,10 +41,12 @@ BLOCK = 400
 # Sizes of blocks, the next one tried when the one before finds nothing more; and how many are solved side by side.
 SIZES, ABREAST = (4, 6, 8, 10), 4
 # How many times the steps of local.py go into a search that the blocks may start from, and how many of these there are.
-# With more nodes than a few, one search differs less from the next, and two are enough.
-THOROUGH, STARTS, FEW = 10, 4, 100
-# One of these starts is that of dealt.py, as long as there are no more nodes than this.
-DEALING = 400
+# With more nodes than a few, one search differs less from the next: two are enough, or those from where dealt.py has
+# put every node right.
+THOROUGH, STARTS, FEW = 10, 4, 40
+# That is asked for as long as there are no more nodes than this, and again for what one remedy for each node leaves.
+# It starts from the placement in force too, unless relief.py moves a row for every other node, so far off they are.
+DEALING, DEALS, FAR = 400, 2, 0.5
 # The part of the time left that proofs may take.
 FOR_PROOFS = 0.8
 # A size is given up after so many blocks in a row that were tried before.
@@ -53,7 +59,7 @@ def place(
     until = time.monotonic() + budget.seconds
     with_highs = with_highs and budget.seconds > 0
     known = _known(problem, with_highs=with_highs)
-    starts = _starts(problem, with_highs=with_highs)
+    starts = _starts(problem, known, threads, with_highs=with_highs)
     found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
     known = _known_of_few(problem, known, found, budget) if not note else known
     if with_highs and not note:
@@ -62,7 +68,8 @@ def place(
         search = _Blocks(found, known.least, changes(found, budget.steps) // BLOCK)
         note = _solved_again(search, threads, lambda: time.monotonic() < until) or unsettled
         found = search.best
-    best = limited(problem, found if note else settled(found, changes(found, THOROUGH * budget.steps)))
+    found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
+    best = limited(problem, colder(problem, found))
     return answer(problem, best.rows, "large", least=known.least, note=note)
 
 
@@ -80,14 +87,28 @@ def _known_of_few(problem: Problem, known: Relaxed, found: Placed, budget: Budge
     return replace(known, least=max(known.least, forest.least(problem)))
 
 
-def _starts(problem: Problem, *, with_highs: bool) -> list[Ints]:
-    """The rows that each search starts from: one, unless there are too many nodes, has most nodes put right already."""
+def _starts(problem: Problem, known: Relaxed, threads: int, *, with_highs: bool) -> list[Ints]:
+    """The rows that each search starts from: of many nodes those alone that are all put right, if there are any."""
     rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
-    starts = [rows] * (STARTS if nodes <= FEW else 2)
-    if with_highs and len(problem.old) and nodes <= DEALING:
-        whole = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
-        starts[0] = dealt(whole, problem.tolerance).rows
-    return starts
+    near = relieved(placed(problem, rows, chosen(problem, rows, known, OF_EACH)))
+    starts = [near.rows, *[rows] * (STARTS - 1 if nodes <= FEW else 1)]
+    if not with_highs or not len(problem.old) or nodes > DEALING:
+        return starts
+    is_far = nodes > FEW and np.count_nonzero(rows[:, 1] != near.open_nodes[near.node]) > nodes * FAR
+    with ThreadPoolExecutor(threads) as pool:
+        deals = list(pool.map(partial(_dealt, problem), [near.rows] if is_far else [rows, near.rows]))
+    right = [found.rows for found in deals if not found.merit()[0]]
+    return right if right and nodes > FEW else [*(found.rows for found in deals), *starts[len(deals) :]]
+
+
+def _dealt(problem: Problem, rows: Ints) -> Placed:
+    start = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+    for _ in range(DEALS):
+        found = dealt(start, problem.tolerance)
+        if not found.merit()[0] or found.merit() >= start.merit():
+            break
+        start = found
+    return found
 
 
 def _best_of_some(

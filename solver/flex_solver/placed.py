@@ -14,7 +14,7 @@ import numpy as np
 
 from flex.problem import Bools, Floats, Ints, Problem, in_order
 from flex.score import ROUNDING
-from flex_solver import bound
+from flex_solver import bound, eased
 from flex_solver.improve import MOVE, SHARE, Items
 
 # The dearest site's cold bytes in a move's price: eight thousand of them are one move.
@@ -92,9 +92,9 @@ def outside(items: Items, nodes: Ints | list[int], totals: Ints) -> int:
 
 def _items(problem: Problem, rows: Ints, open_nodes: Ints, movable: Ints) -> Items:
     unit = SHARE / HUNDRED
-    share = problem.share[open_nodes, None] * np.ones(len(problem.dimensions)) * unit
+    share = problem.share[open_nodes, None] * unit
     # Half of what the judge forgives, since the loads are rounded to whole units as well.
-    tolerance = problem.tolerance + ROUNDING / 2
+    least, most = eased.bands(problem, problem.tolerance + ROUNDING / 2)
     carries = problem.load.sum(axis=0) > 0
     homes, at_home, price = _prices(problem)
     rivals = _pairs(problem.rivals)
@@ -104,8 +104,8 @@ def _items(problem: Problem, rows: Ints, open_nodes: Ints, movable: Ints) -> Ite
     return Items(
         site=np.ascontiguousarray(rows[:, 0]),
         load=np.rint(problem.load * unit).astype(np.int64),
-        low=np.ceil(share * (1 - tolerance) * carries).astype(np.int64),
-        high=np.floor(share * (1 + tolerance)).astype(np.int64),
+        low=np.ceil(share * least * carries).astype(np.int64),
+        high=np.floor(share * most).astype(np.int64),
         first_item=np.searchsorted(rows[:, 0], starts),
         first_home=np.searchsorted(homes[:, 0], starts),
         home=np.searchsorted(open_nodes, homes[:, 1]),

@@ -1,22 +1,46 @@
 """A placement without the moves that the band does not need.
 
 In goes a placement; out comes one with no more load outside the band and no dearer, the dearest moves given up first.
+Where the band cannot hold, moves are given up too that put less load back than they are worth.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flex.problem import Ints
-from flex_solver.improve import Items
+from flex_solver.improve import MOVE, SHARE, Items
 from flex_solver.placed import Placed, may_be_on, outside
 
 
 def polished(found: Placed) -> Placed:
+    return _without(found, _Worth(0, 0))
+
+
+def spared(found: Placed, worth: float) -> Placed:
+    """Without moves that put less than so much of a share back, as long as no node gets farther off than the worst."""
+    totals = found.totals()
+    worst = max(outside(found.items, [n], totals[[n]]) for n in range(len(totals)))
+    return _without(found, _Worth(round(worth * SHARE), worst)) if worst else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Worth:
+    """What load a move is worth, and how much a node may be outside the band for it."""
+
+    load: int
+    most: int
+
+    def of(self, items: Items, site: int) -> _Worth:
+        """A row of the site may be several moves."""
+        return replace(self, load=self.load * int(items.price[site]) // MOVE)
+
+
+def _without(found: Placed, worth: _Worth) -> Placed:
     items, node, total = found.items, found.node.copy(), found.totals()
-    while any(_goes_home(items, node, total, i) for i in _new_ones(replace(found, node=node))):
+    while any(_goes_home(items, node, total, i, worth) for i in _new_ones(replace(found, node=node))):
         pass
     return replace(found, node=node)
 
@@ -30,14 +54,23 @@ def _new_ones(found: Placed) -> list[int]:
     return dearest_first
 
 
-def _goes_home(items: Items, node: Ints, total: Ints, i: int) -> bool:
-    """Put the item where its site is in force, if that leaves no more load outside the band; whether it did."""
+def _goes_home(items: Items, node: Ints, total: Ints, i: int, worth: _Worth) -> bool:
+    """Put the item where its site is in force, if what that leaves outside the band is less; whether it did."""
     site, here = int(items.site[i]), int(node[i])
     places = slice(items.first_home[site], items.first_home[site + 1])
     for home in items.home[places][items.at_home[places] == 0].tolist():
         both = [here, home]
         after = total[both] + np.stack([-items.load[site], items.load[site]])
-        if may_be_on(items, node, site, home) and outside(items, both, after) <= outside(items, both, total[both]):
+        if may_be_on(items, node, site, home) and _is_no_loss(items, both, (total[both], after), worth.of(items, site)):
             total[both], node[i] = after, home
             return True
     return False
+
+
+def _is_no_loss(items: Items, both: list[int], loads: tuple[Ints, Ints], worth: _Worth) -> bool:
+    before, after = loads
+    more = outside(items, both, after) - outside(items, both, before)
+    if more <= 0 or not worth.load:
+        return more <= 0
+    far = max(outside(items, [n], load[None]) for n, load in zip(both, after, strict=True))
+    return more < worth.load and far <= worth.most

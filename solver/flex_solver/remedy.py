@@ -52,7 +52,8 @@ class Remedies:
 
 def remedies(low: Floats, high: Floats, changes: Changes, below: float, *, size: int, keep: int) -> Remedies:
     """Sets of one to `size` changes that bring between `low` and `high` for less than `below`, `keep` of each size."""
-    cheap = np.flatnonzero(changes.price < below)
+    spared = max(0, size - 1) * min(0.0, float(changes.price.min(initial=0.0)))
+    cheap = np.flatnonzero(changes.price < below - spared)
     by_price = cheap[np.argsort(changes.price[cheap], kind="stable")]
     search = _Search(low - INEXACT, high + INEXACT, changes[by_price], below)
     found = search.alone(keep) if size else []
@@ -77,7 +78,7 @@ class _Search:
         self._table = _Table(changes, (high - low)[:2]) if len(changes.price) else None
 
     def alone(self, keep: int) -> list[Remedy]:
-        right = np.flatnonzero(_within(self._load, self._low, self._high))[:keep]
+        right = np.flatnonzero(_within(self._load, self._low, self._high) & (self._price < self._below))[:keep]
         return [Remedy(float(self._price[j]), (j,)) for j in right.tolist()]
 
     def beginnings(self, members: int) -> Ints | None:
@@ -85,8 +86,8 @@ class _Search:
         first = np.searchsorted(self._price * members, self._below)
         begun = np.arange(first)[:, None]
         while begun.shape[1] < members - 1:
-            so_far, left = self._price[begun].sum(axis=1), members - begun.shape[1]
-            ends = np.searchsorted(self._price, (self._below - so_far) / left)
+            left = members - begun.shape[1]
+            ends = np.searchsorted(self._price, (self._below - _summed(self._price, begun)) / left)
             counts = np.maximum(ends - begun[:, -1] - 1, 0)
             if counts.sum() > BEGINNINGS:
                 return None
@@ -98,7 +99,7 @@ class _Search:
         """The cheapest sets that begin so, each with one more change."""
         if not len(begun) or self._table is None:
             return []
-        so_far, load = self._price[begun].sum(axis=1), self._load[begun].sum(axis=1)
+        so_far, load = _summed(self._price, begun), _summed(self._load, begun)
         hoped = so_far + np.maximum(self._table.least(self._low - load), self._price[begun[:, -1]])
         likely = np.flatnonzero(hoped < self._below)
         likely = likely[np.argsort(hoped[likely], kind="stable")]
@@ -133,11 +134,21 @@ class _Table:
             self._least = _least_ahead(self._least, axis)
 
     def least(self, place: Floats) -> Floats:
-        cell = np.floor(place[:, :2] / self._cell).astype(np.int64) - self._first
-        inside = np.all((cell >= 0) & (cell < self._least.shape), axis=1)
-        found: Floats = np.full(len(place), np.inf)
-        found[inside] = self._least[tuple(cell[inside].T)]
+        """The table has a rim of cells that nothing is in reach of, for whatever is beyond it."""
+        cells = [
+            np.clip(np.floor(place[:, d] / width).astype(np.int64) - first, 0, length - 1)
+            for d, (width, first, length) in enumerate(zip(self._cell, self._first, self._least.shape, strict=True))
+        ]
+        found: Floats = self._least[tuple(cells)]
         return found
+
+
+def _summed(values: Floats, sets: Ints) -> Floats:
+    """The sum of each set; column after column, which takes a tenth of the time of a sum along short rows."""
+    total: Floats = values[sets[:, 0]]
+    for column in sets.T[1:]:
+        total = total + values[column]
+    return total
 
 
 def _least_ahead(least: Floats, axis: int) -> Floats:

@@ -1,0 +1,156 @@
+"""Clusters far off, and such as no placement can balance: as few moves as that takes, never a new partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.solver.family import cluster
+from flex import score
+from flex.problem import Budget, Floats, Problem, Solution, in_order
+from flex.shortfall import BAND
+from flex_solver import SOLVERS, eased, local
+from flex_solver.answer import total_off, worst
+from flex_solver.colder import colder
+from flex_solver.placed import Placed, movable_rows, placed
+from flex_solver.polish import spared
+from flex_solver.relief import FAR, relieved
+from flex_solver.start import repaired
+from tests.solver.given import wished
+
+BUDGET = Budget(steps=10_000, seconds=200)
+BASELINES = ("greedy", "hill", "keep", "offload", "scratch")
+NODES = 12
+
+
+def scaled(problem: Problem, load: Floats) -> Problem:
+    total = (load * problem.replicas[:, None]).sum(axis=0)
+    return replace(problem, load=load * problem.share.sum() / total)
+
+
+def with_open(problem: Problem, is_open: list[bool]) -> Problem:
+    opened = np.array(is_open)
+    changed = replace(problem, open=opened, share=np.where(opened, 100.0, 0.0))
+    return scaled(changed, changed.load)
+
+
+def after_weeks() -> Problem:
+    problem = cluster(600, NODES, seed=1)
+    return scaled(problem, problem.load * np.exp(0.6 * np.random.default_rng(1).standard_normal(problem.load.shape)))
+
+
+def with_two_nodes_more() -> Problem:
+    problem = cluster(600, NODES - 2, seed=2)
+    names = tuple(f"n{n:04}" for n in range(NODES))
+    grown = replace(problem, nodes=names, open=np.ones(NODES, dtype=np.bool_), share=np.full(NODES, 100.0))
+    return scaled(grown, grown.load)
+
+
+def with_two_nodes_less() -> Problem:
+    return with_open(cluster(600, NODES, seed=3), [n not in (3, 7) for n in range(NODES)])
+
+
+def with_large_sites_pinned() -> Problem:
+    problem = cluster(600, NODES, seed=4)
+    largest = np.argsort(-problem.load.max(axis=1), kind="stable")[:100:5].tolist()
+    return replace(problem, pinned={site: frozenset({n % NODES}) for n, site in enumerate(sorted(largest))})
+
+
+def with_too_much_pinned() -> Problem:
+    problem = cluster(600, NODES, seed=5)
+    largest = np.argsort(-problem.load.max(axis=1), kind="stable")[:10].tolist()
+    return replace(problem, pinned={site: frozenset({0}) for site in largest})
+
+
+FAR_OFF = [after_weeks, with_two_nodes_more, with_two_nodes_less, with_large_sites_pinned, with_too_much_pinned]
+
+
+@cache
+def answered(make: Callable[[], Problem]) -> tuple[Problem, Solution]:
+    problem = make()
+    return problem, SOLVERS["auto"](problem, BUDGET)
+
+
+@pytest.mark.parametrize("make", FAR_OFF)
+def test_no_rule_that_comes_as_near_to_the_band_does_it_with_fewer_moves(make: Callable[[], Problem]) -> None:
+    problem, found = answered(make)[0], answered(make)[1].rows
+    wide = worst(problem, found) + problem.tolerance / 10
+    for name in BASELINES:
+        rows = SOLVERS[name](problem, BUDGET).rows
+        if worst(problem, rows) <= wide and total_off(problem, rows) <= total_off(problem, found):
+            assert score.moves(problem, found) <= score.moves(problem, rows), name
+
+
+@pytest.mark.parametrize("make", FAR_OFF[:4])
+def test_a_cluster_far_off_is_balanced_around_what_is_in_force(make: Callable[[], Problem]) -> None:
+    problem, found = answered(make)
+    assert not score.violations(problem, found.rows)
+    assert score.moves(problem, found.rows) <= int((~problem.open[problem.old[:, 1]]).sum()) + 90
+
+
+def test_pins_that_are_too_much_move_little_beside_and_are_named() -> None:
+    problem, found = answered(with_too_much_pinned)
+    assert worst(problem, found.rows) <= _pinned(problem) + problem.tolerance / 5
+    assert score.moves(problem, found.rows) < len(problem.sites) / 3
+    assert "best effort" in found.note
+    assert "the pin of" in found.note
+
+
+def _pinned(problem: Problem) -> float:
+    """How far off the pins alone put the worst node."""
+    total = np.zeros((len(problem.nodes), 2))
+    for site, nodes in problem.pinned.items():
+        total[sorted(nodes)] += problem.load[site]
+    return float((total / problem.share[:, None] - 1).max())
+
+
+def test_where_pins_leave_room_every_band_is_the_tolerance() -> None:
+    low, high = eased.bands(with_large_sites_pinned(), 0.05)
+    assert (low == 0.95).all()
+    assert (high == 1.05).all()
+
+
+def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_is_left() -> None:
+    problem = with_too_much_pinned()
+    low, high = eased.bands(problem, 0.05)
+    assert high[0].max() == pytest.approx(1 + _pinned(problem) + eased.NEAR * 0.05)
+    assert (low[1:] <= 0.95).all()
+    assert (high[1:] == 1.05).all()
+
+
+def start(problem: Problem) -> Placed:
+    rows = in_order(repaired(problem))
+    return placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+
+
+def test_relief_brings_every_node_near_its_band() -> None:
+    found = relieved(start(with_two_nodes_more()))
+    off = np.maximum(found.totals() - found.items.high, found.items.low - found.totals()).clip(0).sum(axis=1)
+    assert off.max() <= FAR
+
+
+def test_colder_sites_go_where_as_many_moves_do_as_well(drifted: Callable[[int, int, int], Problem]) -> None:
+    problem = drifted(400, 8, 1)
+    rows = local.place(problem, BUDGET).rows
+    after = colder(problem, placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))).rows
+    assert not score.violations(problem, after)
+    assert score.moves(problem, after) <= score.moves(problem, rows)
+    assert score.cold_bytes(problem, after) < 0.95 * score.cold_bytes(problem, rows)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_neither_breaks_a_wish_nor_makes_anything_worse(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
+    problem = data.draw(wished(tiny))
+    before = start(problem)
+    for after in (relieved(before), colder(problem, before), spared(before, problem.tolerance)):
+        broken = [{one.kind for one in score.violations(problem, one.rows)} - set(BAND) for one in (before, after)]
+        assert broken[1] <= broken[0]
+    assert relieved(before).merit()[0] <= before.merit()[0]
+    assert colder(problem, before).merit() <= before.merit()
