@@ -42,6 +42,13 @@ def keep(name: str, figures: Figures) -> Path:
     return path
 
 
+def kept(name: str) -> Figures:
+    """The figures that an earlier run has kept."""
+    path = RESULTS / f"{name}.json"
+    found: Figures = json.loads(path.read_text()) if path.exists() else {}
+    return {figure: value for figure, value in found.items() if figure not in ("python", "machine")}
+
+
 def show(name: str, figures: Figures) -> None:
     """As a table; what has a `_min` and a `_max` beside it takes them into its own row. Days are left to the file."""
     table = Table(title=name, title_justify="left")

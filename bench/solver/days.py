@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.figures import Figures
+from bench.figures import Figures, keep
 from bench.solver.family import cluster
 from flex import score
 from flex.decide import decide
@@ -52,6 +52,8 @@ def measure() -> Figures:
                 f"{name}_worst_max": round(max(month.worst), 4),
                 f"{name}_worst_percent_by_day": " ".join(f"{100 * worst:.1f}" for worst in month.worst),
             }
+            keep("solver-days", figures)
+            print(f"{scenario}, {policy}: {month.moves} moves on {month.acted} days", flush=True)
     return figures
 
 

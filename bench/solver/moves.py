@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from bench.figures import Figures, keep
+from bench.figures import Figures, keep, kept
 from bench.solver.family import SIZES, cluster
 from flex import engine, score
 from flex.problem import Budget, Problem
@@ -62,8 +62,9 @@ class Found:
 
 
 def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
-    figures: Figures = {"note": engine.WHY_NOT or "native loops installed"}
-    for size, count in _asked(seeds).items():
+    asked = _asked(seeds)
+    figures = _of_other_sizes(name, asked) | {"note": engine.WHY_NOT or "native loops installed"}
+    for size, count in asked.items():
         found = list[Found]()
         for seed in range(1, count + 1):
             found.append(_solve("auto", cluster(*SIZES[size], seed=seed), SECONDS[size]))
@@ -74,6 +75,12 @@ def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
 
 
 quick = partial(measure, QUICK, "solver-quick")
+
+
+def _of_other_sizes(name: str, asked: Mapping[str, int]) -> Figures:
+    """The figures of an earlier run, of the sizes that are not measured again."""
+    again = tuple(f"{size}_" for size in asked)
+    return {figure: value for figure, value in kept(name).items() if not figure.startswith(again)}
 
 
 def _asked(seeds: Mapping[str, int]) -> Mapping[str, int]:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.figures import Figures
+from bench.figures import Figures, keep
 from bench.solver.roadef import Balance, Instance, Rules, cost, instances
 from flex.problem import Bools, Ints
 from flex_solver.anneal import chances
@@ -64,6 +64,8 @@ def measure() -> Figures:
         if best := BEST.get(name):
             figures[f"roadef_{name}_best"] = best
             figures[f"roadef_{name}_score"] = round((cost(of, found) - best) / cost(of, of.initial), 4)
+        keep("solver-roadef", figures)
+        print(f"{name}: {cost(of, found):,}, the best known is {BEST.get(name, 0):,}", flush=True)
     return figures
 
 
