@@ -91,9 +91,9 @@ def _starts(problem: Problem, known: Relaxed, threads: int, *, with_highs: bool)
     """The rows that each search starts from: of many nodes those alone that are all put right, if there are any."""
     rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
     near = relieved(placed(problem, rows, chosen(problem, rows, known, OF_EACH)))
-    starts = [near.rows, *[rows] * (STARTS - 1 if nodes <= FEW else 1)]
+    starts = [rows] * (STARTS if nodes <= FEW else 2)
     if not with_highs or not len(problem.old) or nodes > DEALING:
-        return starts
+        return [*starts[1:], near.rows]
     is_far = nodes > FEW and np.count_nonzero(rows[:, 1] != near.open_nodes[near.node]) > nodes * FAR
     with ThreadPoolExecutor(threads) as pool:
         deals = list(pool.map(partial(_dealt, problem), [near.rows] if is_far else [rows, near.rows]))

@@ -103,9 +103,9 @@ def _items(problem: Problem, rows: Ints, open_nodes: Ints, movable: Ints) -> Ite
     starts = np.arange(len(problem.sites) + 1)
     return Items(
         site=np.ascontiguousarray(rows[:, 0]),
-        load=np.rint(problem.load * unit).astype(np.int64),
-        low=np.ceil(share * least * carries).astype(np.int64),
-        high=np.floor(share * most).astype(np.int64),
+        load=np.rint(problem.load * unit).astype(np.int64, order="C"),
+        low=np.ceil(share * least * carries).astype(np.int64, order="C"),
+        high=np.floor(share * most).astype(np.int64, order="C"),
         first_item=np.searchsorted(rows[:, 0], starts),
         first_home=np.searchsorted(homes[:, 0], starts),
         home=np.searchsorted(open_nodes, homes[:, 1]),
