@@ -78,9 +78,9 @@ impl Items {
             nodes: arrays.low.shape()[0],
             dimensions: arrays.load.shape()[1],
             site: places(&arrays.site)?,
-            load: arrays.load.as_slice()?.to_vec(),
-            low: arrays.low.as_slice()?.to_vec(),
-            high: arrays.high.as_slice()?.to_vec(),
+            load: by_rows(&arrays.load),
+            low: by_rows(&arrays.low),
+            high: by_rows(&arrays.high),
             first_item: places(&arrays.first_item)?,
             homes: Parts { first: places(&arrays.first_home)?, values: places(&arrays.home)? },
             at_home: arrays.at_home.as_slice()?.to_vec(),
@@ -113,6 +113,11 @@ impl Items {
             && within(&self.movable, node.len())
             && self.movable.iter().collect::<HashSet<_>>().len() == self.movable.len()
     }
+}
+
+/// A row after the other, however they lie in memory: `as_slice` takes an array that lies there by columns as well.
+fn by_rows(numbers: &PyReadonlyArray2<'_, i64>) -> Vec<i64> {
+    numbers.as_array().iter().copied().collect()
 }
 
 pub fn places(numbers: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {

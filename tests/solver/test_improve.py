@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,6 +123,23 @@ def test_the_native_loop_answers_as_the_reference_does(start: Start, seed: int, 
     items, node = start
     asked = (items, node, for_steps(steps, seed))
     assert improve(*asked).tolist() == reference_improve(*asked).tolist()
+
+
+@every_engine
+def test_how_arrays_lie_in_memory_makes_no_difference(run: Improve) -> None:
+    """Twelve sites on one of three nodes, whose loads would be others if columns were read for rows."""
+    sites, each = np.arange(12), _starts([[0]] * 12)
+    nothing, none = _whole([]), _whole([0] * 13)
+    load = np.stack([SHARE // 40 * (sites + 1), SHARE // 40 * (12 - sites) // 3], axis=1)
+    low, high = _whole([[SHARE // 2, 0]] * 3), _whole([[SHARE, SHARE // 2]] * 3)
+    price = np.full(12, MOVE)
+    homes = (each, np.zeros_like(sites), np.zeros_like(sites))
+    by_rows = Items(sites, load, low, high, each, *homes, price, none, nothing, none, nothing, sites)
+    by_columns = replace(
+        by_rows, **{name: np.asfortranarray(getattr(by_rows, name)) for name in ("load", "low", "high")}
+    )
+    asked = (np.zeros_like(sites), for_steps(500, 1))
+    assert run(by_columns, *asked).tolist() == run(by_rows, *asked).tolist()
 
 
 @pytest.mark.skipif(improve is reference_improve, reason=engine.WHY_NOT or "it does not improve placements")
