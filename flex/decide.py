@@ -15,7 +15,7 @@ import numpy as np
 from flex import score, waves
 from flex.consent import Limits, Stop
 from flex.domain import Proven
-from flex.errors import Infeasible
+from flex.last_resort import solved
 from flex.ports import Solver
 from flex.problem import Budget, Ints, Problem, Solution
 
@@ -60,11 +60,11 @@ def decide(
         if not broken:
             return Decision(asked.old, Proven("none needed", bound=0, proven=True, note=str(stop)), (stop,))
         # A new site or a new pin is no reason to rebalance: what the trigger tolerates is tolerated all the same.
-        repaired = _solved(replace(asked, tolerance=max(trigger, asked.tolerance)), solver, budget)
+        repaired = solved(replace(asked, tolerance=max(trigger, asked.tolerance)), solver, budget)
         if score.balance(asked, repaired.rows).worst <= max(trigger, worst):
             return _tonight(asked, repaired.rows, _quality(repaired), guard)
     held = resting(asked, guard.resting)
-    found = _solved(held, solver, budget)
+    found = solved(held, solver, budget)
     reached = score.balance(asked, found.rows).worst
     stops = _rest(guard) if held is not asked else ()
     if not broken and worst - reached < margin:
@@ -119,23 +119,5 @@ def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard, stops: t
     return Decision(first, replace(quality, bound=0, proven=False, note=note), stops, later)
 
 
-def _solved(asked: Problem, solver: Solver, budget: Budget) -> Solution:
-    solution = solver(asked, budget)
-    _refuse_broken_wishes(asked, solution.rows)
-    return solution
-
-
 def _quality(solution: Solution) -> Proven:
     return Proven(solution.solver, solution.bound, solution.proven, solution.note, solution.shortfalls)
-
-
-def _refuse_broken_wishes(asked: Problem, rows: Ints) -> None:
-    broken = [violation for violation in score.violations(asked, rows) if violation.is_wish]
-    if broken:
-        named = "; ".join(f"{violation.kind}: {violation.subject}" for violation in broken[:5])
-        raise Infeasible(
-            "a placement that keeps every wish",
-            f"{len(broken)} cannot be kept ({named})",
-            kept="the placement in force stays",
-            advice="take back a pin with `flex sites unpin`, or take a node back (`flex nodes undrain`, `up`)",
-        )

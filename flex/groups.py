@@ -3,6 +3,9 @@ which there are not enough.
 
 In go pins, each of which can be kept alone, and the states of nodes; out come the wishes that give way, with the
 reason. Being together is looked at before being apart, pin by pin; what was found possible stays so.
+
+Sites together are on the same nodes: as many as the one asks for that asks for most, and among them those of all their
+pins. Where these pins name more nodes than any of the sites asks for, somebody would be where nobody wants him.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from flex import company
+from flex.company import Guest
 from flex.domain import Pin
 
 Refused = dict[str, list[tuple[str, str]]]
@@ -26,17 +31,19 @@ class _Asked:
 
     def fits(self, active: Collection[str]) -> bool:
         free = set(active) - self.barred
-        needed = max(self.least, len(self.on), 1)
-        return not self.on & self.barred and needed <= min(self.most, len(free))
+        return not self.on & self.barred and len(self.on) <= self.least <= min(self.most, len(free))
+
+    def guest(self, active: Sequence[str]) -> Guest[str]:
+        on = self.on & set(active)
+        return Guest(self.least, on, tuple(node for node in active if node not in on | self.barred))
 
 
 def refused(pins: Mapping[str, Pin], states: Mapping[str, str]) -> Refused:
     """By site, each wish (together, apart) of its pin that gives way, and why."""
     active = sorted(node for node, state in states.items() if state == "active")
     of, lost = _together(pins, active)
-    for site, pin in pins.items():
-        if why := _not_apart(pin, pins, of, active):
-            lost.setdefault(site, []).append(("apart", why))
+    for site, why in _not_apart(pins, of, active).items():
+        lost.setdefault(site, []).append(("apart", why))
     return lost
 
 
@@ -61,44 +68,41 @@ def _asked(sites: Collection[str], pins: Mapping[str, Pin], nodes: int) -> _Aske
     return _Asked(
         on=frozenset(node for pin in there for node in pin.nodes),
         barred=frozenset(node for pin in there for node in pin.not_on),
-        least=max((pin.min_replicas for pin in there), default=1),
+        least=max((max(pin.min_replicas, len(pin.nodes), 1) for pin in there), default=1),
         most=min((pin.max_replicas for pin in there if pin.max_replicas), default=nodes),
     )
 
 
-def _not_apart(pin: Pin, pins: Mapping[str, Pin], of: Mapping[str, frozenset[str]], active: Sequence[str]) -> str:
-    """Why the sites cannot all be apart; empty when they can."""
-    sites = (pin.site, *pin.apart)
-    if len(sites) < 2:
-        return ""
-    tied = [of.get(site, frozenset({site})) for site in sites]
-    if len(set(tied)) < len(tied):
-        return f"apart from {', '.join(pin.apart)}, with which it is kept together"
-    every = [_asked(group, pins, len(active)) for group in tied]
-    if not _disjoint(every, active):
-        return f"{len(sites)} sites apart on {len(active)} active nodes"
-    return ""
+def _not_apart(pins: Mapping[str, Pin], of: Mapping[str, frozenset[str]], active: Sequence[str]) -> dict[str, str]:
+    """The sites that cannot be kept apart from whom they wish, and why."""
+    whole = {site: of.get(site, frozenset({site})) for pin in pins.values() for site in (pin.site, *pin.apart)}
+    first = {site: min(sites) for site, sites in whole.items()}
+    guests = {first[site]: _asked(sites, pins, len(active)).guest(active) for site, sites in whole.items()}
+    wished = {pin.site: [first[site] for site in (pin.site, *pin.apart)] for pin in pins.values() if pin.apart}
+    lost: dict[str, str] = {}
+    for site in [site for site, group in wished.items() if len(set(group)) < len(group)]:
+        lost[site] = f"apart from {', '.join(pins[site].apart)}, with which it is kept together"
+        del wished[site]
+    if not _impossible(wished.values(), guests):
+        return lost
+    kept: list[list[str]] = []
+    for site, group in wished.items():
+        if not _impossible([*_linked(group, kept), group], guests):
+            kept.append(group)
+            continue
+        others = "" if _impossible([group], guests) else ", beside others that are kept apart"
+        lost[site] = f"{len(group)} sites apart on {len(active)} active nodes{others}"
+    return lost
 
 
-def _disjoint(every: Sequence[_Asked], active: Sequence[str]) -> bool:
-    """Whether each can have as many nodes as it needs, and no two the same: a matching, by augmenting paths."""
-    owner: dict[str, int] = {}
-    for place, asked in enumerate(every):
-        for node in asked.on & set(active):
-            if node in owner:
-                return False
-            owner[node] = place
-    fixed = frozenset(owner)
+def _impossible(groups: Collection[Sequence[str]], guests: Mapping[str, Guest[str]]) -> bool:
+    """Whether it is sure that not all of these can be kept apart."""
+    concerned = sorted({site for group in groups for site in group})
+    return company.seated({site: guests[site] for site in concerned}, groups).impossible
 
-    def found(place: int, seen: set[str]) -> bool:
-        for node in active:
-            if node in fixed or node in every[place].barred or node in seen:
-                continue
-            seen.add(node)
-            if node not in owner or found(owner[node], seen):
-                owner[node] = place
-                return True
-        return False
 
-    wanted = [place for place, one in enumerate(every) for _ in range(max(one.least, 1) - len(one.on))]
-    return all(found(place, set()) for place in wanted)
+def _linked(group: Sequence[str], others: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Those of the others that have to do with the group, over however many."""
+    every = [group, *others]
+    near = set(next(company.circles([site for one in every for site in one], company.rivals_of(every))))
+    return [other for other in others if near & set(other)]

@@ -6,12 +6,13 @@ the start are refused here; those that cannot be kept for a while are wishes.py'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from flex import company
 from flex.domain import NodeState, Pin
 from flex.errors import Infeasible, Unknown
 
@@ -23,7 +24,10 @@ Nodes = Mapping[str, tuple[int, NodeState]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wished:
-    """Nodes and sites by position; `least` and `most` replicas of every site."""
+    """Nodes and sites by position; `least` and `most` replicas of every site, of those together the same ones.
+
+    `whole` are sites that are together over however many others, for each of them.
+    """
 
     pinned: dict[int, frozenset[int]]
     barred: dict[int, frozenset[int]]
@@ -31,6 +35,7 @@ class Wished:
     together: tuple[frozenset[int], ...]
     least: Ints
     most: Ints
+    whole: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
 def wished(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools) -> Wished:
@@ -49,7 +54,52 @@ def wished(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Boo
         free = int(is_open.sum()) - sum(bool(is_open[node_at[node]]) for node in pin.not_on)
         least[site] = max(pin.min_replicas, len(pin.nodes), 1)
         most[site] = max(least[site], min(pin.max_replicas or free, free))
+    found = replace(found, whole=_whole(found.together))
+    for tied in set(found.whole.values()):
+        of_all = list(tied)
+        free = int(is_open.sum()) - len([n for n in _of_any(found.barred, tied) if is_open[n]])
+        least[of_all] = max(int(least[of_all].max()), len(_of_any(found.pinned, tied)))
+        most[of_all] = max(int(least[of_all[0]]), min(int(most[of_all].min()), free))
     return found
+
+
+def fitted(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
+    """Fewer replicas of sites that are kept apart, down to the least of each, until all find nodes of their own."""
+    wholes = {site: wishes.whole.get(site, frozenset({site})) for group in wishes.apart for site in group}
+    groups = [{min(wholes[site]) for site in group} for group in wishes.apart]
+    fewer, wholes = replicas.copy(), {min(whole): whole for whole in wholes.values()}
+    for circle in company.circles(sorted({site for group in groups for site in group}), company.rivals_of(groups)):
+        near = [group for group in groups if group & set(circle)]
+        while (spare := [site for site in circle if fewer[site] > wishes.least[site]]) and not _seated(
+            wishes, {site: wholes[site] for site in circle}, near, fewer, is_open
+        ):
+            most = max(spare, key=lambda site: (fewer[site], -site))
+            fewer[list(wholes[most])] -= 1
+    return fewer
+
+
+def _seated(
+    wishes: Wished, sites: Mapping[int, frozenset[int]], groups: Sequence[Set[int]], replicas: Ints, is_open: Bools
+) -> bool:
+    guests = {}
+    for site, whole in sites.items():
+        on, barred = _of_any(wishes.pinned, whole), _of_any(wishes.barred, whole)
+        free = tuple(node for node in np.flatnonzero(is_open).tolist() if node not in on | barred)
+        guests[site] = company.Guest(int(replicas[site]), on, free)
+    return company.seated(guests, groups).nodes is not None
+
+
+def _whole(groups: Sequence[frozenset[int]]) -> dict[int, frozenset[int]]:
+    """For each site that is together with others all of them, over however many others."""
+    whole: dict[int, frozenset[int]] = {}
+    for group in groups:
+        joined = frozenset().union(*(whole.get(site, frozenset({site})) for site in group))
+        whole |= dict.fromkeys(joined, joined)
+    return whole
+
+
+def _of_any(nodes: Mapping[int, Set[int]], sites: Set[int]) -> frozenset[int]:
+    return frozenset().union(*(nodes.get(site, frozenset()) for site in sites))
 
 
 def _groups(pins: Sequence[Pin], site_at: Mapping[str, int], wish: str) -> tuple[frozenset[int], ...]:

@@ -19,7 +19,7 @@ import pandas as pd
 from flex.demand import Counts, Demand
 from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible
-from flex.pins import Wished, wished
+from flex.pins import Wished, fitted, wished
 from flex.short import Shortfall
 from flex.tables import PLACEMENT, PROFILES, SPREADS, texts
 
@@ -167,7 +167,7 @@ def build(
     known = {node.name: (at, node.state) for at, node in enumerate(ordered) if node.name not in gone}
     wishes = wished(pins, sites, known, is_open)
     demand = Demand(profiles, spreads, sites, terms.dimensions, terms.headroom, terms.routed)
-    replicas = _replicas(demand, wishes, old, stays, int(is_open.sum()), marks)
+    replicas = fitted(wishes, _replicas(demand, wishes, old, stays, int(is_open.sum()), marks), is_open)
     asked = demand.of(replicas)
     total = (asked * replicas[:, None]).sum(axis=0)
     load = np.divide(asked * 100.0 * is_open.sum(), total, out=np.zeros_like(asked), where=total > 0)
@@ -216,7 +216,7 @@ def _replicas(
         most=wishes.most,
         in_force=np.minimum(in_force, wishes.most),
         stays={site: len(held) for site, held in stays.items()},
-        together=wishes.together,
+        together=sorted(set(wishes.whole.values()), key=sorted),
         apart=wishes.apart,
     )
     return demand.replicas(counts, nodes, above=marks[0], below=marks[1])

@@ -6,7 +6,7 @@ One judge for every solver. Nothing here looks at how an answer was found.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,13 +23,15 @@ WISHES = ("twice", "replicas", "closed", "pin", "barred", "apart", "together")
 class Violation:
     """A rule a placement breaks.
 
-    `kind` is one of over, under (the band), moves, cold, inflow (the limits of moves), or one of WISHES.
+    `kind` is one of over, under (the band), moves, cold, inflow (the limits of moves), or one of WISHES; of these the
+    `sites` are known, by position.
     """
 
     kind: str
     subject: str
     limit: float
     actual: float
+    sites: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def is_wish(self) -> bool:
@@ -142,10 +144,11 @@ def _counts_broken(problem: Problem, rows: Ints) -> list[Violation]:
     ordered = np.sort(_keys(problem, rows))
     again, times = np.unique(ordered[1:][np.diff(ordered) == 0], return_counts=True)
     for key, count in zip(again.tolist(), (times + 1).tolist(), strict=True):
-        found.append(Violation("twice", problem.sites[key // len(problem.nodes)], 1, float(count)))
+        site = key // len(problem.nodes)
+        found.append(Violation("twice", problem.sites[site], 1, float(count), (site,)))
     replicas = np.bincount(rows[:, 0], minlength=len(problem.sites))
-    for s in np.flatnonzero(replicas != problem.replicas):
-        found.append(Violation("replicas", problem.sites[s], float(problem.replicas[s]), float(replicas[s])))
+    for s in np.flatnonzero(replicas != problem.replicas).tolist():
+        found.append(Violation("replicas", problem.sites[s], float(problem.replicas[s]), float(replicas[s]), (s,)))
     return found
 
 
@@ -154,9 +157,9 @@ def _nodes_broken(problem: Problem, rows: Ints) -> list[Violation]:
     wishing = np.isin(rows[:, 0], [*problem.pinned, *problem.barred])
     present = set(_keys(problem, rows[wishing]).tolist())
     wished = {("pin", 1.0): problem.pinned, ("barred", 0.0): problem.barred}
-    closed = [Violation("closed", _on(problem, s, n), 0, 1) for s, n in rows[~problem.open[rows[:, 1]]].tolist()]
+    closed = [Violation("closed", _on(problem, s, n), 0, 1, (s,)) for s, n in rows[~problem.open[rows[:, 1]]].tolist()]
     return closed + [
-        Violation(kind, _on(problem, site, node), wanted, 1 - wanted)
+        Violation(kind, _on(problem, site, node), wanted, 1 - wanted, (site,))
         for (kind, wanted), wishes in wished.items()
         for site, nodes in sorted(wishes.items())
         for node in sorted(nodes)
@@ -175,13 +178,15 @@ def _groups_broken(problem: Problem, rows: Ints) -> list[Violation]:
         for node, sites in sorted(crowds.items()):
             if len(sites) > 1:
                 named = " and ".join(problem.sites[site] for site in sites)
-                found.append(Violation("apart", f"{named} on {problem.nodes[node]}", 1, float(len(sites))))
+                found.append(
+                    Violation("apart", f"{named} on {problem.nodes[node]}", 1, float(len(sites)), tuple(sites))
+                )
     for group in problem.together:
         first, *others = sorted(group)
         for other in others:
             if apart := nodes[first] ^ nodes[other]:
                 named = f"{problem.sites[first]} and {problem.sites[other]}"
-                found.append(Violation("together", named, 0, float(len(apart))))
+                found.append(Violation("together", named, 0, float(len(apart)), (first, other)))
     return found
 
 

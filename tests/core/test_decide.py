@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from flex import score
 from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Decision, Guard, decide
@@ -49,6 +50,19 @@ def test_a_site_that_moved_lately_stays_and_is_named(problem: Make) -> None:
     assert rules(found)[0] == COOLDOWN
     assert "b (moved 1 d ago)" in found.stops[0].said
     assert asked.sites.index("b") not in score.moved(asked, found.rows)[:, 0]
+
+
+def test_wishes_that_no_placement_keeps_together_stop_no_plan_and_as_few_as_do_give_way(problem: Make) -> None:
+    pins = [Pin("a", apart=("b",)), Pin("c", apart=("d",))]
+    asked = problem(dict.fromkeys("abcd", (25, 25)), {"a": "n1", "b": "n1", "c": "n1", "d": "n1"}, pins=pins)
+    crowded = replace(asked, apart=(frozenset({0, 1}), frozenset({0, 2}), frozenset({1, 2}), frozenset({2, 3})))
+    found = decided(crowded)
+    broken = [one.subject for one in score.violations(crowded, found.rows) if one.is_wish]
+    assert broken == ["b and c on n1"] or broken == ["b and c on n2"]
+    assert found.quality.note.startswith(
+        f"wishes that give way, as no placement was found that keeps all: {broken[0]}, to be apart"
+    )
+    assert not found.quality.proven
 
 
 def test_a_wish_moves_also_what_moved_lately(problem: Make) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flex import bundles
 from flex import problem as problems
+from flex.company import Guest, seated
 from flex.domain import Node, NodeState, Pin
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex.wishes import against, possible
@@ -47,24 +49,46 @@ def test_a_pin_on_a_site_that_is_not_there_waits_for_it() -> None:
     assert kept.suspended == ("gone (no site that can be placed)",)
 
 
-names = st.sampled_from(["n1", "n2", "n3", "n9"])
+names = st.lists(st.sampled_from(["n1", "n2", "n3", "n9"]), unique=True, max_size=2).map(tuple)
+company = st.lists(st.sampled_from("abcdefg"), unique=True, max_size=3).map(tuple)
 pins = st.builds(
-    Pin, st.sampled_from(["a", "b", "gone"]), st.lists(names, unique=True, max_size=3).map(tuple), st.integers(1, 5)
-)
+    Pin, st.sampled_from([*"abcdef", "gone"]), names, st.integers(1, 3), together=st.just(()) | company, apart=company,
+    not_on=st.just(()) | names, max_replicas=st.sampled_from([0, 0, 3]),
+)  # fmt: skip
 states = st.lists(st.sampled_from(get_args(NodeState)), min_size=3, max_size=3)
 
 
-@given(wished=st.lists(pins, unique_by=lambda pin: pin.site), states=states)
-def test_what_is_possible_never_stops_a_plan(wished: list[Pin], states: list[NodeState]) -> None:
-    cluster = [Node("n0", (), 1), *(Node(f"n{n}", (), 1, state=state) for n, state in enumerate(states, start=1))]
-    kept = possible(wished, SITES, cluster)
-    profiles = PROFILES.from_columns(
-        {name: sorted(SITES) if name == "site" else [1] * len(SITES) for name in PROFILES.columns}
+def _means_something(pin: Pin) -> bool:
+    return pin.site not in (*pin.together, *pin.apart) and not (
+        set(pin.together) & set(pin.apart) or set(pin.nodes) & set(pin.not_on)
     )
+
+
+@settings(max_examples=60)
+@given(wished=st.lists(pins.filter(_means_something), unique_by=lambda pin: pin.site), states=states, size=st.data())
+def test_what_is_possible_never_stops_a_plan(wished: list[Pin], states: list[NodeState], size: st.DataObject) -> None:
+    cluster = [Node("n0", (), 1), *(Node(f"n{n}", (), 1, state=state) for n, state in enumerate(states, start=1))]
+    sites = sorted("abcdefg")
+    kept = possible(wished, set(sites), cluster)
+    asked_for = [size.draw(st.sampled_from([1, 1, 1, 5])) for _ in sites]
+    profiles = PROFILES.from_columns({name: sites if name == "site" else asked_for for name in PROFILES.columns})
     asked = problems.build(
-        profiles, SPREADS.empty(), cluster, kept.pins, PLACEMENT.empty(), tolerance=0.1, replicate_above=1.0
+        profiles, SPREADS.empty(), cluster, kept.pins, PLACEMENT.empty(), tolerance=0.1, replicate_above=0.6
     )
     assert all(asked.open[node] for nodes in asked.pinned.values() for node in nodes)
+    bundled = bundles.bundled(asked).problem
+    assert not seated(_guests(bundled), bundled.apart).impossible
+
+
+def _guests(asked: problems.Problem) -> dict[int, Guest[int]]:
+    def guest(site: int, count: int) -> Guest[int]:
+        on = asked.pinned.get(site, frozenset())
+        shut = on | asked.barred.get(site, frozenset())
+        return Guest(count, on, tuple(node for node, is_open in enumerate(asked.open) if is_open and node not in shut))
+
+    found = {site: guest(site, count) for site, count in enumerate(asked.replicas.tolist())}
+    assert all(len(each.on) <= each.count <= len(each.on) + len(each.free) for each in found.values())
+    return found
 
 
 def test_what_pins_say_of_other_sites_gives_way_before_what_they_say_of_nodes() -> None:
@@ -99,6 +123,26 @@ def test_sites_tied_through_others_are_tied_to_all_their_wishes() -> None:
     kept = possible(pins, SITES, NODES)
     assert [pin.site for pin in kept.pins if pin.together] == ["b"]
     assert kept.suspended == ("c (together with b, whose wishes for nodes are others; n3 still holds)",)
+
+
+def test_sites_together_are_nowhere_where_none_of_their_pins_asks_for_so_many_nodes() -> None:
+    pins = [Pin("a", ("n1",)), Pin("b", ("n3",), together=("a",))]
+    kept = possible(pins, SITES, NODES)
+    assert kept.pins == (Pin("a", ("n1",)), Pin("b", ("n3",)))
+    assert kept.suspended == ("b (together with a, whose wishes for nodes are others; n3 still holds)",)
+    two = [Pin("a", ("n1",), min_replicas=2), Pin("b", ("n3",), together=("a",))]
+    assert possible(two, SITES, NODES).suspended == ()
+
+
+def test_sites_apart_over_several_pins_need_a_node_each() -> None:
+    pins = [Pin("a", apart=("b",)), Pin("b", apart=("c",)), Pin("c", apart=("a",))]
+    kept = possible(pins, SITES, NODES)
+    assert kept.pins == tuple(pins[:2])
+    assert kept.suspended == ("c (2 sites apart on 2 active nodes, beside others that are kept apart)",)
+    four = [Node(f"n{n}", (), 1) for n in range(4)]
+    every = [Pin("a", apart=("b", "c", "d")), Pin("e", apart=("a", "b", "c"))]
+    assert possible(every, set("abcde"), four).suspended == ()
+    assert len(possible([*every, Pin("d", apart=("e",))], set("abcde"), four).suspended) == 1
 
 
 def test_sites_apart_need_nodes_of_their_own_among_those_they_may_be_on() -> None:
