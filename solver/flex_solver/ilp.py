@@ -76,7 +76,8 @@ class Program:
         self._crowds: list[Any] = []
         self._excess: list[Any] = []
         self._band()
-        if not give.band:
+        # A pinned row counts as one that may not leave, and a node can be out of its band where the band gives way.
+        if not give.band and not give.pins:
             self._floors()
         self._apart()
         self._limits(spent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from flex import score
 from flex.problem import Budget, Ints, Problem
+from flex.short import Relaxation
 from flex_solver import SOLVERS, exact
 from flex_solver.kinds import kinds
+from tests.solver.given import placements
 
 Cluster = Callable[..., Problem]
 Best = tuple[float, int, int]
@@ -79,6 +82,34 @@ def test_it_finds_the_best_of_all_placements(
     else:
         assert found == (0, moves, cold)
         assert solution.proven
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem]
+) -> None:
+    problem = data.draw(tiny)
+    short = exact.place(problem, Budget()).shortfalls
+    free = replace(problem, pinned={})
+    broken = [_broken_pins(problem, rows) for rows in placements(free) if not score.violations(free, rows)]
+    said = [one for each in short for one in each.instead if one.rule == "pins taken back"]
+    wanted = (
+        [Relaxation("pins taken back", float(min(broken)), least=True)] if short and problem.pinned and broken else []
+    )
+    assert said == wanted
+
+
+def _broken_pins(problem: Problem, rows: Ints) -> int:
+    there = {(site, node) for site, node in rows.tolist()}
+    return sum((site, node) not in there for site, nodes in problem.pinned.items() for node in nodes)
+
+
+def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None:
+    sites = dict.fromkeys("abcd", (50, 50))
+    in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
+    said = exact.place(cluster(sites, in_force, pins=in_force), Budget()).shortfalls[0].instead
+    assert Relaxation("pins taken back", 1.0, least=True) in said
 
 
 @pytest.mark.parametrize("seed", range(3))
