@@ -10,11 +10,8 @@ It has a process of its own: OR-tools brings its own HiGHS, and two of them in o
 from __future__ import annotations
 
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing import get_context
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +19,7 @@ import numpy as np
 from flex.problem import Bools, Budget, Ints, Problem, Solution
 from flex.score import costs
 from flex_solver.answer import answer
+from flex_solver.aside import Aside, Ended
 from flex_solver.start import repaired
 
 HAVE_CPSAT = find_spec("ortools") is not None
@@ -32,6 +30,8 @@ SHARE, STEPS = 2**24, 1000
 # OR-tools ships no types.
 Tool: TypeAlias = Any
 
+_ASIDE = Aside("ortools.sat.python.cp_model")
+
 
 def place(problem: Problem, budget: Budget) -> Solution:
     start = repaired(problem)
@@ -41,19 +41,16 @@ def place(problem: Problem, budget: Budget) -> Solution:
         return answer(problem, start, "cpsat")
     silent = start[~asking[start[:, 0]]]
     for relaxed in (False, True):
-        rows = _process().submit(_solved, problem, sites, silent, budget.seconds / 2, relaxed=relaxed).result()
+        try:
+            rows = _ASIDE.ask(_solved, problem, sites, silent, budget.seconds / 2, relaxed)
+        except Ended:
+            return answer(problem, start, "cpsat", note="its process ended before it answered")
         if rows is not None:
             return answer(problem, np.concatenate([rows, silent]), "cpsat")
     return answer(problem, start, "cpsat", note="nothing was found in time")
 
 
-@cache
-def _process() -> ProcessPoolExecutor:
-    """It loads OR-tools before anything else can load the other HiGHS."""
-    return ProcessPoolExecutor(1, get_context("spawn"), import_module, ("ortools.sat.python.cp_model",))
-
-
-def _solved(problem: Problem, sites: Ints, silent: Ints, seconds: float, *, relaxed: bool) -> Ints | None:
+def _solved(problem: Problem, sites: Ints, silent: Ints, seconds: float, relaxed: bool) -> Ints | None:
     return _Question(problem, sites, silent, relaxed=relaxed).solved(seconds)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,17 @@ from hypothesis import strategies as st
 from flex import score
 from flex.problem import Budget, MoveLimits, Problem
 from flex_solver import cpsat
+
+# Also after the process that it had was killed. There is no guard against the file being loaded again.
+PROGRAM = """
+import highspy, operator, os, signal
+from flex_solver.aside import Aside
+
+aside = Aside("ortools.sat.python.cp_model")
+print(aside.ask(operator.add, 3, 4))
+os.kill(aside.ask(os.getpid), signal.SIGKILL)
+print(aside.ask(operator.add, 3, 4))
+"""
 
 pytestmark = pytest.mark.skipif(not cpsat.HAVE_CPSAT, reason="OR-tools is not installed")
 
@@ -37,6 +51,13 @@ def _on_the_edge(problem: Problem) -> bool:
     return score.moves(problem, cpsat.place(looser, Budget()).rows) != score.moves(
         problem, cpsat.place(tighter, Budget()).rows
     )
+
+
+def test_a_program_that_has_loaded_highs_can_ask_it(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    run = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["7", "7"]
 
 
 def test_it_keeps_sites_apart_and_off_barred_nodes(drifted: Callable[[int, int, int], Problem]) -> None:
