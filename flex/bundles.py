@@ -31,6 +31,12 @@ class Bundles:
         site = members[np.repeat(first[rows[:, 0]], size) + nth]
         return in_order(np.stack([site, np.repeat(rows[:, 1], size)], axis=1))
 
+    def of_bundles(self, rows: Ints) -> Ints:
+        """Rows of sites that are on the same nodes as all that they are tied to, as rows of bundles."""
+        tied = np.stack([self.of[rows[:, 0]], rows[:, 1]], axis=1)
+        of_bundles: Ints = np.unique(tied, axis=0)
+        return of_bundles
+
 
 def bundled(problem: Problem) -> Bundles:
     """The same for solvers; `held` is left out, as it says nothing of what to do."""
@@ -56,6 +62,15 @@ def bundled(problem: Problem) -> Bundles:
         ),
         of,
     )
+
+
+def members(problem: Problem, site: int) -> list[int]:
+    """All that the site shares its nodes with, and itself."""
+    if not any(site in group for group in problem.together):
+        return [site]
+    first = _first_of_group(problem)
+    tied: list[int] = np.flatnonzero(first == first[site]).tolist()
+    return tied
 
 
 def _first_of_group(problem: Problem) -> Ints:

@@ -14,9 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flex import score
+from flex.bundles import members
 from flex.domain import NodeState, Pin
 from flex.instead import Chosen, Other
 from flex.problem import Floats, Ints, Problem
+
+# So many wishes that are in a site's way are named.
+MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +70,66 @@ def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[
     return [*found, *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken)]
 
 
-def stays(problem: Problem, rows: Ints, site: int, node: int) -> str:
-    """Why a row that is in force stays."""
-    if node in problem.pinned.get(site, frozenset()):
-        return f"pinned to {problem.nodes[node]}"
-    if node in problem.barred.get(site, frozenset()):
-        return f"it is not to be on {problem.nodes[node]}, and has no other node yet"
-    if not problem.load[site].any():
+def stays(problem: Problem, rows: Ints, site: int, node: int, resting: str = "") -> str:
+    """Why a row that is in force stays; `resting` says why the site is left alone for now."""
+    if told := _held(problem, site, node, resting):
+        return told
+    if not problem.load[members(problem, site)].any():
         return "it asks for nothing, so that no node is better off without it"
     away = score.deviation(problem, problem.old)
-    if not (_over(problem, away, node) or _under(problem, away, node)):
+    was = _over(problem, away, node) or _under(problem, away, node)
+    if not was:
         return f"{problem.nodes[node]} is in balance with it, and no move is free"
+    if told := _hindered(problem, rows, site, node):
+        return f"{was}, and {told}"
+    if node not in {*score.moved(problem, rows)[:, 1].tolist(), *score.left(problem, rows)[:, 1].tolist()}:
+        return f"{was}, and no move to it or from it is planned"
     then = score.deviation(problem, rows)
     off = float(then[node, int(np.abs(then[node]).argmax())])
-    was = _over(problem, away, node) or _under(problem, away, node)
     return f"{was}, and other moves bring it to {100 * off:+.0f} %"
+
+
+def _held(problem: Problem, site: int, node: int, resting: str) -> str:
+    """The wish, or the rule of movement, that keeps the site on the node."""
+    name = problem.nodes[node]
+    for one in members(problem, site):
+        if node in problem.pinned.get(one, frozenset()):
+            return f"pinned to {name}" if one == site else f"kept together with {problem.sites[one]}, pinned to {name}"
+    if resting:
+        return f"left alone for now: {resting}"
+    if node in problem.barred.get(site, frozenset()):
+        return f"it is not to be on {name}, and has no other node yet"
+    return ""
+
+
+def _hindered(problem: Problem, rows: Ints, site: int, node: int) -> str:
+    """What keeps the site from nodes where it would do good: other wishes, or limits of moves."""
+    chosen = Chosen(problem, rows)
+    free, held = chosen.free(site), rows[rows[:, 0] == site, 1].tolist()
+    closed = [n for n in np.flatnonzero(problem.open).tolist() if n not in (*free, *held)]
+    good = [n for n in free if not chosen.with_row(site, node, n).outside]
+    wanted = [] if good else [n for n in closed if not free or not chosen.with_row(site, node, n).outside]
+    near = [(rival, n) for n in wanted for rival in chosen.rivals(site, n)]
+    told = [f"kept apart from {problem.sites[rival]} on {problem.nodes[n]}" for rival, n in near]
+    told += [f"not to be on {problem.nodes[n]}" for n in wanted if chosen.bars(site, n)]
+    if told:
+        return f"it is {', '.join(told[:MOST])}"
+    if free and all(_breaks_limits(problem, rows, site, n) for n in free):
+        return "the limits of moves leave none for it"
+    tied = [problem.sites[one] for one in members(problem, site) if one != site]
+    return f"it would move only together with {', '.join(tied[:MOST])}" if tied and not good else ""
+
+
+def _breaks_limits(problem: Problem, rows: Ints, site: int, node: int) -> bool:
+    """Whether one more row there would be more than may be moved."""
+    there = np.array([(one, node) for one in members(problem, site)], dtype=np.int64)
+    moves, cold = score.costs(problem, there).sum(axis=0).tolist()
+    limits = problem.limits
+    return (
+        (limits.moves is not None and score.moves(problem, rows) + moves > limits.moves)
+        or (limits.cold_bytes is not None and score.cold_bytes(problem, rows) + cold > limits.cold_bytes)
+        or (limits.inflow is not None and int(score.inflow(problem, rows)[node]) + cold > limits.inflow)
+    )
 
 
 def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:

@@ -1,7 +1,8 @@
 """What else could have been done with a site, in numbers: left where it was, or put on another node.
 
 In go a Problem and the rows that were chosen; out come, for one site, the other places a row of it could have, from
-the best one on, with what each would make of the two nodes it touches, everything else being as it was chosen.
+the best one on, with what each would make of the two nodes it touches, everything else being as it was chosen. Sites
+that are kept together with it go where it goes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex import score
+from flex import bundles, score
 from flex.problem import Floats, Ints, Problem
 
 
@@ -47,10 +48,11 @@ class Chosen:
         self._rows = rows
 
     def with_row(self, site: int, source: int, target: int) -> Other:
-        """What the site's row on `source` would do on `target`."""
-        problem = self._problem
+        """What the site's row on `source` would do on `target`, with those of all that are tied to the site."""
+        problem, tied = self._problem, self._tied(site)
         both = [source, target]
-        total = self._total[both] + np.stack([-problem.load[site], problem.load[site]])
+        load = problem.load[tied].sum(axis=0)
+        total = self._total[both] + np.stack([-load, load])
         share = np.where(problem.open[both], problem.share[both], 100.0)[:, None]
         fair = np.where(problem.open[both], 1.0, 0.0)[:, None]
         away = np.where(self._carries, total / share - fair, 0.0)
@@ -65,25 +67,40 @@ class Chosen:
             dimension=problem.dimensions[dimension],
             off=off,
             outside=abs(off) > problem.tolerance + score.ROUNDING,
-            cold_bytes=score.cold_bytes(problem, np.array([[site, target]], dtype=np.int64)),
+            cold_bytes=score.cold_bytes(problem, np.array([[one, target] for one in tied], dtype=np.int64)),
         )
 
     def others(self, site: int) -> list[Other]:
         """Each row of the site on each other node that the wishes let it have; the nearest to balance first."""
-        free = self._free(site)
+        tied, pinned = self._tied(site), self._problem.pinned
         found = [
             self.with_row(site, source, target)
             for source in self._nodes_of(site)
-            if source not in self._problem.pinned.get(site, ())
-            for target in free
+            if not any(source in pinned.get(one, ()) for one in tied)
+            for target in self.free(site)
         ]
         return sorted(found, key=lambda other: (other.outside, abs(other.off), other.cold_bytes, other.target))
 
-    def _free(self, site: int) -> list[int]:
-        taken = set(self._nodes_of(site)) | self._problem.barred.get(site, frozenset())
-        for rival in self._rivals.get(site, ()):
-            taken |= set(self._nodes_of(rival))
-        return [node for node in np.flatnonzero(self._problem.open).tolist() if node not in taken]
+    def free(self, site: int) -> list[int]:
+        """The nodes that the site may come to, where no row of it is."""
+        here = self._nodes_of(site)
+        return [
+            node
+            for node in np.flatnonzero(self._problem.open).tolist()
+            if node not in here and not self.bars(site, node) and not self.rivals(site, node)
+        ]
+
+    def bars(self, site: int, node: int) -> bool:
+        """Whether the site, or one that is tied to it, is not to be on the node."""
+        return any(node in self._problem.barred.get(one, ()) for one in self._tied(site))
+
+    def rivals(self, site: int, node: int) -> list[int]:
+        """The sites on the node that are kept apart from it, or from one that is tied to it."""
+        apart = frozenset[int]().union(*(self._rivals.get(one, frozenset()) for one in self._tied(site)))
+        return [rival for rival in sorted(apart) if node in self._nodes_of(rival)]
+
+    def _tied(self, site: int) -> list[int]:
+        return bundles.members(self._problem, site)
 
     def _nodes_of(self, site: int) -> list[int]:
         nodes: list[int] = self._rows[self._rows[:, 0] == site, 1].tolist()

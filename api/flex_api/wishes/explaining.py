@@ -13,6 +13,7 @@ from flex.explain import Because
 from flex.instead import Chosen, Other
 from flex.pins import unknown_site
 from flex.problem import Ints, Problem, rows_of
+from flex_api.known import recent
 from flex_api.night import nightly
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
 from flex_api.wiring import World
@@ -32,19 +33,19 @@ def explained(world: World, site: str) -> ExplainOutput:
     waiting = [one for one in world.store.cycles(1) if one.state == "proposed" and one.base == facts.base]
     plan = waiting[0].id if waiting else facts.base
     rows = rows_of(problem, world.store.placement_of(waiting[0].id)) if waiting else problem.old
-    position = problem.sites.index(site)
+    position, resting = problem.sites.index(site), recent.guard(world, facts.period).resting
     return ExplainOutput(
         site=site,
         plan=plan,
         nodes=[problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()],
         replicas=int(problem.replicas[position]),
         asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
-        reasons=_reasons(problem, cycles.because(facts), rows, position),
+        reasons=_reasons(problem, cycles.because(facts), rows, position, resting.get(site, "")),
         others=[_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
     )
 
 
-def _reasons(problem: Problem, because: Because, rows: Ints, site: int) -> list[str]:
+def _reasons(problem: Problem, because: Because, rows: Ints, site: int, resting: str) -> list[str]:
     moved = [
         f"{problem.nodes[why.source] if why.source is not None else 'new'} -> "
         f"{problem.nodes[why.target] if why.target is not None else 'given up'}: {why.text}"
@@ -53,7 +54,8 @@ def _reasons(problem: Problem, because: Because, rows: Ints, site: int) -> list[
     ]
     before = set(problem.old[problem.old[:, 0] == site, 1].tolist())
     kept = [node for node in rows[rows[:, 0] == site, 1].tolist() if node in before]
-    return [*moved, *(f"stays on {problem.nodes[n]}: {explain.stays(problem, rows, site, n)}" for n in kept)]
+    why_kept = {problem.nodes[n]: explain.stays(problem, rows, site, n, resting) for n in kept}
+    return [*moved, *(f"stays on {node}: {why}" for node, why in why_kept.items())]
 
 
 def _row(other: Other) -> OtherRow:
