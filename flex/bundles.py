@@ -7,6 +7,7 @@ first of its members stood, under that member's name. Nothing is decided here.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -64,13 +65,18 @@ def bundled(problem: Problem) -> Bundles:
     )
 
 
+def ties(problem: Problem) -> dict[int, list[int]]:
+    """Of each site that is kept together with others, all that share its nodes, itself among them."""
+    first = _first_of_group(problem) if problem.together else np.zeros(0, dtype=np.int64)
+    of: dict[int, list[int]] = defaultdict(list)
+    tied = sorted(frozenset[int]().union(*problem.together))
+    for site in tied:
+        of[int(first[site])].append(site)
+    return {site: of[int(first[site])] for site in tied}
+
+
 def members(problem: Problem, site: int) -> list[int]:
-    """All that the site shares its nodes with, and itself."""
-    if not any(site in group for group in problem.together):
-        return [site]
-    first = _first_of_group(problem)
-    tied: list[int] = np.flatnonzero(first == first[site]).tolist()
-    return tied
+    return ties(problem).get(site, [site])
 
 
 def _first_of_group(problem: Problem) -> Ints:

@@ -80,7 +80,7 @@ def stays(problem: Problem, rows: Ints, site: int, node: int, resting: str = "")
     was = _over(problem, away, node) or _under(problem, away, node)
     if not was:
         return f"{problem.nodes[node]} is in balance with it, and no move is free"
-    if told := _hindered(problem, rows, site, node):
+    if _over(problem, away, node) and (told := _hindered(problem, rows, site, node)):
         return f"{was}, and {told}"
     if node not in {*score.moved(problem, rows)[:, 1].tolist(), *score.left(problem, rows)[:, 1].tolist()}:
         return f"{was}, and no move to it or from it is planned"

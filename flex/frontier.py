@@ -2,7 +2,7 @@
 
 In go a Problem, rows to begin with and placements that solvers found; out come points, each with more moves and less
 imbalance than the one before. A placement is reached site by site, those first that bring most back towards the fair
-share; every stop on the way is a placement too, though two sites that keep apart may meet there. Nothing is searched.
+share; every stop on the way is a placement too. What does not keep every wish is no point. Nothing is searched.
 """
 
 from __future__ import annotations
@@ -30,16 +30,31 @@ class Point:
 
 
 def frontier(problem: Problem, start: Ints, placements: Iterable[Ints]) -> tuple[Point, ...]:
+    """Limits of moves are not looked at: what is beyond them is what more moves would buy."""
+    return least(point for rows in (start, *placements) for point in _way(problem, start, rows))
+
+
+def least(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Those points that no other one with as few moves betters."""
     best: list[Point] = []
-    points = [point for rows in (start, *placements) for point in _way(problem, start, rows)]
     for point in sorted(points, key=lambda point: (point.moves, point.worst)):
         if not best or point.worst < best[-1].worst:
             best.append(point)
     return tuple(best)
 
 
+def point_of(problem: Problem, rows: Ints) -> Point:
+    return Point(score.moves(problem, rows), _worst(score.deviation(problem, rows)))
+
+
+def keeps_wishes(problem: Problem, rows: Ints) -> bool:
+    return not any(violation.is_wish for violation in score.violations(problem, rows))
+
+
 def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
-    """The first placement, the stops between the two, and the second."""
+    """The first placement, the stops between the two, and the second, as far as they keep every wish."""
+    if not (keeps_wishes(problem, start) and keeps_wishes(problem, rows)):
+        return [point_of(problem, each) for each in (start, rows) if keeps_wishes(problem, each)]
     out, into = _without(problem, start, rows), _without(problem, rows, start)
     sites = np.union1d(out[:, 0], into[:, 0])
     changed = np.concatenate([out, into])
@@ -51,12 +66,21 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
     nth[_order(problem, away, (place, changed[:, 1], asks), sites)] = np.arange(len(sites))
     costs = sign * score.costs(problem, changed)[:, 0]
     points = [Point(moves, _worst(away))]
+    # Each site's own wishes hold at both ends, so at each stop: only those for company are looked at.
+    in_company, turn = bool(problem.apart or problem.together), np.full(len(problem.sites), len(sites))
+    turn[sites] = nth
     for first, last in _stretches(len(sites)):
         now = np.flatnonzero((nth[place] >= first) & (nth[place] < last))
         np.add.at(away, changed[now, 1], asks[now])
         moves += round(float(costs[now].sum()))
-        points.append(Point(moves, _worst(away)))
+        if not in_company or keeps_wishes(problem, _stop(start, rows, turn, last)):
+            points.append(Point(moves, _worst(away)))
     return points
+
+
+def _stop(start: Ints, rows: Ints, turn: Ints, last: int) -> Ints:
+    """The placement in which the sites whose turn it was have switched."""
+    return np.concatenate([start[turn[start[:, 0]] >= last], rows[turn[rows[:, 0]] < last]])
 
 
 def _worst(away: Floats) -> float:

@@ -44,7 +44,7 @@ class Chosen:
         self._problem = problem
         self._total: Floats = score.loads(problem, rows)
         self._carries = problem.load.sum(axis=0) > 0
-        self._rivals = problem.rivals
+        self._rivals, self._ties = problem.rivals, bundles.ties(problem)
         self._rows = rows
 
     def with_row(self, site: int, source: int, target: int) -> Other:
@@ -100,7 +100,7 @@ class Chosen:
         return [rival for rival in sorted(apart) if node in self._nodes_of(rival)]
 
     def _tied(self, site: int) -> list[int]:
-        return bundles.members(self._problem, site)
+        return self._ties.get(site, [site])
 
     def _nodes_of(self, site: int) -> list[int]:
         nodes: list[int] = self._rows[self._rows[:, 0] == site, 1].tolist()

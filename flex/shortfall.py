@@ -19,6 +19,8 @@ from flex.short import Relaxation, Shortfall
 # How many broken wishes and limits, and causes of each, are named.
 MOST = 5
 BAND = ("over", "under")
+# What limits of moves are on.
+LIMITS = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node"}
 
 
 def shortfalls(problem: Problem, rows: Ints) -> tuple[Shortfall, ...]:
@@ -26,6 +28,21 @@ def shortfalls(problem: Problem, rows: Ints) -> tuple[Shortfall, ...]:
     others = [violation for violation in broken if violation.kind not in BAND][:MOST]
     found = [_of_rule(problem, violation) for violation in others]
     return (*found, _of_band(problem, rows)) if any(v.kind in BAND for v in broken) else tuple(found)
+
+
+def limits_for(problem: Problem, rows: Ints, least: int) -> tuple[Relaxation, ...]:
+    """What limits of moves would have to be for these rows, where those are all that they break.
+
+    No balanced placement has less than `least` moves.
+    """
+    needed: dict[str, float] = {}
+    for broken in score.violations(problem, rows):
+        if broken.kind not in LIMITS:
+            return ()
+        needed[broken.kind] = max(broken.actual, needed.get(broken.kind, 0.0))
+    return tuple(
+        Relaxation(LIMITS[kind], most, least=(kind, most) == ("moves", least)) for kind, most in needed.items()
+    )
 
 
 def text(shortfall: Shortfall) -> str:
@@ -56,9 +73,7 @@ def _named(relaxation: Relaxation) -> str:
 
 
 def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
-    rule = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node", "apart": "nodes"}.get(
-        broken.kind, ""
-    )
+    rule = {**LIMITS, "apart": "nodes"}.get(broken.kind, "")
     because: tuple[str, ...] = ()
     enough = broken.actual
     if broken.kind == "apart":
@@ -76,7 +91,7 @@ def _of_band(problem: Problem, rows: Ints) -> Shortfall:
     enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
     least, because = _least_tolerance(problem)
     if not because:
-        because = _causes(problem, rows, node, dimension) if off > 0 else ()
+        because = _some([*_spent(problem, rows), *(_causes(problem, rows, node, dimension) if off > 0 else ())])
     return Shortfall(
         "over" if off > 0 else "under",
         f"{problem.nodes[node]} {problem.dimensions[dimension]}",
@@ -112,6 +127,21 @@ def _least_tolerance(problem: Problem) -> tuple[float, tuple[str, ...]]:
         named = [f"the pin of {problem.sites[site]} to {problem.nodes[node]}" for site in sites]
         found.append((float(pinned.max()), _some(named)))
     return max(found, default=(0.0, ()))
+
+
+def _spent(problem: Problem, rows: Ints) -> list[str]:
+    """The limits that leave no room for one more row."""
+    limits, asking = problem.limits, problem.load.any(axis=1)
+    moves, cold = score.moves(problem, rows), score.cold_bytes(problem, rows)
+    inflow = int(score.inflow(problem, rows)[problem.open].min(initial=0))
+    weight = 1 if problem.weight is None else int(problem.weight[asking].min(initial=1))
+    smallest = int(problem.cold[asking].min()) if asking.any() else 0
+    spent = [
+        ("moves", limits.moves, moves + weight),
+        ("cold bytes", limits.cold_bytes, cold + smallest),
+        ("bytes into a node", limits.inflow, inflow + smallest),
+    ]
+    return [f"the limit of {most} {of}" for of, most, needed in spent if most is not None and needed > most]
 
 
 def _causes(problem: Problem, rows: Ints, node: int, dimension: int) -> tuple[str, ...]:

@@ -1,29 +1,77 @@
-"""The frontier of a cluster: placements by the local search at several tolerances, and one from scratch.
+"""The frontier of a cluster: placements by searches at several tolerances, one from scratch, and those known already.
 
-In go a Problem and a Budget, which all of the searches share; out come the points of flex.frontier.
+In go a Problem, a Budget, which all of the searches share, and placements; out come the points of flex.frontier. Of a
+small cluster the least imbalance for each number of moves is settled by the integer program.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from flex.bundles import bundled
-from flex.frontier import Point, frontier
-from flex.problem import Budget, Problem, in_order
-from flex_solver import local, scratch
+from flex.frontier import Point, frontier, keeps_wishes, least, point_of
+from flex.problem import Budget, Ints, MoveLimits, Problem, in_order
+from flex_solver import auto, local, runs, scratch
+from flex_solver.ilp import SHARE, Give, Program
+from flex_solver.kinds import kinds
 from flex_solver.start import repair
 
 # Parts of the tolerance that placements are searched for: a wider band takes fewer moves, a narrower one more.
 WIDTHS = (2.0, 1.0, 0.5, 0.25)
+# Sites times open nodes up to which a number of moves is settled within a blink; and how many numbers are.
+SETTLED, NUMBERS = 100, 40
+# How many cases are looked at for each.
+CASES = 300
+# The imbalance is settled to so much of a share.
+NEAR = 1e-4
 
 
-def points(problem: Problem, budget: Budget) -> tuple[Point, ...]:
+def points(problem: Problem, budget: Budget, known: Sequence[Ints] = ()) -> tuple[Point, ...]:
     """From what the wishes alone demand to a new partition: each more moves, and less imbalance."""
-    asked = bundled(problem).problem
+    bundles = bundled(problem)
+    asked = replace(bundles.problem, limits=MoveLimits())
     start = in_order(repair(asked, np.arange(len(asked.sites)), asked.old[:0]))
     share = Budget(budget.steps // len(WIDTHS), budget.seconds / len(WIDTHS))
-    bands = [replace(asked, tolerance=min(0.99, asked.tolerance * width)) for width in WIDTHS]
-    searched = [local.place(band, share).rows for band in bands]
-    return frontier(asked, start, [*searched, scratch.place(asked, share).rows])
+    found = [*(_searched(asked, width, share) for width in WIDTHS), scratch.place(asked, share).rows]
+    of_known = [bundles.of_bundles(rows) for rows in known if keeps_wishes(problem, rows)]
+    on_the_way = frontier(asked, start, [*found, *of_known])
+    return least([*on_the_way, *_settled(asked, on_the_way, share.seconds)])
+
+
+def _searched(asked: Problem, width: float, share: Budget) -> Ints:
+    """At the aim as at night, where that takes no longer."""
+    band = replace(asked, tolerance=min(0.99, asked.tolerance * width))
+    small = len(asked.sites) * np.count_nonzero(asked.open) <= auto.SMALL
+    return (auto.place if small and width == 1 else local.place)(band, share).rows
+
+
+def _settled(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[Point]:
+    """The least imbalance for each number of moves there is, up to the least that any number buys."""
+    if not found or len(asked.sites) * np.count_nonzero(asked.open) > SETTLED:
+        return
+    until = time.monotonic() + seconds
+    lowest = _nearest(asked, None, seconds)
+    first, last = found[0].moves, lowest.moves if lowest else found[-1].moves
+    for moves in np.unique(np.linspace(first, last, min(NUMBERS, last - first + 1)).astype(int)).tolist():
+        point = _nearest(asked, moves, until - time.monotonic())
+        if point is not None:
+            yield point
+        if point is not None and lowest is not None and point.worst <= lowest.worst + NEAR:
+            return
+    yield from [lowest] if lowest else []
+
+
+def _nearest(asked: Problem, moves: int | None, seconds: float) -> Point | None:
+    """The least imbalance with so many moves at most; None where that was not found in so many cases."""
+    limited = replace(asked, tolerance=0.0, limits=MoveLimits(moves=moves))
+    program = Program(limited, kinds(asked, range(len(asked.sites))), highs=runs.HAVE_HIGHS, give=Give(band=True))
+    try:
+        best = program.minimise(program.worst(), seconds, within=NEAR * SHARE, nodes=CASES)
+    except (runs.NoAnswer, runs.Impossible):
+        return None
+    rows = in_order(program.rows(best))
+    return point_of(asked, rows) if keeps_wishes(asked, rows) else None

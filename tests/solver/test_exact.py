@@ -84,7 +84,7 @@ def test_it_finds_the_best_of_all_placements(
         assert solution.proven
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flex import score
-from flex.frontier import Point, frontier
+from flex.frontier import Point, frontier, keeps_wishes
 from flex.problem import Budget, Ints, Problem
 from flex_solver import local, scratch
 from flex_solver.frontier import points
+from tests.solver.given import placements, wished
 
 Cluster = Callable[..., Problem]
 Drifted = Callable[[int, int, int], Problem]
@@ -47,6 +51,37 @@ def test_the_way_to_a_placement_is_taken_by_the_most_useful_site_first(cluster: 
     even = cluster(loads, {"a": ["n1"], "b": ["n1"], "c": ["n1"], "d": ["n0"]}).old
     found = frontier(problem, problem.old, [even])
     assert [(p.moves, round(p.worst, 2)) for p in found] == [(0, 1.0), (1, 0.3), (2, 0.1), (3, 0.0)]
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+def test_of_a_tiny_cluster_each_number_of_moves_has_the_least_imbalance_that_keeps_the_wishes(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem]
+) -> None:
+    problem = data.draw(wished(tiny))
+    every = [point(problem, rows) for rows in placements(problem) if keeps_wishes(problem, rows)]
+    found = points(problem, SHORT)
+    for moves in {one.moves for one in every}:
+        least = min(one.worst for one in every if one.moves <= moves)
+        assert min(one.worst for one in found if one.moves <= moves) == pytest.approx(least, abs=2e-4)
+
+
+def test_what_is_planned_is_no_worse_than_what_it_says(drifted: Drifted) -> None:
+    problem = replace(drifted(60, 3, 1), apart=tuple(frozenset({site, site + 1}) for site in range(0, 60, 2)))
+    planned = local.place(problem, SHORT).rows
+    wanted = point(problem, planned)
+    assert any(
+        one.moves <= wanted.moves and one.worst <= wanted.worst + 1e-9 for one in points(problem, SHORT, [planned])
+    )
+
+
+def test_no_stop_on_the_way_breaks_a_wish(cluster: Cluster) -> None:
+    loads = {"a": (40, 40), "b": (60, 60), "c": (50, 50), "d": (50, 50)}
+    problem = cluster(loads, {"a": ["n0"], "b": ["n1"], "c": ["n0"], "d": ["n0"]})
+    exchanged = cluster(loads, {"a": ["n1"], "b": ["n0"], "c": ["n0"], "d": ["n0"]}).old
+    assert [one.moves for one in frontier(problem, problem.old, [exchanged])] == [0, 1]
+    apart = replace(problem, apart=(frozenset({0, 1}),))
+    assert [one.moves for one in frontier(apart, apart.old, [exchanged])] == [0]
 
 
 def test_a_long_way_is_looked_at_in_stretches(drifted: Drifted) -> None:

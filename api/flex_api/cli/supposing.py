@@ -129,6 +129,8 @@ def _headline(output: WhatIfOutput) -> str:
 
 def show_frontier(console: Console, output: FrontierOutput) -> None:
     console.print(_points(output.items))
+    broken = "" if output.in_force_keeps_wishes else ", and not every wish is kept"
+    console.print(f"In force: worst node {words.share(output.in_force_worst_ratio)} off{broken}.", markup=False)
     if output.plan:
         worst = words.share(output.plan_worst_ratio or 0.0)
         moves = words.count(output.plan_moves or 0, "move")

@@ -49,7 +49,11 @@ class FrontierOutput(Output):
     base: str
     tolerance_ratio: float
     trigger_ratio: float
-    items: list[PointRow] = Field(description="each with more moves and less imbalance than the one before")
+    in_force_worst_ratio: float
+    in_force_keeps_wishes: bool = Field(description="where it does not, the first of the items does")
+    items: list[PointRow] = Field(
+        description="each with more moves and less imbalance than the one before; all keep every wish"
+    )
     plan: str = Field(description="the plan that waits, if there is one")
     plan_moves: int | None
     plan_worst_ratio: float | None

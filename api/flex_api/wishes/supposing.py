@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from flex import cycle as cycles
-from flex import suppose, wishes
+from flex import decide, problem, score, suppose, wishes
 from flex.domain import Period, Pin
-from flex.frontier import Point
+from flex.frontier import Point, keeps_wishes
 from flex.given import Facts
 from flex.suppose import Supposed, Supposition
-from flex_api.known import differing, foretold, present
+from flex_api.known import differing, foretold, present, recent
+from flex_api.known.expecting import expected
 from flex_api.night import nightly
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
@@ -62,14 +63,22 @@ def without_node(world: World, node: str) -> Supposed:
 
 
 def frontier_of(world: World) -> FrontierOutput:
-    """What more moves would buy tonight, from none to a partition from scratch."""
-    facts = _possible(nightly.facts(world))
-    points = frontier.points(cycles.build(facts, world.rules), short(world.rules.budget))
+    """What more moves would buy tonight, from none to a partition from scratch, asked as the next plan will ask.
+
+    The plan that waits is one of the placements compared; no name server is asked for names that are not ours.
+    """
+    known, _ = expected(world, nightly.facts(world, replayed=False))
+    facts, guard = _possible(known), recent.guard(world, known.period)
+    asked = decide.resting(cycles.build(facts, world.rules), guard.resting)
     waiting = [one for one in world.store.cycles(1, state="proposed") if one.base == facts.base]
+    planned = [problem.rows_of(asked, world.store.placement_of(one.id)) for one in waiting]
+    points = frontier.points(asked, short(world.rules.budget), planned)
     return FrontierOutput(
         base=facts.base,
         tolerance_ratio=world.settings.solver.tolerance,
         trigger_ratio=world.settings.safety.trigger_imbalance,
+        in_force_worst_ratio=score.balance_in_force(asked).worst,
+        in_force_keeps_wishes=keeps_wishes(asked, asked.old),
         items=[PointRow(moves=point.moves, worst_ratio=point.worst) for point in points],
         plan=waiting[0].id if waiting else "",
         plan_moves=len(waiting[0].moves) if waiting else None,
