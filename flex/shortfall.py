@@ -91,7 +91,7 @@ def _of_band(problem: Problem, rows: Ints) -> Shortfall:
     enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
     least, because = _least_tolerance(problem)
     if not because:
-        because = _some([*_spent(problem, rows), *(_causes(problem, rows, node, dimension) if off > 0 else ())])
+        because = _some([*_spent(problem, rows, node), *(_causes(problem, rows, node, dimension) if off > 0 else ())])
     return Shortfall(
         "over" if off > 0 else "under",
         f"{problem.nodes[node]} {problem.dimensions[dimension]}",
@@ -129,11 +129,12 @@ def _least_tolerance(problem: Problem) -> tuple[float, tuple[str, ...]]:
     return max(found, default=(0.0, ()))
 
 
-def _spent(problem: Problem, rows: Ints) -> list[str]:
-    """The limits that leave no room for one more row."""
+def _spent(problem: Problem, rows: Ints, node: int) -> list[str]:
+    """The limits that leave no room for one more row elsewhere than on the node."""
     limits, asking = problem.limits, problem.load.any(axis=1)
     moves, cold = score.moves(problem, rows), score.cold_bytes(problem, rows)
-    inflow = int(score.inflow(problem, rows)[problem.open].min(initial=0))
+    others = problem.open & (np.arange(len(problem.nodes)) != node)
+    inflow = int(score.inflow(problem, rows)[others].min()) if others.any() else 0
     weight = 1 if problem.weight is None else int(problem.weight[asking].min(initial=1))
     smallest = int(problem.cold[asking].min()) if asking.any() else 0
     spent = [

@@ -15,8 +15,8 @@ import numpy as np
 
 from flex import score
 from flex.problem import Budget, Ints, Problem, Solution
-from flex.shortfall import BAND
-from flex_solver import exact, large, scratch
+from flex.shortfall import LIMITS
+from flex_solver import exact, large, offload, scratch
 from flex_solver.answer import answer, total_off, worst
 
 # Sites with load times open nodes; integer programs of this size are solved within seconds.
@@ -25,18 +25,31 @@ SMALL = 2_000
 EXACT_SHARE = 2 / 3
 # So many tolerances from its share, a node is far from the band.
 LOST = 2
+# Sites times nodes up to which it is tried whether a rule gets farther within limits of moves.
+FEW = 100_000
 
 
 def place(problem: Problem, budget: Budget) -> Solution:
     if not score.violations(problem, problem.old):
         return answer(problem, problem.old, "auto", least=0)
     found = _searched(problem, budget)
+    if found.shortfalls and not problem.limits.none and len(problem.sites) * len(problem.nodes) <= FEW:
+        found = _or_by_rule(problem, budget, found)
     if worst(problem, found.rows) <= LOST * problem.tolerance:
         return found
     anew = replace(scratch.place(problem, budget), bound=found.bound)
     if worst(problem, anew.rows) > problem.tolerance + score.ROUNDING:
         return found
     return min(found, anew, key=lambda solution: _merit(problem, solution.rows))
+
+
+def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
+    """The answer of a simple rule, where that makes more of the few moves there may be."""
+    rows = offload.place(problem, budget).rows
+    if _merit(problem, found.rows) <= _merit(problem, rows):
+        return found
+    instead = tuple(one for one in found.shortfalls[-1].instead if one.rule in LIMITS.values())
+    return answer(problem, rows, found.solver, least=found.bound, instead=instead)
 
 
 def _searched(problem: Problem, budget: Budget) -> Solution:
@@ -49,14 +62,17 @@ def _searched(problem: Problem, budget: Budget) -> Solution:
     return min(found, other, key=lambda solution: _merit(problem, solution.rows))
 
 
-def _merit(problem: Problem, rows: Ints) -> tuple[int, int, float, int]:
-    """Less is better: wishes and limits that are broken, then the worst node in tenths of the tolerance, then what is
-    outside the band, a move as dear as that.
+def _merit(problem: Problem, rows: Ints) -> tuple[int, float, int, float, int]:
+    """Less is better: wishes that are broken, then by how much limits of moves are, then the worst node in tenths of
+    the tolerance, then what is outside the band, a move as dear as that.
 
     Both searches weigh so; distances are rounded, so that what a sum of floats is off by decides nothing.
     """
+    broken = score.violations(problem, rows)
+    wishes = sum(violation.is_wish for violation in broken)
+    beyond = sum((one.actual - one.limit) / max(1.0, one.limit) for one in broken if one.kind in LIMITS)
     outside = max(0.0, worst(problem, rows) - problem.tolerance - score.ROUNDING)
     price = problem.tolerance * score.moves(problem, rows)
-    broken = sum(violation.kind not in BAND for violation in score.violations(problem, rows))
     tenths = math.ceil(round(outside / problem.tolerance * 10, 3))
-    return broken, tenths, round(total_off(problem, rows) + price, 6), score.cold_bytes(problem, rows)
+    off = round(total_off(problem, rows) + price, 6)
+    return wishes, round(beyond, 6), tenths, off, score.cold_bytes(problem, rows)

@@ -19,6 +19,7 @@ from functools import partial
 
 import numpy as np
 
+from flex import shortfall
 from flex.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver import block, forest, highs, proof
 from flex_solver.answer import answer
@@ -69,8 +70,9 @@ def place(
         note = _solved_again(search, threads, lambda: time.monotonic() < until) or unsettled
         found = search.best
     found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
-    best = limited(problem, colder(problem, found))
-    return answer(problem, best.rows, "large", least=known.least, note=note)
+    free = colder(problem, found)
+    best, instead = limited(problem, free), shortfall.limits_for(problem, free.rows, known.least)
+    return answer(problem, best.rows, "large", least=known.least, note=note, instead=instead)
 
 
 def _known(problem: Problem, *, with_highs: bool) -> Relaxed:

@@ -2,6 +2,7 @@
 
 In goes a placement that keeps every wish; out comes one that also keeps the limits of moves, as far as rows may go back
 to where their sites are in force: of those that help, the row goes first that puts the least load outside the band.
+Where only too much arrives at some nodes, a row of theirs may go to another one instead, once.
 """
 
 from __future__ import annotations
@@ -13,26 +14,44 @@ import numpy as np
 from flex import score
 from flex.problem import Bools, Ints, MoveLimits, Problem
 from flex_solver.improve import Items
-from flex_solver.placed import Placed, may_be_on, outside
+from flex_solver.placed import Placed, may_be_on, movable_rows
+
+# Ways around are looked at where there are no more of them than this.
+DETOURS = 100_000
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ways:
+    """Item `item[w]` could go to node `to[w]`."""
+
+    item: Ints
+    to: Ints
+
+    def __getitem__(self, which: Bools) -> Ways:
+        return Ways(self.item[which], self.to[which])
+
+    def __add__(self, others: Ways) -> Ways:
+        return Ways(np.concatenate([self.item, others.item]), np.concatenate([self.to, others.to]))
 
 
 def limited(problem: Problem, found: Placed) -> Placed:
     if problem.limits.none:
         return found
-    ledger = _Ledger(problem.limits, _costs(problem, found), found.node.copy(), len(found.items.low))
+    rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
+    taken = np.zeros(len(rows), dtype=np.bool_)
+    ledger = _Ledger(problem.limits, score.costs(problem, rows), found.node.copy(), len(found.items.low), taken)
+    moved = np.flatnonzero(movable_rows(problem, rows) & ledger.cost.any(axis=1))
+    back, around = _ways_home(found.items, moved), _ways_around(found, moved, problem)
     total = found.totals()
-    while ledger.is_exceeded and (back := _least_harmful(found.items, ledger, total)):
-        item, home = back
+    while ledger.is_exceeded and (way := _least_harmful(found.items, ledger.helpful(back, around), ledger, total)):
+        item, to = way
         load = found.items.load[found.items.site[item]]
         total[ledger.node[item]] -= load
-        total[home] += load
-        ledger.take_back(item, home)
+        total[to] += load
+        row = np.array([[found.items.site[item], found.open_nodes[to]]])
+        ledger.take(item, to, score.costs(problem, row)[0])
     return replace(found, node=ledger.node)
-
-
-def _costs(problem: Problem, found: Placed) -> Ints:
-    """The moves and cold bytes of each item where it is."""
-    return score.costs(problem, np.stack([found.items.site, found.open_nodes[found.node]], axis=1))
 
 
 @dataclass(slots=True, eq=False)
@@ -43,21 +62,24 @@ class _Ledger:
     cost: Ints
     node: Ints
     nodes: int
+    taken: Bools
 
     @property
     def is_exceeded(self) -> bool:
         return self._spends_too_much or bool(self._swamped.any())
 
-    @property
-    def helpful(self) -> Ints:
-        """The items that cost something, of nodes where too much arrives if that is all that is wrong."""
-        costing = self.cost.any(axis=1)
-        helping: Ints = np.flatnonzero(costing if self._spends_too_much else costing & self._swamped[self.node])
-        return helping
+    def helpful(self, back: Ways, around: Ways) -> Ways:
+        """The ways of items that cost something, from nodes where too much arrives if that is all that is wrong."""
+        costing: Bools = self.cost.any(axis=1)
+        if self._spends_too_much:
+            return back[costing[back.item]]
+        costing &= self._swamped[self.node]
+        room = self.limits.inflow or 0
+        fits = self._arriving[around.to] + self.cost[around.item, 1] <= room
+        return back[costing[back.item]] + around[costing[around.item] & fits & ~self.taken[around.item]]
 
-    def take_back(self, item: int, home: int) -> None:
-        self.cost[item] = 0
-        self.node[item] = home
+    def take(self, item: int, to: int, cost: Ints) -> None:
+        self.cost[item], self.node[item], self.taken[item] = cost, to, True
 
     @property
     def _spends_too_much(self) -> bool:
@@ -66,26 +88,49 @@ class _Ledger:
         return (most_moves is not None and moves > most_moves) or (most_cold is not None and cold > most_cold)
 
     @property
-    def _swamped(self) -> Bools:
+    def _arriving(self) -> Ints:
         arriving = np.zeros(self.nodes, dtype=np.int64)
         np.add.at(arriving, self.node, self.cost[:, 1])
+        return arriving
+
+    @property
+    def _swamped(self) -> Bools:
         most = self.limits.inflow
-        swamped: Bools = arriving > most if most is not None else arriving < 0
+        swamped: Bools = self._arriving > (NEVER if most is None else most)
         return swamped
 
 
-def _least_harmful(items: Items, ledger: _Ledger, total: Ints) -> tuple[int, int] | None:
-    """An item and the node it goes back to; None where none can."""
-    best, least = None, (0, 0)
-    movable = np.intersect1d(ledger.helpful, items.movable)
-    for item in movable.tolist():
-        site, here = int(items.site[item]), int(ledger.node[item])
-        places = slice(items.first_home[site], items.first_home[site + 1])
-        for home in items.home[places][items.at_home[places] == 0].tolist():
-            if not may_be_on(items, ledger.node, site, home):
-                continue
-            after = total[[here, home]] + np.stack([-items.load[site], items.load[site]])
-            harm = outside(items, [here, home], after) - outside(items, [here, home], total[[here, home]])
-            if best is None or (harm, item) < least:
-                best, least = (item, home), (harm, item)
-    return best
+def _ways_home(items: Items, moved: Ints) -> Ways:
+    """Each item with each node where its site is in force."""
+    first, last = items.first_home[items.site[moved]], items.first_home[items.site[moved] + 1]
+    count = last - first
+    place = np.repeat(first, count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    whole = items.at_home[place] == 0
+    return Ways(np.repeat(moved, count)[whole], items.home[place[whole]])
+
+
+def _ways_around(found: Placed, moved: Ints, problem: Problem) -> Ways:
+    """Each item with every other node."""
+    nodes = len(found.items.low)
+    if problem.limits.inflow is None or len(moved) * nodes > DETOURS:
+        return Ways(moved[:0], moved[:0])
+    item, to = np.repeat(moved, nodes), np.tile(np.arange(nodes), len(moved))
+    return Ways(item, to)[found.node[item] != to]
+
+
+def _least_harmful(items: Items, ways: Ways, ledger: _Ledger, total: Ints) -> tuple[int, int] | None:
+    """An item and the node it goes to; None where none can."""
+    item, to = ways.item, ways.to
+    here, load = ledger.node[item], items.load[items.site[item]]
+    harm = _off(items, here, total[here] - load) - _off(items, here, total[here])
+    harm += _off(items, to, total[to] + load) - _off(items, to, total[to])
+    for way in np.argsort(harm, kind="stable").tolist():
+        if may_be_on(items, ledger.node, int(items.site[item[way]]), int(to[way])):
+            return int(item[way]), int(to[way])
+    return None
+
+
+def _off(items: Items, nodes: Ints, totals: Ints) -> Ints:
+    """The load outside the band of each of the nodes that carry so much."""
+    off: Ints = np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum(axis=1)
+    return off

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from flex import score
-from flex.problem import Budget, MoveLimits, Problem
-from flex_solver import large, local
+from flex.problem import Budget, MoveLimits, Problem, in_order
+from flex_solver import auto, large, local
 from flex_solver.answer import total_off
 
 Drifted = Callable[[int, int, int], Problem]
@@ -21,6 +22,24 @@ def test_no_more_is_moved_than_may_be(drifted: Drifted, limit: int) -> None:
     problem = replace(drifted(120, 5, 1), limits=MoveLimits(moves=limit))
     for solver in (local.place, large.place):
         assert score.moves(problem, solver(problem, SHORT).rows) <= limit
+
+
+def test_who_is_kept_from_balance_by_a_limit_learns_which_and_what_would_do(drifted: Drifted) -> None:
+    problem = replace(drifted(120, 5, 1), limits=MoveLimits(moves=1))
+    found = large.place(problem, replace(SHORT, steps=500))
+    short = found.shortfalls[-1]
+    assert short.because[0] == "the limit of 1 moves"
+    assert [one.enough for one in short.instead if one.rule == "moves"] == [found.bound]
+    assert f"{found.bound} moves would do, and none smaller" in found.note
+
+
+def test_wishes_go_over_a_limit_and_nothing_else_does(drifted: Drifted) -> None:
+    skewed = drifted(520, 4, 1)
+    old = in_order(np.stack([np.arange(520), np.where(np.arange(520) % 5 < 2, 0, skewed.old[:, 1])], axis=1))
+    forced = [site for site in range(520) if old[site, 1] != 3][:5]
+    pins = {site: frozenset({3}) for site in forced}
+    problem = replace(skewed, old=old, pinned=pins, limits=MoveLimits(moves=3))
+    assert score.moves(problem, auto.place(problem, Budget(steps=100, seconds=200)).rows) == len(forced)
 
 
 def test_nor_do_more_cold_bytes_arrive_in_all_or_at_one_node(drifted: Drifted) -> None:
