@@ -39,6 +39,9 @@ def test_a_site_is_kept_off_a_node_and_away_from_another_site(installation: Inst
     assert "n1" not in said["nodes"]
     assert said["reasons"]
     assert all(row["target"] != "n1" for row in said["others"])
+    curve = installation.flex("-o", "json", "plan", "frontier").json
+    reached = [one["worst_ratio"] for one in curve["items"] if one["moves"] <= curve["plan_moves"]]
+    assert min(reached) <= curve["plan_worst_ratio"] + 1e-9
 
 
 def test_a_pin_that_contradicts_itself_is_refused(installation: Installation) -> None:
