@@ -73,7 +73,7 @@ class _Ledger:
         costing: Bools = self.cost.any(axis=1)
         if self._spends_too_much:
             return back[costing[back.item]]
-        costing &= self._swamped[self.node]
+        costing = costing & self._swamped[self.node]
         room = self.limits.inflow or 0
         fits = self._arriving[around.to] + self.cost[around.item, 1] <= room
         return back[costing[back.item]] + around[costing[around.item] & fits & ~self.taken[around.item]]
