@@ -146,9 +146,9 @@ def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
     assert ask("nodes", "set", "n4", "--capacity", "2")["items"][3]["capacity_ratio"] == 2
     assert len(ask("nodes", "remove", "n4")["items"]) == 3
     assert ask("explain", SITE)["site"] == SITE
-    # The server has no sample of accesses to replay, and says so.
-    for verb in (("whatif", "--times", f"{SITE}=3"), ("plan", "frontier")):
-        assert cli.run(["--server", address, "--token-file", str(token), *verb]) == 20
+    # The server has no sample of accesses to replay, and says so; the frontier needs none.
+    assert cli.run(["--server", address, "--token-file", str(token), "whatif", "--times", f"{SITE}=3"]) == 20
+    assert ask("plan", "frontier")["items"]
     first, second = (one.id for one in door.store.headlines()[1:])
     assert ask("plan", "diff", first, first)["items"] == []
     assert [row["site"][:4] for row in ask("plan", "diff", first, second)["items"]] == ["s000", "s001", "s002", "s003"]
