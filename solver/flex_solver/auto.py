@@ -3,7 +3,8 @@
 In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have searched,
 and the one is taken that is nearer to the band for fewer moves. Where that is still far from the band, a partition from
 scratch is looked at too, and taken if it is balanced: a search around the placement in force does not get far where
-nearly everything must move. A best effort is never worth to move everything for.
+nearly everything must move. A best effort is never worth to move everything for. Where limits of moves are in the way,
+the answer of a simple rule is looked at as well.
 """
 
 from __future__ import annotations

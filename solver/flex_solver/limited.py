@@ -70,7 +70,7 @@ class _Ledger:
 
     def helpful(self, back: Ways, around: Ways) -> Ways:
         """The ways of items that cost something, from nodes where too much arrives if that is all that is wrong."""
-        costing: Bools = self.cost.any(axis=1)
+        costing: Bools = np.asarray(self.cost.any(axis=1))
         if self._spends_too_much:
             return back[costing[back.item]]
         costing = costing & self._swamped[self.node]

@@ -12,6 +12,8 @@ from flex import score
 from flex.problem import Budget, MoveLimits, Problem, in_order
 from flex_solver import auto, large, local
 from flex_solver.answer import total_off
+from flex_solver.limited import limited
+from flex_solver.placed import placed
 
 Drifted = Callable[[int, int, int], Problem]
 SHORT = Budget(steps=10_000, seconds=200)
@@ -49,6 +51,17 @@ def test_nor_do_more_cold_bytes_arrive_in_all_or_at_one_node(drifted: Drifted) -
         problem = replace(free, limits=limits)
         kinds = [broken.kind for broken in score.violations(problem, local.place(problem, SHORT).rows)]
         assert not {"cold", "inflow"} & set(kinds)
+
+
+def test_what_is_too_much_for_one_node_goes_to_another(cluster: Callable[..., Problem]) -> None:
+    sites = "abcdef"
+    crowded = cluster(
+        dict.fromkeys(sites, (50, 50)), {site: ["n0"] for site in sites}, nodes=3, cold=dict.fromkeys(sites, 10)
+    )
+    problem = replace(crowded, limits=MoveLimits(inflow=20))
+    four_to_one = np.array([(site, int(site > 1)) for site in range(6)], dtype=np.int64)
+    found = limited(problem, placed(problem, four_to_one, np.arange(6)))
+    assert np.bincount(found.rows[:, 1]).tolist() == [2, 2, 2]
 
 
 def test_the_moves_that_are_left_still_bring_load_back(drifted: Drifted) -> None:

@@ -91,7 +91,7 @@ def _frontier(desk: Desk, cycle: Cycle) -> dict[str, object]:
     found = desk.house.later.ask("frontier", lambda: supposing.frontier_of(world))
     if found is None:
         return {"frontier": None, "curve": None, "onward": onward, "pending": True}
-    named = {0: "as it is"}
+    named = {0: "as it is" if found.in_force_keeps_wishes else "what wishes alone ask for"}
     if not onward:
         named |= {cycle.scratch_moves: "from scratch", len(cycle.moves): "this plan"}
     return {"frontier": found, "curve": curve(found, None if onward else cycle), "named": named, "onward": onward}
