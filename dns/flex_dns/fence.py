@@ -77,6 +77,7 @@ def take_over(session: Session, server: Server, zone: str, controller: str, was:
 
 
 def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
+    """A text of another form is no controller's: a wildcard's stands for all names that are not there."""
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise said_no(answer.rcode(), server, f"controller of {zone}")
     texts = [
@@ -86,7 +87,7 @@ def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
         for rdata in rrset
         if isinstance(rdata, TXT)
     ]
-    return texts[0].removeprefix(PREFIX) if texts else ""
+    return next((text.removeprefix(PREFIX) for text in texts if text.startswith(PREFIX)), "")
 
 
 def held(server: Server, zone: str, by: str) -> Refused:

@@ -7,6 +7,8 @@ refresh timers run out, which takes hours. A secondary asks its primary for the 
 
 from __future__ import annotations
 
+import socket
+
 import dns.exception
 import dns.flags
 import dns.message
@@ -19,13 +21,16 @@ from flex_dns.server import Address
 
 
 def nudged(server: Address, zone: str, key: Key | None, timeout: float) -> bool:
-    """Whether the server took it."""
+    """Whether another one may be heeded: not where the server refused this one. Silence may be one more lost packet."""
     notify = dns.message.make_query(zone, "SOA", flags=dns.flags.AA)
     notify.set_opcode(dns.opcode.NOTIFY)
     if key:
         notify.use_tsig(key.signer())
     try:
-        answer = dns.query.udp(notify, server[0], timeout, server[1])
+        address = str(socket.getaddrinfo(*server, type=socket.SOCK_DGRAM)[0][4][0])
+        answer = dns.query.udp(notify, address, timeout, server[1])
+    except dns.exception.Timeout:
+        return True
     except (dns.exception.DNSException, OSError, ValueError):
         return False
     return answer.rcode() == dns.rcode.NOERROR

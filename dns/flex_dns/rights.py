@@ -15,6 +15,7 @@ import dns.update
 from flex_dns.bind import update_policy
 from flex_dns.check import Check
 from flex_dns.session import Session
+from flex_dns.trouble import said_no
 
 # What no host, mail server or text is called.
 NOBODYS = {
@@ -69,8 +70,13 @@ def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Ch
 
 
 def _granted(session: Session, zone: str, tries: Sequence[tuple[str, str]]) -> list[bool]:
-    updates = [_away(zone, name, kind) for name, kind in tries]
-    return [answer.rcode() == dns.rcode.NOERROR for answer in session.ask_all(updates, f"limits of the key in {zone}")]
+    """Only a refusal says that something is not granted; of any other trouble nothing follows."""
+    asked = f"limits of the key in {zone}"
+    rcodes = [answer.rcode() for answer in session.ask_all([_away(zone, name, kind) for name, kind in tries], asked)]
+    for rcode in rcodes:
+        if rcode not in (dns.rcode.NOERROR, dns.rcode.REFUSED):
+            raise said_no(rcode, session.server, asked)
+    return [rcode == dns.rcode.NOERROR for rcode in rcodes]
 
 
 def _away(zone: str, name: str, kind: str) -> dns.update.UpdateMessage:

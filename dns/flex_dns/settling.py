@@ -10,8 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -26,59 +25,73 @@ from flex_dns.server import Address
 SHORTEST, LONGEST = 0.01, 0.5
 # A server that is behind for so long has not been notified; it is told, and again after twice as long.
 UNHEARD = 1.0
+# What a server has for its answer when the time is all but up.
+LAST_LOOK = 1.0
 
 
 def verdicts(
     servers: Sequence[Address], zone: str, wanted: pd.DataFrame, timeout: float, key: Key | None, patience: float
 ) -> tuple[Verdict, ...]:
     """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
-    started, every = time.monotonic(), verify.Wanted.of(wanted)
-    first = _serial(servers[0], zone, timeout) if patience and len(servers) > 1 else None
+    wait, every = _Wait(time.monotonic(), patience, timeout), verify.Wanted.of(wanted)
+    first = _serial(servers[0], zone, wait) if patience and len(servers) > 1 else None
 
     def settled(server: Address) -> Verdict:
-        return _settled(server, zone, every, timeout, key, started, patience, first)
+        return _settled(server, zone, every, key, wait, first)
 
     with ThreadPoolExecutor(len(servers)) as threads:
         return tuple(threads.map(settled, servers))
 
 
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """How long all servers have since it began, and how long one answer may take."""
+
+    began: float
+    patience: float
+    timeout: float
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.began + self.patience - time.monotonic())
+
+    @property
+    def for_answer(self) -> float:
+        """A silent server is not asked for longer than the others are waited for; a last look needs some time."""
+        return min(self.timeout, max(self.left, LAST_LOOK)) if self.patience else self.timeout
+
+    @property
+    def so_far(self) -> float:
+        return time.monotonic() - self.began if self.patience else 0.0
+
+
 def _settled(
-    server: Address,
-    zone: str,
-    wanted: verify.Wanted,
-    timeout: float,
-    key: Key | None,
-    started: float,
-    patience: float,
-    first: int | None,
+    server: Address, zone: str, wanted: verify.Wanted, key: Key | None, wait: _Wait, first: int | None
 ) -> Verdict:
     """The whole zone is compared again only when its serial is another one."""
-    until = started + patience
-    telling = _Telling(partial(nudged, server, zone, key, timeout))
+    telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer))
     if first is not None:
-        _await(server, zone, timeout, until, lambda serial: is_since(serial, first), telling)
+        _await(server, zone, wait, lambda serial: is_since(serial, first), telling)
     while True:
-        found = verify.verdict(server, zone, wanted, timeout, key)
+        found = verify.verdict(server, zone, wanted, wait.for_answer, key)
         if found.agrees:
-            return replace(found, lag=time.monotonic() - started if patience else 0.0)
-        if time.monotonic() >= until:
+            return replace(found, lag=wait.so_far)
+        if not wait.left:
             return found
-        _await(server, zone, timeout, until, _other_than(found.serial), telling)
+        _await(server, zone, wait, _other_than(found.serial), telling)
 
 
-def _await(
-    server: Address, zone: str, timeout: float, until: float, enough: Callable[[int], bool], telling: _Telling
-) -> None:
+def _await(server: Address, zone: str, wait: _Wait, enough: Callable[[int], bool], telling: _Telling) -> None:
     """Until the server has such a serial or the time is up."""
     begun = time.monotonic()
-    while time.monotonic() < until:
-        serial = _serial(server, zone, timeout)
+    while wait.left:
+        serial = _serial(server, zone, wait)
         if serial is not None and enough(serial):
             return
         telling.when_due()
         # A look comes late by a tenth of what was waited for, at most.
         pause = min(max(SHORTEST, (time.monotonic() - begun) / 10), LONGEST)
-        time.sleep(min(pause, max(0.0, until - time.monotonic())))
+        time.sleep(min(pause, wait.left))
 
 
 class _Telling:
@@ -95,10 +108,10 @@ class _Telling:
             self._due = time.monotonic() + self._wait
 
 
-def _serial(server: Address, zone: str, timeout: float) -> int | None:
+def _serial(server: Address, zone: str, wait: _Wait) -> int | None:
     """None where it cannot be learnt now: that is the next look's business."""
     try:
-        return verify.serial_of(verify.ask(server, [(zone, "SOA")], timeout)[zone, "SOA"])
+        return verify.serial_of(verify.ask(server, [(zone, "SOA")], wait.for_answer)[zone, "SOA"])
     except DnsError:
         return None
 

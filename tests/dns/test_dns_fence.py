@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from flex.domain import Plan
 from flex.errors import Refused
 from flex.journal import JournalRow
-from flex_dns import update, wire
+from flex_dns import fence, update, wire
 from flex_dns.carrying import carry
 from flex_dns.check import Check
 from flex_dns.claim import Claim
 from flex_dns.fence import fence_name, fence_text
+from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from flex_dns.preflight import Wanted, preflight
 from flex_dns.rfc2136 import Rfc2136Target, Unkept
+from flex_dns.session import Session
 from tests.dns.conftest import Edit
 from tests.dns.given import many, owned
 
@@ -48,6 +51,16 @@ def test_who_comes_first_holds_the_zone_and_the_second_changes_nothing(
     assert one.read(zone, []).serial == before
     one.apply(many(zone, 3))
     assert owned(one, zone, 3) == 3
+
+
+def test_the_text_of_a_wildcard_is_no_controller(folder: Path, key: Key) -> None:
+    """It stands for every name that there is not, that of the record that is asked for among them."""
+    zone = "wild.example."
+    with PrivateNamed(folder, [zone], key, records={zone: '* 60 TXT "v=spf1 -all"\n'}) as named:
+        target = Rfc2136Target(named.server, "flex", controller=ONE)
+        target.apply(many(zone, 2))
+        with Session(named.server) as session:
+            assert fence.holders(session, named.server, [zone]) == {zone: ONE}
 
 
 def test_a_plan_that_changes_nothing_is_refused_in_a_zone_of_another(

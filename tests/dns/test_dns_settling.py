@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,9 +17,10 @@ from flex.domain import Plan
 from flex.tables import RECORDS
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
+from flex_dns.nudge import nudged
 from flex_dns.pair import pair
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.settling import UNHEARD, is_since
+from flex_dns.settling import LAST_LOOK, UNHEARD, is_since
 from tests.dns.given import placed
 
 pytestmark = pytest.mark.real
@@ -76,6 +78,26 @@ def test_a_secondary_that_never_catches_up_is_named_when_the_time_is_up(
     assert first.agrees
     assert "no answer in time" in second.error
     assert not second.wrong
+
+
+def test_a_silent_secondary_is_not_waited_for_longer_than_was_asked(
+    servers: tuple[PrivateNamed, PrivateNamed],
+) -> None:
+    primary, secondary = servers
+    plan, wanted = many(3)
+    target = target_of(primary, secondary)
+    assert target.server.timeout > 2 * (1 + LAST_LOOK)
+    with stopped(secondary):
+        target.apply(plan)
+        started = time.monotonic()
+        target.verify(ZONE, wanted, patience=1)
+    assert time.monotonic() - started < target.server.timeout
+
+
+def test_a_secondary_known_by_its_host_name_is_told_by_us(folder: Path, key: Key) -> None:
+    with pair(folder, [ZONE], key, primary="notify no;") as (_, secondary):
+        assert nudged(("localhost", secondary.port), ZONE, key, 5)
+        assert not nudged(("localhost", secondary.port), ZONE, make_key("other"), 5)
 
 
 def test_what_a_secondary_still_says_of_old_is_shown(folder: Path, key: Key) -> None:
