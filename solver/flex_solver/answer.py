@@ -12,6 +12,9 @@ from flex.short import Relaxation
 from flex_solver.relax import relaxed
 from flex_solver.twins import told_apart
 
+# How the note of a search begins that its time ended.
+LATE = "out of time"
+
 
 def answer(
     problem: Problem,

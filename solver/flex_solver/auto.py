@@ -3,8 +3,9 @@
 In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have searched,
 and the one is taken that is nearer to the band for fewer moves. Where that is still far from the band, a partition from
 scratch is looked at too, and taken if it is balanced: a search around the placement in force does not get far where
-nearly everything must move. A best effort is never worth to move everything for. Where limits of moves are in the way,
-the answer of a simple rule is looked at as well.
+nearly everything must move. A best effort is never worth to move everything for, and a search whose time was up is not
+given up for it: the next one goes on from what it found. Where limits of moves are in the way, the answer of a simple
+rule is looked at as well.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from flex import score
 from flex.problem import Budget, Ints, Problem, Solution
 from flex.shortfall import LIMITS
 from flex_solver import exact, large, offload, scratch
-from flex_solver.answer import answer, total_off, worst
+from flex_solver.answer import LATE, answer, total_off, worst
 
 # Sites with load times open nodes; integer programs of this size are solved within seconds.
 SMALL = 2_000
@@ -36,7 +37,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
     found = _searched(problem, budget)
     if found.shortfalls and not problem.limits.none and len(problem.sites) * len(problem.nodes) <= FEW:
         found = _or_by_rule(problem, budget, found)
-    if worst(problem, found.rows) <= LOST * problem.tolerance:
+    if worst(problem, found.rows) <= LOST * problem.tolerance or (LATE in found.note and len(problem.old)):
         return found
     anew = replace(scratch.place(problem, budget), bound=found.bound)
     if worst(problem, anew.rows) > problem.tolerance + score.ROUNDING:

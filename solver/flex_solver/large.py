@@ -22,7 +22,7 @@ import numpy as np
 from flex import shortfall
 from flex.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver import block, forest, highs, proof
-from flex_solver.answer import answer
+from flex_solver.answer import LATE, answer
 from flex_solver.candidates import chosen
 from flex_solver.colder import colder
 from flex_solver.dealt import dealt
@@ -140,7 +140,7 @@ def _with_proof(
             return placed(problem, verdict.rows, rows), known, ""
         if not verdict.impossible:
             late = time.monotonic() > until
-            return found, known, "out of time for a better bound: another run may have one" if late else ""
+            return found, known, f"{LATE} for a better bound: another run may have one" if late else ""
         known = replace(known, least=known.least + 1)
     return found, known, ""
 
@@ -157,7 +157,7 @@ def _solved_again(search: _Blocks, threads: int, in_time: InTime) -> str:
         for size in SIZES:
             while search.wanted(size):
                 if not in_time():
-                    return f"out of time after {search.solved} blocks that were solved again: another run may differ"
+                    return f"{LATE} after {search.solved} blocks that were solved again: another run may differ"
                 search.improve(list(pool.map(search.solve, search.next)))
     return ""
 

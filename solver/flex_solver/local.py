@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from flex.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver.anneal import PARTS, annealed, with_fewer_cold_bytes
-from flex_solver.answer import answer
+from flex_solver.answer import LATE, answer
 from flex_solver.candidates import chosen
 from flex_solver.limited import limited
 from flex_solver.placed import Placed, placed
@@ -43,7 +43,7 @@ def searched(
     """The best placement found around the one in force, starting from the rows, and a word where time ran out."""
     start = placed(problem, rows, chosen(problem, rows, known, OF_EACH))
     found, parts = annealed(start, changes(start, steps), in_time, seed)
-    late = f"out of time after {parts} of {PARTS} parts of the search: another run may differ"
+    late = f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
     return polished(found), "" if parts == PARTS else late
 
 
