@@ -96,7 +96,7 @@ def go_back(
 def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime) -> Proposal:
     """Off a dead node: sites with other nodes only lose it, and go first; those without get one. Nothing else moves.
 
-    A name that somebody changed, and that is not at the dead node any more, is left to him.
+    What somebody changed, and what is not at the dead node any more, is left to him.
     """
     found = seen(facts, rules, target)
     facts = within(found, facts)
@@ -108,7 +108,14 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
     rows = failover.rehomed(asked, failover.survivors(asked, node), node)
     quality = Proven(failover.SOLVER, bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
     made = draft(asked, rows, quality, rows, facts, rules, found, now, drifted)
-    return replace(made, cycle=replace(made.cycle, plans=tuple(map(plan.losses_first, made.cycle.plans))), left=left)
+    in_force = _in_force(facts, rules) if any(drifted.values()) else {}
+    plans = tuple(
+        plan.losses_first(plan.spared(one, found.states[zone], in_force[zone], gone, drifted[zone]))
+        if drifted.get(zone := one.zone)
+        else plan.losses_first(one)
+        for one in made.cycle.plans
+    )
+    return replace(made, cycle=replace(made.cycle, plans=plans), left=left)
 
 
 def _left(found: Reach, gone: Set[str]) -> dict[str, str]:
@@ -346,9 +353,14 @@ def _drifted(facts: Facts, rules: Rules, found: Reach) -> dict[str, list[str]]:
     """By zone, the names that somebody else changed since the placement in force was applied."""
     if not facts.base:
         return {}
-    known = records.on_known_nodes(facts.placement, facts.nodes)
-    in_force = records.in_zones(records.records(known, facts.nodes, rules.ttl), rules.zones)
+    in_force = _in_force(facts, rules)
     return {zone: list(plan.drifted(state, in_force[zone])) for zone, state in sorted(found.states.items())}
+
+
+def _in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
+    """By zone, the records of the placement in force."""
+    known = records.on_known_nodes(facts.placement, facts.nodes)
+    return records.in_zones(records.records(known, facts.nodes, rules.ttl), rules.zones)
 
 
 def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:

@@ -87,6 +87,47 @@ def _gains(change: Change) -> bool:
     return not change.after or not set(change.after.values) <= set(before)
 
 
+def spared(made: Plan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str], edited: Collection[str]) -> Plan:
+    """The same without what would overwrite what somebody wrote at the `edited` names, where another of their record
+    sets leads to the `gone` addresses: of his values only those go. No name loses its last address by that.
+    """
+    if not edited:
+        return made
+    have, known = (by_name(table[table["name"].isin(list(edited))]) for table in (state.records, in_force))
+    of_names: dict[str, list[Change]] = {name: [] for name in edited}
+    for one in made.changes:
+        if one.type in ADDRESSES and one.name in of_names:
+            of_names[one.name].append(one)
+    less = {name: _spared(name, changes, have, known, gone) for name, changes in of_names.items()}
+    kept = [one for one in made.changes if one.type not in ADDRESSES or one.name not in of_names]
+    others = sorted(name for name, changes in less.items() if changes != of_names[name])
+    return replace(
+        made,
+        changes=(*kept, *(one for changes in less.values() for one in changes)),
+        foreign=(*made.foreign, *(f"{name} (somebody changed some of it, and that was left)" for name in others)),
+    )
+
+
+def _spared(name: str, changes: list[Change], have: Sets, known: Sets, gone: Set[str]) -> list[Change]:
+    less = [one if _as_known(one, known) else _only_without(one, gone) for one in changes]
+    found = [one for one in less if one]
+    says = {kind: (name, kind) in have for kind in ADDRESSES} | {one.type: one.after is not None for one in found}
+    return found if any(says.values()) else changes
+
+
+def _as_known(change: Change, known: Sets) -> bool:
+    said = known.get((change.name, change.type))
+    return (said[1] if said else ()) == (change.before.values if change.before else ())
+
+
+def _only_without(change: Change, gone: Set[str]) -> Change | None:
+    """What somebody wrote, without the gone addresses; None where it has none of them."""
+    if not change.before or gone.isdisjoint(change.before.values):
+        return None
+    rest = tuple(value for value in change.before.values if value not in gone)
+    return Change(change.before, replace(change.before, values=rest)) if rest else change
+
+
 def addressed(made: Plan) -> list[str]:
     """The names whose addresses the plan changes."""
     return sorted({change.name for change in made.changes if change.type in ADDRESSES})

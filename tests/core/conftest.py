@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from flex.domain import Node, Pin
+from flex.domain import Node, Period, Pin
+from flex.given import Facts
 from flex.problem import Problem, build
+from flex.replay import Sample
+from flex.store import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex_dns.memory import MemoryTarget
+from tests.core.cluster import NOW, ZONE, Cluster
 
 Make = Callable[..., Problem]
+Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
+
+EMPTY = np.zeros(0, dtype=np.int64)
 
 
 @pytest.fixture
@@ -69,3 +78,20 @@ def problem(
         )
 
     return make
+
+
+@pytest.fixture
+def cluster(profiles: Profiles, nodes: Callable[[int], tuple[Node, ...]]) -> Cluster:
+    """Four sites of equal weight on two nodes; by turns a and c are on n1, b and d on n2."""
+    sites = {f"{letter}.{ZONE.rstrip('.')}": (100, 100) for letter in "abcd"}
+    facts = Facts(
+        period=Period.days_before(NOW, 1),
+        profiles=profiles(sites),
+        spreads=SPREADS.empty(),
+        sample=Sample((), EMPTY, EMPTY, EMPTY, EMPTY, 1.0),
+        nodes=nodes(2),
+        pins=(),
+        base="",
+        placement=PLACEMENT.empty(),
+    )
+    return Cluster(facts, MemoryTarget([ZONE], "me"), MemoryStore())

@@ -11,14 +11,11 @@ import pytest
 
 from flex import cycle as cycles
 from flex.consent import Limits
-from flex.domain import Cycle, Node, Period, Pin, Plan, Verdict
+from flex.domain import Cycle, Node, Pin, Plan, Verdict
 from flex.errors import Ended, Infeasible, Outdated, PartlyApplied, Refused, StoreError, Unverified
-from flex.given import Facts
 from flex.ports import DnsTarget, Journal
 from flex.records import ZoneState
-from flex.replay import Sample
 from flex.store import MemoryStore
-from flex.tables import PLACEMENT, SPREADS
 from flex_dns.memory import MemoryTarget
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns
@@ -27,23 +24,6 @@ EMPTY = np.zeros(0, dtype=np.int64)
 
 Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
 Placement = Callable[[Mapping[str, str]], pd.DataFrame]
-
-
-@pytest.fixture
-def cluster(profiles: Profiles, nodes: Callable[[int], tuple[Node, ...]]) -> Cluster:
-    """Four sites of equal weight on two nodes; by turns a and c are on n1, b and d on n2."""
-    sites = {f"{letter}.{ZONE.rstrip('.')}": (100, 100) for letter in "abcd"}
-    facts = Facts(
-        period=Period.days_before(NOW, 1),
-        profiles=profiles(sites),
-        spreads=SPREADS.empty(),
-        sample=Sample((), EMPTY, EMPTY, EMPTY, EMPTY, 1.0),
-        nodes=nodes(2),
-        pins=(),
-        base="",
-        placement=PLACEMENT.empty(),
-    )
-    return Cluster(facts, MemoryTarget([ZONE], "me"), MemoryStore())
 
 
 def test_a_proposal_writes_nothing_to_dns(cluster: Cluster) -> None:
@@ -350,18 +330,3 @@ def test_going_back_to_a_drained_node_is_refused(cluster: Cluster, nodes: Callab
         cycles.go_back(
             facts, RULES, cluster.store.placement_of(first.id), scratch=turns, target=cluster.target, now=NOW
         )
-
-
-def test_what_somebody_changed_is_left_to_him_in_its_own_zone_alone_when_a_node_dies(cluster: Cluster) -> None:
-    other = "a.hosting.example."
-    cluster.target = target = MemoryTarget([ZONE, other], owner=RULES.owner)
-    cluster.rules = rules = replace(RULES, zones=(ZONE, other))
-    cluster.night()
-    target.edit(ZONE, "c.hosting.example.", "A", values=["203.0.113.9"])
-    base, placement = cluster.store.placement()
-    facts = replace(cluster.facts, base=base, placement=placement)
-    made = cycles.fail_over(facts, rules, "n1", target=target, now=NOW)
-    changed = {plan.zone: {change.name for change in plan.changes} for plan in made.cycle.plans}
-    assert changed == {ZONE: set(), other: {other}}
-    left = {plan.zone: [name.split()[0] for name in plan.foreign] for plan in made.cycle.plans}
-    assert left == {ZONE: ["c.hosting.example."], other: []}

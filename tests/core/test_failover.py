@@ -6,11 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flex import cycle as cycles
+from flex.domain import Node, Plan, Rrset
 from flex.failover import rehomed, survivors
 from flex.problem import Problem
+from flex_dns.memory import MemoryTarget
+from tests.core.cluster import NOW, RULES, ZONE, Cluster
 
 Make = Callable[..., Problem]
 NODES = ("n1", "n2", "n3", "n4")
@@ -51,3 +56,60 @@ def test_a_barred_node_is_not_chosen_while_there_is_another(problem: Make) -> No
     made = replace(asked(problem, {"s": {"n1"}, "t": {"n4"}}), barred={0: frozenset({1})})
     rows = rehomed(made, survivors(made, 0), 0)
     assert rows.tolist() == [[0, 2], [1, 3]]
+
+
+def test_what_somebody_changed_is_left_to_him_in_its_own_zone_alone_when_a_node_dies(cluster: Cluster) -> None:
+    other = "a.hosting.example."
+    cluster.target = target = MemoryTarget([ZONE, other], owner=RULES.owner)
+    cluster.rules = rules = replace(RULES, zones=(ZONE, other))
+    cluster.night()
+    target.edit(ZONE, "c.hosting.example.", "A", values=["203.0.113.9"])
+    base, placement = cluster.store.placement()
+    facts = replace(cluster.facts, base=base, placement=placement)
+    made = cycles.fail_over(facts, rules, "n1", target=target, now=NOW)
+    changed = {plan.zone: {change.name for change in plan.changes} for plan in made.cycle.plans}
+    assert changed == {ZONE: set(), other: {other}}
+    left = {plan.zone: [name.split()[0] for name in plan.foreign] for plan in made.cycle.plans}
+    assert left == {ZONE: ["c.hosting.example."], other: []}
+
+
+@pytest.mark.parametrize(
+    ("written", "aaaa", "a", "left"),
+    [
+        (["198.51.100.7"], ["2001:db8::2"], ["198.51.100.7"], ["c.hosting.example."]),
+        (["192.0.2.1", "198.51.100.7"], ["2001:db8::2"], ["198.51.100.7"], ["c.hosting.example."]),
+        ([], ["2001:db8::2"], None, ["c.hosting.example."]),
+        (["192.0.2.1"], ["2001:db8::2"], ["192.0.2.2"], []),
+    ],
+)
+def test_of_what_somebody_wrote_beside_a_dead_nodes_address_only_that_goes(
+    cluster: Cluster, written: list[str], aaaa: list[str], a: list[str] | None, left: list[str]
+) -> None:
+    dual = tuple(replace(one, addresses=(*one.addresses, f"2001:db8::{one.name[1:]}")) for one in cluster.facts.nodes)
+    made = _after_a_death(cluster, dual, written)
+    said = {change.type: change.after for change in made.changes if change.name == "c.hosting.example."}
+    assert said["AAAA"] == Rrset("c.hosting.example.", "AAAA", 60, tuple(aaaa))
+    # What is not among the changes stays.
+    kept = there.values if (there := said.get("A")) else tuple(written)
+    assert list(kept) == (a or [])
+    assert [name.split()[0] for name in made.foreign] == left
+
+
+def test_the_last_address_of_a_name_goes_only_where_another_comes(cluster: Cluster) -> None:
+    """The node that its site goes to has no address of the type that is left."""
+    one, *others = cluster.facts.nodes
+    made = _after_a_death(cluster, (replace(one, addresses=(*one.addresses, "2001:db8::1")), *others), [])
+    said = {change.type: change.after for change in made.changes if change.name == "c.hosting.example."}
+    assert said == {"AAAA": None, "A": Rrset("c.hosting.example.", "A", 60, ("192.0.2.2",))}
+
+
+def _after_a_death(cluster: Cluster, nodes: tuple[Node, ...], written: list[str]) -> Plan:
+    """What is planned when n1 dies, where somebody wrote A records of a site that is only on n1."""
+    cluster.facts = replace(cluster.facts, nodes=nodes)
+    cluster.night()
+    assert isinstance(cluster.target, MemoryTarget)
+    cluster.target.edit(ZONE, "c.hosting.example.", "A", values=written)
+    base, placement = cluster.store.placement()
+    facts = replace(cluster.facts, base=base, placement=placement)
+    (made,) = cycles.fail_over(facts, cluster.rules, "n1", target=cluster.target, now=NOW).cycle.plans
+    return made
