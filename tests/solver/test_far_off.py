@@ -49,8 +49,8 @@ def with_two_nodes_more() -> Problem:
     return with_more(2)
 
 
-def with_more(nodes: int) -> Problem:
-    problem = cluster(600, NODES - nodes, seed=2)
+def with_more(nodes: int, sites: int = 600) -> Problem:
+    problem = cluster(sites, NODES - nodes, seed=2)
     names = tuple(f"n{n:04}" for n in range(NODES))
     grown = replace(problem, nodes=names, open=np.ones(NODES, dtype=np.bool_), share=np.full(NODES, 100.0))
     return scaled(grown, grown.load)
@@ -99,7 +99,7 @@ def test_a_cluster_far_off_is_balanced_around_what_is_in_force(make: Callable[[]
 
 
 def test_a_search_whose_time_was_up_is_not_given_up_for_a_partition_from_scratch() -> None:
-    problem = with_more(4)
+    problem = with_more(4, sites=2_000)
     found = SOLVERS["auto"](problem, replace(BUDGET, seconds=0.01))
     assert "out of time" in found.note
     assert score.moves(problem, found.rows) < len(problem.sites) / 3
