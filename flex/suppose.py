@@ -20,7 +20,7 @@ from flex.errors import BadInput
 from flex.given import Facts, Rules
 from flex.pins import unknown_node, unknown_site
 from flex.ports import Solver
-from flex.problem import Problem
+from flex.problem import Ints, Problem
 from flex.remarks import of_wishes
 from flex.tables import PROFILES, SPREADS
 
@@ -51,6 +51,7 @@ class Supposed:
     """
 
     problem: Problem
+    rows: Ints
     before: Balance
     after: Balance
     moves: tuple[Move, ...]
@@ -75,6 +76,7 @@ def suppose(
     placement = problem.placement_of(asked, rows)
     return Supposed(
         problem=asked,
+        rows=rows,
         before=score.balance_in_force(asked),
         after=score.balance(asked, rows),
         moves=cycles.moves(asked, rows, cycles.because(changed)),

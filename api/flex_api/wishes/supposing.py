@@ -29,7 +29,7 @@ def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -
     """Raises Unknown, BadInput or Infeasible."""
     facts = nightly.facts(world)
     found = suppose.suppose(facts, world.rules, wanted, solver=quick(world.solver), scratch=world.scratch)
-    points = frontier.points(found.problem, short(world.rules.budget)) if with_frontier else ()
+    points = frontier.points(found.problem, short(world.rules.budget), [found.rows]) if with_frontier else ()
     return _output(found, facts.period, points)
 
 
