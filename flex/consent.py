@@ -37,13 +37,24 @@ class Breach:
 class Stop:
     """A rule that kept sites from moving: which setting, what it asks for, what was found, in words and for people.
 
-    `limit` and `actual` are as a person reads them; naming the rule with --force goes over it.
+    `limit` and `actual` are as a person reads them. `override` says what gets past it, where that is another thing than
+    naming the rule with --force.
     """
 
     rule: str
     limit: str
     actual: str
     said: str
+    override: str = ""
+
+    @property
+    def way_past(self) -> str:
+        return self.override or f"--force {self.rule}"
+
+    @property
+    def told(self) -> str:
+        """With how to get past it."""
+        return f"{self} (past it: {self.way_past})"
 
     def __str__(self) -> str:
         return f"{self.said}: {self.actual}; {self.rule} is {self.limit}"

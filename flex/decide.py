@@ -8,7 +8,7 @@ beyond that is the whole cluster balanced anew. What is over the limits of one n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,18 +26,32 @@ COOLDOWN = "safety.site_cooldown"
 
 
 @dataclass(frozen=True, slots=True)
+class Resting:
+    """The sites that a rule keeps where they are, as they moved lately or often, each with the reason."""
+
+    rule: str
+    limit: str
+    sites: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """What a night may do. The worst node was over the trigger in `over` nights running, tonight among them.
 
-    `resting` sites moved lately, with the reason why they stay where they are; `due` nodes must be empty tonight,
+    `resting` sites moved lately and stay where they are; `due` nodes must be empty tonight,
     whatever the limits say, which are those of one night (None: of a plan that somebody looks at).
     """
 
     hold: int = 1
     over: int = 1
-    resting: Mapping[str, str] = field(default_factory=dict)
+    resting: tuple[Resting, ...] = ()
     due: frozenset[str] = frozenset()
     limits: Limits | None = None
+
+    @property
+    def staying(self) -> Mapping[str, str]:
+        """Every site that rests, with the reason."""
+        return {site: why for each in self.resting for site, why in each.sites.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,19 +72,19 @@ def decide(
     worst = score.balance_in_force(asked).worst
     if stop := _stays(worst, trigger, guard):
         if not broken:
-            return Decision(asked.old, Proven("none needed", bound=0, proven=True, note=str(stop)), (stop,))
+            return Decision(asked.old, Proven("none needed", bound=0, proven=True, note=stop.told), (stop,))
         # A new site or a new pin is no reason to rebalance: what the trigger tolerates is tolerated all the same.
         repaired = solved(replace(asked, tolerance=max(trigger, asked.tolerance)), solver, budget)
         if score.balance(asked, repaired.rows).worst <= max(trigger, worst):
             return _tonight(asked, repaired.rows, _quality(repaired), guard)
-    held = resting(asked, guard.resting)
+    held = resting(asked, guard.staying)
     found = solved(held, solver, budget)
     reached = score.balance(asked, found.rows).worst
     stops = _rest(guard) if held is not asked else ()
     if not broken and worst - reached < margin:
         said = "the best plan found betters the worst node by less"
-        stop = Stop(MARGIN, f"{margin:.1%}", f"{worst - reached:.1%}", said)
-        quality = Proven(found.solver, bound=0, proven=False, note=str(stop))
+        stop = _stop(MARGIN, f"{margin:.1%}", f"{worst - reached:.1%}", said)
+        quality = Proven(found.solver, bound=0, proven=False, note=stop.told)
         return Decision(asked.old, quality, (*stops, stop))
     # The bound is one on balanced placements: of a best effort it says nothing.
     within = reached <= asked.tolerance + score.ROUNDING
@@ -96,15 +110,25 @@ def _stays(worst: float, trigger: float, guard: Guard) -> Stop | None:
     """Why nothing is balanced anew."""
     if worst <= trigger:
         said = "nothing moves while the worst node is within the trigger"
-        return Stop(TRIGGER, f"{trigger:.1%}", f"{worst:.1%}", said)
+        return _stop(TRIGGER, f"{trigger:.1%}", f"{worst:.1%}", said)
     if guard.over < guard.hold:
-        return Stop(HOLD, f"{guard.hold} runs", f"{guard.over}", "the imbalance has not lasted for long enough")
+        return _stop(HOLD, f"{guard.hold} runs", f"{guard.over}", "the imbalance has not lasted for long enough")
     return None
 
 
 def _rest(guard: Guard) -> tuple[Stop, ...]:
-    named = "; ".join(f"{site} ({why})" for site, why in sorted(guard.resting.items())[:5])
-    return (Stop(COOLDOWN, "in force", f"{len(guard.resting)} sites", f"sites that moved lately stay: {named}"),)
+    return tuple(_rests(each) for each in guard.resting if each.sites)
+
+
+def _rests(each: Resting) -> Stop:
+    named = "; ".join(f"{site} ({why})" for site, why in sorted(each.sites.items())[:5])
+    count = f"{len(each.sites):,} site{'' if len(each.sites) == 1 else 's'}"
+    return _stop(each.rule, each.limit, count, f"sites that moved lately stay: {named}")
+
+
+def _stop(rule: str, limit: str, actual: str, said: str) -> Stop:
+    """One that is gone over when a plan is made."""
+    return Stop(rule, limit, actual, said, override=f"flex plan --force {rule}")
 
 
 def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard, stops: tuple[Stop, ...] = ()) -> Decision:
@@ -114,9 +138,10 @@ def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard, stops: t
     first, later = waves.first(asked, rows, guard.limits, due)
     if not later:
         return Decision(rows, quality, stops)
-    note = f"{quality.note}; " if quality.note else ""
-    note += f"the limits of a night leave {later:,} more moves to the next ones"
-    return Decision(first, replace(quality, bound=0, proven=False, note=note), stops, later)
+    said = f"the limits of a night leave {later:,} more move{'' if later == 1 else 's'} to the next ones"
+    spread = tuple(_stop(*limit, said) for limit in waves.over(asked, rows, guard.limits))
+    note = "; ".join(filter(None, [quality.note, *(stop.told for stop in spread)]))
+    return Decision(first, replace(quality, bound=0, proven=False, note=note), (*stops, *spread), later)
 
 
 def _quality(solution: Solution) -> Proven:

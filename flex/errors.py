@@ -7,7 +7,8 @@
     │   ├── Unknown      a site, node, plan … that is not known here
     │   ├── Unconditional    a change that must say what it was made from
     │   ├── Reused       a key that belongs to another request
-    │   └── TooLarge     more than one request may bring
+    │   ├── TooLarge     more than one request may bring
+    │   └── Misused      a verb or an option that there is not    exit 2
     ├── NoData           logs too old, missing or empty           exit 20
     ├── Infeasible       no placement satisfies every wish        exit 21
     ├── Held             a rule or a missing approval stopped it  exit 22
@@ -51,8 +52,8 @@ class FlexError(Exception):
     """What was asked, what came back, what stayed as it was, and the next step.
 
     Edges translate foreign exceptions into one of these where they arise;
-    only the command line and the API turn them into text and numbers. `stops` are the rules that it went by, where
-    somebody may go over them.
+    only the command line and the API turn them into text and numbers. `stops` are the rules that it went by, each with
+    what gets past it.
     """
 
     exit_code = 1
@@ -94,6 +95,10 @@ class Reused(BadInput):
 
 class TooLarge(BadInput):
     slug = "too-large"
+
+
+class Misused(BadInput):
+    exit_code = 2
 
 
 class NoData(FlexError):
@@ -150,8 +155,10 @@ class TooMany(Busy):
 
     slug = "rate-limited"
 
-    def __init__(self, asked: str, answer: str, *, kept: str, advice: str, seconds: float) -> None:
-        super().__init__(asked, answer, kept=kept, advice=advice)
+    def __init__(
+        self, asked: str, answer: str, *, kept: str, advice: str, seconds: float, stops: Sequence[Stop] = ()
+    ) -> None:
+        super().__init__(asked, answer, kept=kept, advice=advice, stops=stops)
         self.seconds = seconds
 
 

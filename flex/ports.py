@@ -163,7 +163,15 @@ class Readings(Protocol):
     """What each reading of a log left, a page at a time."""
 
     def readings(
-        self, limit: int, behind: tuple[int, str] | None = None, *, down: bool = True, source: str = "", node: str = ""
+        self,
+        limit: int,
+        behind: tuple[int, str] | None = None,
+        *,
+        down: bool = True,
+        source: str = "",
+        node: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Segment, ...]:
         """By when they were read and then by id, behind such a pair; of one source or node where it is named."""
         ...
@@ -319,7 +327,9 @@ class Audit(Protocol):
         down: bool = True,
         actor: str = "",
         action: str = "",
+        subject: str = "",
         since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Entry, ...]:
         """Behind that number, the newest first or last; an action also stands for all that begin with it and a dot."""
         ...

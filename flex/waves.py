@@ -7,7 +7,7 @@ leave a node tonight goes whatever the limits say. Tonight's worst node is never
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +38,18 @@ class _Spent:
             and self.cold + unit.cold <= self.limits.cold_bytes
             and all(self.inflow.get(node, 0) + 1 <= self.limits.inflow for node in unit.targets)
         )
+
+    def over(self, nodes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+        limits, share = self.limits, self.moved / max(self.sites, 1)
+        if self.moved > limits.moved_sites:
+            yield "safety.max_moved_sites", f"{limits.moved_sites}", f"{self.moved}"
+        if self.sites >= limits.share_from and share > limits.moved_share:
+            yield "safety.max_moved_sites_ratio", f"{limits.moved_share:g}", f"{share:.2g}"
+        if self.cold > limits.cold_bytes:
+            yield "safety.max_moved_working_set", f"{limits.cold_bytes} bytes", f"{self.cold} bytes"
+        fullest, most = max(self.inflow.items(), key=lambda pair: pair[1], default=(0, 0))
+        if most > limits.inflow:
+            yield "safety.max_inflow_per_node", f"{limits.inflow}", f"{most} to {nodes[fullest]}"
 
     def spend(self, unit: _Unit) -> None:
         self.moved += unit.moved
@@ -71,6 +83,14 @@ def first(problem: Problem, rows: Ints, limits: Limits, due: Set[int] = frozense
     chosen = _chosen(problem, units, spent)
     made = {unit.sites for unit in chosen}
     return _switched(problem, chosen), sum(len(unit.into) for unit in units if unit.sites not in made)
+
+
+def over(problem: Problem, rows: Ints, limits: Limits) -> tuple[tuple[str, str, str], ...]:
+    """The limits that all moves in one night would be over: by its rule, what each allows and what they would take."""
+    all_of_it = _Spent(limits, len(problem.sites))
+    for unit in _units(problem, rows, frozenset()):
+        all_of_it.spend(unit)
+    return tuple(all_of_it.over(problem.nodes))
 
 
 def _all_taken(units: list[_Unit], spent: _Spent) -> bool:

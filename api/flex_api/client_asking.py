@@ -120,7 +120,16 @@ def _told(body: bytes) -> FlexError | None:
 def error_of(problem: Mapping[str, Any]) -> FlexError:
     """Any: what a problem holds. The kinds of errors are told by their slugs; the first of each tree stands for it."""
     kind = _kinds().get(str(problem["code"]), FlexError)
-    stops = [Stop(one["rule"], one["limit"], one["actual"], "a rule forbids it") for one in problem.get("rules", [])]
+    stops = [
+        Stop(
+            one["rule"],
+            one["limit"],
+            one["actual"],
+            "a rule forbids it",
+            "" if '"force"' in one["override"] else one["override"],
+        )
+        for one in problem.get("rules", [])
+    ]
     return kind(
         str(problem.get("asked") or problem.get("title", "")),
         str(problem.get("answer") or problem.get("detail", "")),

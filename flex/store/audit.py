@@ -37,7 +37,9 @@ class SqlAudit(Part):
         down: bool = True,
         actor: str = "",
         action: str = "",
+        subject: str = "",
         since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Entry, ...]:
         number = audit.c.number
         wanted = select(audit).order_by(number.desc() if down else number).limit(limit)
@@ -47,8 +49,12 @@ class SqlAudit(Part):
             wanted = wanted.where(audit.c.actor == actor)
         if action:
             wanted = wanted.where(_is(action))
+        if subject:
+            wanted = wanted.where(audit.c.subject == subject)
         if since is not None:
             wanted = wanted.where(audit.c.time >= since)
+        if until is not None:
+            wanted = wanted.where(audit.c.time < until)
         return self._found(wanted)
 
     def noted(self, *actions: str) -> int:

@@ -145,7 +145,15 @@ class MemoryStore(MemoryDesk):
         return frozenset(places) & {segment.ends for segment in self._segments.values()}
 
     def readings(
-        self, limit: int, behind: tuple[int, str] | None = None, *, down: bool = True, source: str = "", node: str = ""
+        self,
+        limit: int,
+        behind: tuple[int, str] | None = None,
+        *,
+        down: bool = True,
+        source: str = "",
+        node: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Segment, ...]:
         every = sorted(self._segments.values(), key=lambda one: (one.read_at, one.id), reverse=down)
         found = [
@@ -153,6 +161,8 @@ class MemoryStore(MemoryDesk):
             for one in every
             if source in ("", one.source)
             and node in ("", one.node)
+            and (since is None or one.read_at >= since.timestamp())
+            and (until is None or one.read_at < until.timestamp())
             and (behind is None or ((one.read_at, one.id) < behind if down else (one.read_at, one.id) > behind))
         ]
         return tuple(found[:limit])

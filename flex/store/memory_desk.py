@@ -80,7 +80,9 @@ class MemoryDesk:
         down: bool = True,
         actor: str = "",
         action: str = "",
+        subject: str = "",
         since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Entry, ...]:
         found = (
             one
@@ -88,7 +90,9 @@ class MemoryDesk:
             if (behind is None or (one.number < behind if down else one.number > behind))
             and actor in ("", one.actor)
             and (not action or f"{one.action}.".startswith(f"{action}."))
+            and subject in ("", one.subject)
             and (since is None or one.time >= since)
+            and (until is None or one.time < until)
         )
         return tuple(one for one, _ in zip(found, range(limit), strict=False))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
+from datetime import datetime
+from math import ceil
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select, tuple_
 
@@ -50,7 +52,15 @@ class SqlSegments(Part):
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
 
     def readings(
-        self, limit: int, behind: tuple[int, str] | None = None, *, down: bool = True, source: str = "", node: str = ""
+        self,
+        limit: int,
+        behind: tuple[int, str] | None = None,
+        *,
+        down: bool = True,
+        source: str = "",
+        node: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Segment, ...]:
         key = tuple_(segments.c.read_at, segments.c.id)
         ways = [column.desc() if down else column for column in (segments.c.read_at, segments.c.id)]
@@ -61,6 +71,10 @@ class SqlSegments(Part):
             wanted = wanted.where(segments.c.source == source)
         if node:
             wanted = wanted.where(segments.c.node == node)
+        if since is not None:
+            wanted = wanted.where(segments.c.read_at >= ceil(since.timestamp()))
+        if until is not None:
+            wanted = wanted.where(segments.c.read_at < ceil(until.timestamp()))
         with self._database.reading() as connection:
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
 

@@ -5,6 +5,7 @@ Never a traceback, never a change.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Callable
@@ -209,3 +210,11 @@ def test_errors_are_json_for_programs(installation: Installation) -> None:
 
 def test_wrong_usage_is_the_shells_own_code(installation: Installation) -> None:
     assert installation.flex("dance").code == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [("-o", "json", "plan", "--dance"), ("plan", "--output=json", "--dance"), ("-o", "json", "-x")]
+)
+def test_wrong_usage_is_one_problem_where_json_is_asked_for(installation: Installation, wrong: tuple[str, ...]) -> None:
+    said = installation.flex(*wrong)
+    assert (said.code, said.out, json.loads(said.err)["exit_code"]) == (2, "", 2)

@@ -5,6 +5,8 @@ The night of tests/data/report/night.json is the sample; the others are made fro
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import time
 from collections.abc import Sequence
@@ -201,7 +203,10 @@ def test_the_policy_in_the_page_forbids_all_else(page: Page) -> None:
         for at in page.all("meta")
         if page.attributes(at).get("http-equiv") == "Content-Security-Policy"
     ]
-    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+    (style,) = (page.texts[at] for at in page.all("style"))
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policies == [f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:"]
+    assert not [attributes for _, attributes, _ in page.elements if "style" in attributes]
 
 
 def test_whoever_listens_knows_the_language_and_can_reach_what_scrolls(page: Page) -> None:
@@ -274,8 +279,8 @@ def test_the_page_says_what_became_of_the_plan(changes: dict[str, object], state
 
 def test_a_limit_names_the_rule_both_numbers_and_the_command() -> None:
     breaches = [
-        BreachRow(rule="safety.max_moved_sites_ratio", limit=0.3, actual=0.41),
-        BreachRow(rule="safety.max_moved_working_set", limit=4e9, actual=5.1e9),
+        BreachRow(rule="safety.max_moved_sites_ratio", limit=0.3, actual=0.41, override="a yes"),
+        BreachRow(rule="safety.max_moved_working_set", limit=4e9, actual=5.1e9, override="a yes"),
     ]
     text = said(with_plan(night(), state="proposed", breaches=breaches))
     assert "safety.max_moved_sites_ratio allows 30 %, this plan needs 41 %" in text

@@ -89,7 +89,7 @@ def overrun(name: str) -> ReportData:
             "after": after,
             "forecasts": [data.plan.forecasts[0].model_copy(update={"policy": name})],
             "zones": [ZoneRow(zone=name, changes=[name], foreign=[name])],
-            "breaches": [BreachRow(rule=name, limit=1, actual=2)],
+            "breaches": [BreachRow(rule=name, limit=1, actual=2, override=name)],
             "notes": [name],
             "verdicts": [
                 VerdictRow(server=name, agrees=False, checked=1, serial=1, wrong=[name], error=error)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from flex import score
-from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Decision, Guard, decide
+from flex.consent import Limits
+from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Decision, Guard, Resting, decide
 from flex.domain import Pin
 from flex.problem import Budget, Problem
 from flex_solver import SOLVERS
@@ -18,6 +19,7 @@ Make = Callable[..., Problem]
 
 
 NO_GUARD = Guard()
+RESTING = (Resting(COOLDOWN, "3 d", {"b": "moved 1 d ago"}), Resting("safety.max_moves_per_site", "2 in 30 days", {}))
 
 
 def decided(asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01) -> Decision:
@@ -46,8 +48,9 @@ def test_a_gain_below_the_margin_moves_nothing(problem: Make) -> None:
 
 def test_a_site_that_moved_lately_stays_and_is_named(problem: Make) -> None:
     asked = problem(LOADS, UNEVEN)
-    found = decided(asked, Guard(resting={"b": "moved 1 d ago"}))
-    assert rules(found)[0] == COOLDOWN
+    found = decided(asked, Guard(resting=RESTING))
+    assert [(stop.rule, stop.limit, stop.actual) for stop in found.stops] == [(COOLDOWN, "3 d", "1 site")]
+    assert found.stops[0].way_past == "flex plan --force safety.site_cooldown"
     assert "b (moved 1 d ago)" in found.stops[0].said
     assert asked.sites.index("b") not in score.moved(asked, found.rows)[:, 0]
 
@@ -67,5 +70,16 @@ def test_wishes_that_no_placement_keeps_together_stop_no_plan_and_as_few_as_do_g
 
 def test_a_wish_moves_also_what_moved_lately(problem: Make) -> None:
     asked = problem(LOADS, UNEVEN, pins=[Pin("b", ("n2",))])
-    found = decided(asked, Guard(hold=9, resting={"b": "moved 1 d ago"}))
+    found = decided(asked, Guard(hold=9, resting=RESTING))
     assert [asked.sites.index("b"), 1] in found.rows.tolist()
+
+
+def test_what_is_spread_over_nights_names_the_limits_that_spread_it(problem: Make) -> None:
+    asked = problem(dict.fromkeys("abcdefgh", (10, 10)), dict.fromkeys("abcdefgh", "n1"))
+    found = decided(asked, Guard(limits=Limits(moved_sites=2, moved_share=1.0, inflow=3)))
+    assert found.later == 2
+    assert [(stop.rule, stop.limit, stop.actual) for stop in found.stops] == [
+        ("safety.max_moved_sites", "2", "4"),
+        ("safety.max_inflow_per_node", "3", "4 to n2"),
+    ]
+    assert "safety.max_moved_sites is 2 (past it: flex plan --force safety.max_moved_sites)" in found.quality.note

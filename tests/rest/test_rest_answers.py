@@ -12,6 +12,7 @@ import pytest
 from flex.domain import Plan, Verdict
 from flex.ports import DnsTarget, Journal
 from flex.records import ZoneState
+from flex_api.web.limits import too_many
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
@@ -146,3 +147,49 @@ def test_a_form_that_there_is_not_is_refused(reading: Door, of: str) -> None:
     address = f"/api/v1/{of}".format(plan=reading.store.headlines()[0].id)
     answer = reading.open("viewer", {"Accept": "image/png"}).get(address)
     assert (answer.status_code, answer.json()["code"]) == (406, "not-acceptable")
+
+
+def test_all_below_the_current_partition_is_that_in_force(door: Door) -> None:
+    client = door.open("viewer")
+    by_id = client.get(f"/api/v1/partitions/{door.store.in_force()}/placement").json()
+    assert client.get("/api/v1/partitions/current/placement").json() == by_id
+    assert client.get("/api/v1/partitions/current/difference").json()["items"] == []
+
+
+@pytest.mark.parametrize("address", ["/livez?verbose", "/readyz?verbose", "/readyz?verbose=1"])
+def test_probes_may_be_written_with_verbose_and_nothing_else(door: Door, address: str) -> None:
+    assert door.open().get(address).status_code == 200
+    assert door.open().get(f"{address}&exclude=store").status_code == 422
+
+
+def test_a_freeze_is_new_where_nothing_is_frozen(door: Door) -> None:
+    client, new = door.open("operator"), {"If-None-Match": "*"}
+    assert client.put("/api/v1/freeze", json={"reason": "a fair"}, headers=new).status_code == 200
+    assert client.put("/api/v1/freeze", json={"reason": "again"}, headers=new).status_code == 412
+
+
+@pytest.mark.parametrize("name", ["node", "name"])
+def test_a_node_is_made_by_the_name_that_is_read(door: Door, name: str) -> None:
+    given = {"addresses": ["192.0.2.99"], "ram_bytes": 2**30}
+    made = door.open("admin").post("/api/v1/nodes", json={name: "n9", **given})
+    assert (made.status_code, made.json()["node"]["node"]) == (201, "n9")
+    assert door.open("admin").post("/api/v1/nodes", json={"node": "n8", "name": "n7", **given}).status_code == 422
+
+
+def test_what_is_no_page_loads_nothing_and_pages_take_no_style_but_their_own(door: Door) -> None:
+    client = door.open("admin")
+    for address in ("/api/v1/sites", "/livez", "/api/v1/nowhere", "/metrics"):
+        assert client.get(address).headers["content-security-policy"].startswith("default-src 'none'; base-uri 'none'")
+    for address in ("/", "/api/docs", "/login", "/problems", "/api/v1/reports/latest"):
+        assert "unsafe-inline" not in client.get(address).headers["content-security-policy"]
+
+
+def test_too_much_and_too_often_name_their_rule(door: Door) -> None:
+    large = door.open("admin").post("/api/v1/nodes", content=b" " * (2**20 * 20)).json()
+    assert (large["rule"], large["limit"].split()[1], large["actual"]) == (
+        "api.max_body",
+        "bytes",
+        f"{2**20 * 20} bytes",
+    )
+    often = too_many(0.25, 4)
+    assert (often.stops[0].rule, often.stops[0].limit) == ("api.requests_per_second", "4 in a second")

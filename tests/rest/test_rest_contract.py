@@ -200,6 +200,12 @@ FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
     ("routing", {"name": "s039"}, lambda row: "s039" in row["site"]),
     ("routing", {"node": "n1"}, lambda row: "n1" in [member["node"] for member in row["members"]]),
     ("audit", {"since": "2000-01-01T00:00:00Z"}, lambda row: row["time"] > "2000"),
+    ("audit", {"until": "2000-01-01T00:00:00Z"}, lambda row: row["time"] < "2000"),
+    ("runs", {"live": "true"}, lambda row: row["ended"] is None),
+    ("runs", {"live": "false"}, lambda row: row["ended"] is not None),
+    ("runs", {"exit_code": "0"}, lambda row: row["exit_code"] == 0),
+    ("runs", {"exit_code": "22"}, lambda row: row["exit_code"] == 22),
+    ("partitions", {"min_moves": "5"}, lambda row: row["moves"] >= 5),
     ("tokens", {"revoked": "false"}, lambda row: row["revoked"] is None),
     ("tokens", {"revoked": "true"}, lambda row: row["revoked"] is not None),
 ]
@@ -262,9 +268,35 @@ def test_reports_are_those_of_plans_in_a_state(door: Door) -> None:
 
 # Those whose rows do not show what they go by.
 BY_THEMSELVES = {
-    ("sites/{site}/profile", "after"), ("sites/{site}/profile", "before"), ("reports", "state"),
+    ("sites/{site}/profile", "after"), ("sites/{site}/profile", "before"), ("reports", "state"), ("plans", "base"),
     ("partitions/{partition}/difference", "to"), ("routing", "plan"), ("routing", "live"),
 }  # fmt: skip
+
+
+TIMES = {
+    "plans": "created", "reports": "created", "jobs": "created", "partitions": "settled", "runs": "started",
+    "ingests": "read_at", "audit": "time",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_rows_that_have_a_time_are_those_from_a_moment_on_and_before_another(door: Door, name: str) -> None:
+    client, address = door.open("admin"), f"/api/v1/{name}"
+    whole = client.get(address, params={"limit": 1000}).json()["items"]
+    times = sorted({row[TIMES[name]] for row in whole})
+    for moment in (times[0], times[-1]):
+        since, until = (
+            client.get(address, params={"limit": 1000, bound: moment}).json()["items"] for bound in ("since", "until")
+        )
+        assert since == [row for row in whole if row[TIMES[name]] >= moment]
+        assert until == [row for row in whole if row[TIMES[name]] < moment]
+
+
+def test_plans_are_those_that_were_made_from_a_partition(door: Door) -> None:
+    client = door.open("viewer")
+    for base in {one.base for one in door.store.headlines()}:
+        rows = client.get("/api/v1/plans", params={"base": base}).json()["items"]
+        assert {row["id"] for row in rows} == {one.id for one in door.store.headlines() if one.base == base}
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)
@@ -275,7 +307,8 @@ def test_no_filter_goes_without_a_test(door: Door, route: APIRoute) -> None:
     row = door.open("admin").get(path(door, route)).json()["items"][0]
     model: Any = route.dependant.query_params[0].field_info.annotation
     as_they_are = {field for field in row if isinstance(row[field], str)}
-    assert not set(model.model_fields) - {"limit", "cursor", "sort"} - as_they_are - tested
+    timed = {"since", "until"} if name in TIMES else set()
+    assert not set(model.model_fields) - {"limit", "cursor", "sort"} - as_they_are - tested - timed
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)
@@ -285,6 +318,17 @@ def test_a_cursor_of_another_order_is_refused(door: Door, route: APIRoute) -> No
     answer = door.open("admin").get(path(door, route), params={"sort": other, "cursor": first["next"]})
     assert answer.status_code == 422
     assert one in answer.json()["detail"]
+
+
+def test_a_cursor_of_a_list_with_other_filters_is_refused(door: Door) -> None:
+    client, sites = door.open("viewer"), "/api/v1/sites"
+    plain = client.get(sites, params={"limit": 3, "sort": "site"}).json()["next"]
+    on_n1 = client.get(sites, params={"limit": 3, "sort": "site", "node": "n1"})
+    for cursor, query in ((plain, {"node": "n1"}), (on_n1.json()["next"], {}), (on_n1.json()["next"], {"node": "n2"})):
+        answer = client.get(sites, params={"limit": 3, "sort": "site", "cursor": cursor, **query})
+        assert (answer.status_code, "other filters" in answer.text) == (422, True)
+    further = client.get(on_n1.links["next"]["url"]).json()["items"]
+    assert further == client.get(sites, params={"limit": 6, "sort": "site", "node": "n1"}).json()["items"][3:]
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)

@@ -11,14 +11,16 @@ import signal
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
+from typer._click.exceptions import ClickException
 from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
-from flex.errors import FlexError
+from flex.errors import FlexError, Misused
 from flex_api.cli import everywhere, piped
 from flex_api.cli.common import Context, Format, crash, fail
 
@@ -36,6 +38,9 @@ Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settin
 25 the database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer.
 30 DNS refused or unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
 disagree. 33 a dead node is out of DNS but for names that are not FLEX's. 130, 143 interrupted.
+
+Results go to standard output, what failed to standard error: with -o json as one object (docs/schemas/error.json), and
+then standard output has nothing, or the whole result that the exit code is about.
 """
 
 # The verbs as `flex --help` lists them, and the modules of this package that bring each.
@@ -57,6 +62,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("token", "audit"), ("desk",)),
     **dict.fromkeys(("config", "db"), ("house",)),
 }
+UNTOUCHED = "nothing was read or changed"
 # Objects made before the collector looks for circles among them. A plan of ten thousand sites is hundreds of thousands,
 # none of them in a circle, and looking through them at Python's own pace takes a third of the time of such a verb.
 COLLECTED_AFTER = 200_000
@@ -121,10 +127,17 @@ def run(arguments: Sequence[str]) -> int:
     # Typer's own set-up of completion comes with two options that `flex completion` replaces.
     completion_init()
     try:
-        everywhere.command(_chosen(arguments))(args=list(arguments), obj=context, prog_name="flex")
+        # Without its own ways to end: a code for an end before the verb's, nothing for its end.
+        ended: object = everywhere.command(_chosen(arguments))(
+            args=list(arguments), obj=context, prog_name="flex", standalone_mode=False
+        )
+        return ended if isinstance(ended, int) else 0
     except SystemExit as ended:
-        # Typer ends every verb this way; its codes are whole numbers.
         return int(ended.code or 0)
+    except typer.Abort:
+        return 1
+    except ClickException as error:
+        return misused(error, arguments)
     except FlexError as error:
         return fail(error, context.output)
     except piped.Unread:
@@ -132,6 +145,23 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
         return crash(error, context.output)
     return 0
+
+
+def misused(error: ClickException, arguments: Sequence[str]) -> int:
+    """What Typer could not read, as it says so, or as one problem where JSON is asked for: the context may not know."""
+    if not _asks_for_json(arguments):
+        error.show()
+        return error.exit_code
+    asked = f"flex {' '.join(arguments)}"[:200]
+    return fail(Misused(asked, error.format_message(), kept=UNTOUCHED, advice="see `flex --help`"), Format.JSON)
+
+
+def _asks_for_json(arguments: Sequence[str]) -> bool:
+    pairs = pairwise([*arguments, ""])
+    return any(
+        (one in ("-o", "--output") and value == Format.JSON) or one in ("-ojson", "--output=json")
+        for one, value in pairs
+    )
 
 
 def _chosen(arguments: Sequence[str]) -> typer.Typer:

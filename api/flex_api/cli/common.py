@@ -195,7 +195,8 @@ def fail(error: FlexError, output: Format) -> int:
             unchanged=error.kept,
             next_step=error.advice,
             stops=[
-                StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said) for stop in error.stops
+                StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said, override=stop.way_past)
+                for stop in error.stops
             ],
         )
         sys.stderr.write(problem.model_dump_json(indent=2) + "\n")

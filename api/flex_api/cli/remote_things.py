@@ -159,7 +159,7 @@ def nodes_add(
     """Add a node that takes sites from the next plan on."""
     asked, wanted = asked_of(ctx), checked(node, addresses, ram, 1.0 if capacity is None else capacity)
     given = NodeGiven(
-        name=wanted.name,
+        node=wanted.name,
         addresses=wanted.addresses,
         ram_bytes=wanted.ram,
         capacity_ratio=wanted.capacity,

@@ -30,7 +30,7 @@ def overtaken(cycle: Cycle, in_force: str) -> Iterator[Stop]:
     """Where another partition came into force since the plan was made."""
     if in_force != cycle.base:
         said = "it was made from another partition than the one in force"
-        yield Stop(BASE, cycle.base or "nothing", f"{in_force or 'nothing'} is in force", said)
+        yield Stop(BASE, cycle.base or "nothing", f"{in_force or 'nothing'} is in force", said, "a new plan: flex plan")
 
 
 def stops(world: World, cycle: Cycle) -> Iterator[Stop]:

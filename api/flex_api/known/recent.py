@@ -7,13 +7,13 @@ Nothing is decided here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from flex import failover
 from flex.consent import Limits
-from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard
+from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Resting
 from flex.domain import Cycle, Period
 from flex.given import Rules
 from flex_api.told import words
@@ -43,7 +43,7 @@ def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
     return Guard(
         hold=1 if HOLD in force else safety.hold_runs,
         over=1 + _nights_over(known, period, safety.trigger_imbalance),
-        resting=_resting(world, known, force),
+        resting=tuple(_resting(world, known, force)),
         due=frozenset(_due(world)),
         limits=_limits(safety.limits(), force) if safety.spread else None,
     )
@@ -82,19 +82,19 @@ def _nights_over(known: Sequence[Cycle], period: Period, trigger: float) -> int:
     return nights
 
 
-def _resting(world: World, known: Sequence[Cycle], force: Collection[str]) -> dict[str, str]:
-    """The sites that stay where they are for now, with the reason."""
+def _resting(world: World, known: Sequence[Cycle], force: Collection[str]) -> Iterator[Resting]:
+    """The sites that stay where they are for now, by the rule that keeps them."""
     now, safety = world.clock(), world.settings.safety
     moved = [(site, when) for cycle in known for site, when in _moved(cycle) if when <= now < when + MONTH]
     often = Counter(site for site, _ in moved)
-    resting: dict[str, str] = {}
     if OFTEN not in force:
         many = {site: number for site, number in often.items() if number >= safety.max_moves_per_site}
-        resting |= {site: f"moved {words.count(n, 'time')} in 30 days, {OFTEN}" for site, n in many.items()}
+        told = {site: f"moved {words.count(number, 'time')} in 30 days" for site, number in many.items()}
+        yield Resting(OFTEN, f"{safety.max_moves_per_site} in 30 days", told)
     if COOLDOWN not in force:
         lately = {site: when for site, when in reversed(moved) if now < when + safety.site_cooldown}
-        resting |= {site: f"moved {words.ago(when, now)}" for site, when in lately.items()}
-    return resting
+        told = {site: f"moved {words.ago(when, now)}" for site, when in lately.items()}
+        yield Resting(COOLDOWN, words.span(safety.site_cooldown), told)
 
 
 def _moved(cycle: Cycle) -> list[tuple[str, datetime]]:

@@ -42,7 +42,7 @@ def finish_where_allowed(world: World, force: Collection[str] = ()) -> None:
         finish(world)
         return
     for cycle in world.store.cycles(state="applying"):
-        world.say(f"Plan {cycle.id} is half applied, and was not finished: {'; '.join(map(str, stopped))}.")
+        world.say(f"Plan {cycle.id} is half applied, and was not finished: {'; '.join(stop.told for stop in stopped)}.")
 
 
 def refuse_half_applied(world: World, asked: str) -> None:
@@ -135,7 +135,7 @@ def take_back(world: World) -> tuple[str, ...]:
     begun = world.store.cycles(state="applying")
     for cycle in begun:
         if world.settings.cluster.mode == "shadow":
-            raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
+            raise _in_shadow(cycle)
         _take_back(world, cycle)
     if begun:
         _steer(world)
@@ -229,10 +229,10 @@ def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksu
     stopping.refuse_strange(force, f"applying {cycle_id}")
     if world.settings.cluster.mode == "shadow":
         cycle = world.store.cycle(cycle_id)
-        raise _held(cycle, "the mode is shadow, which never writes to DNS", "set cluster.mode to review or auto")
+        raise _in_shadow(cycle)
     cycle = approving.waiting(world, cycle_id, "applying", checksum=checksum)
     if lacking := approving.lacks(world, cycle):
-        raise _held(cycle, lacking, f"`flex approve {cycle.id}`, by somebody else")
+        raise _held(cycle, lacking, f"`flex approve {cycle.id}`, by somebody else", approving.needs_another(cycle))
     refuse_stopped(world, cycle, force)
     return cycle
 
@@ -243,7 +243,13 @@ def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
         *freezing.of_now(world),
         *outdated.stops(world, cycle),
         *(
-            Stop(breach.rule, f"{breach.limit:g}", f"{breach.actual:g}", "it is over a limit")
+            Stop(
+                breach.rule,
+                f"{breach.limit:g}",
+                f"{breach.actual:g}",
+                "it is over a limit",
+                f"flex apply {cycle.id} --force {breach.rule}",
+            )
             for breach in cycle.breaches
         ),
     )
@@ -324,5 +330,11 @@ def _taken_back(world: World, cycle: Cycle, error: Unwell) -> Unwell:
     return Unwell(error.asked, error.answer, kept=kept, advice=error.advice)
 
 
-def _held(cycle: Cycle, answer: str, advice: str) -> Held:
-    return Held(f"applying {cycle.id}", answer, kept="nothing was changed", advice=advice)
+def _in_shadow(cycle: Cycle) -> Held:
+    advice = "set cluster.mode to review or auto"
+    said = "the mode is shadow, which never writes to DNS"
+    return _held(cycle, said, advice, Stop("cluster.mode", "shadow", "a change in DNS", said, advice))
+
+
+def _held(cycle: Cycle, answer: str, advice: str, stop: Stop) -> Held:
+    return Held(f"applying {cycle.id}", answer, kept="nothing was changed", advice=advice, stops=[stop])

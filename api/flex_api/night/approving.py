@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from flex import waiting as rules
 from flex.access import one_person
-from flex.consent import Approval
+from flex.consent import Approval, Stop
 from flex.domain import Cycle
 from flex.errors import Ended, Expired, Held
 from flex_api.known import outdated
@@ -34,6 +34,7 @@ def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -
             f"{said.author or 'nobody'} {made}, and safety.four_eyes asks for somebody else",
             kept="nothing was changed",
             advice="ask somebody else to look at it",
+            stops=[needs_another(cycle)],
         )
     others = tuple(one for one in cycle.approvals if one.author != said.author)
     return _stored(world, replace(cycle, approvals=(*others, said)))
@@ -102,7 +103,22 @@ def _refuse_expired(world: World, cycle: Cycle, doing: str) -> None:
             f"it was made {words.ago(cycle.created, world.clock())}",
             kept="nothing was changed",
             advice="make a new one with `flex plan`",
+            stops=[_too_old(world, cycle)],
         )
+
+
+def _too_old(world: World, cycle: Cycle) -> Stop:
+    limit, age = world.settings.safety.plan_expiry, world.clock() - cycle.created
+    return Stop(
+        "safety.plan_expiry", words.span(limit), words.span(age), "the plan is too old", "a new plan: flex plan"
+    )
+
+
+def needs_another(cycle: Cycle, forced: str = "") -> Stop:
+    """That one person is not enough, and what somebody else has to do."""
+    override = f"somebody else than {cycle.author or 'who made it'}: flex approve {cycle.id}{forced}"
+    said = "nobody but who made it has agreed"
+    return Stop("safety.four_eyes", "a yes by somebody else", "none", said, override)
 
 
 def lacks(world: World, cycle: Cycle) -> str:
@@ -130,6 +146,7 @@ def refuse_forced_alone(world: World, cycle: Cycle, rules: Collection[str]) -> N
             "and safety.four_eyes is set",
             kept="nothing was changed",
             advice=f"`flex approve {cycle.id} {forced}`, by somebody else",
+            stops=[needs_another(cycle, f" {forced}")],
         )
 
 

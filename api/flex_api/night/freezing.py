@@ -60,7 +60,8 @@ def _outside(world: World) -> tuple[Stop, ...]:
     here = world.time_of_day().astimezone(ZoneInfo(world.settings.cluster.timezone))
     if windows.within([windows.window(text) for text in written], here):
         return ()
-    return (Stop(WINDOWS, ", ".join(written), f"{here:%a %H:%M}", "changes may only be made in a window"),)
+    said = "changes may only be made in a window"
+    return (Stop(WINDOWS, ", ".join(written), f"{here:%a %H:%M}", said, f"flex apply --force {WINDOWS}"),)
 
 
 def stop(found: Freeze) -> Stop:
@@ -68,4 +69,5 @@ def stop(found: Freeze) -> Stop:
     until = f"until {words.when(found.until)}" if found.until else "until `flex thaw`"
     who = f" by {found.author}" if found.author else ""
     reason = f" ({found.reason})" if found.reason else ""
-    return Stop(RULE, until, f"since {words.when(found.since)}{who}", f"changes are frozen{reason}")
+    past = f"flex thaw, or flex apply --force {RULE}"
+    return Stop(RULE, until, f"since {words.when(found.since)}{who}", f"changes are frozen{reason}", past)

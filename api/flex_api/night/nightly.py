@@ -291,7 +291,7 @@ def _waits(world: World, cycle: Cycle) -> tuple[int, str]:
     if mode == "shadow":
         return 0, f"Shadow mode: plan {cycle.id} was made and nothing was written."
     stops = applying.stops(world, cycle)
-    told = "; ".join(map(str, stops))
+    told = "; ".join(stop.told for stop in stops)
     if freezing.RULE in {stop.rule for stop in stops}:
         return Frozen.exit_code, f"Plan {cycle.id} was made and nothing was applied: {told}."
     if begun:

@@ -31,7 +31,7 @@ from flex_api.web.gate import cookie, csrf_of
 Model = TypeVar("Model", bound=BaseModel)
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 THEME = "flex_theme"

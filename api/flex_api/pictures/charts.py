@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from flex_api.pictures import margins
 from flex_api.told import shown, words
 
 MOST_BARS = 40
 WORST_BARS = 10
 MOST_POINTS = 2_000
 LABEL = 14
-PIXELS_A_LETTER = 7.7
 ROW = 30
 COLUMN_HEIGHT = 96
 
@@ -73,13 +73,13 @@ class Bars:
     @property
     def left(self) -> int:
         """Pixels that the longest label takes."""
-        return round(max((len(bar.label) for bar in self.bars), default=0) * PIXELS_A_LETTER) + 12
+        return margins.beside(max((len(bar.label) for bar in self.bars), default=0))
 
     @property
     def right(self) -> int:
         """Pixels that the longest text takes."""
         longest = max((max(len(bar.text), len(bar.note)) for bar in self.bars), default=0)
-        return round(longest * PIXELS_A_LETTER) + 12
+        return margins.beside(longest)
 
     @property
     def height(self) -> int:

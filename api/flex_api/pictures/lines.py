@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from flex_api.pictures import charts
+from flex_api.pictures import charts, margins
 from flex_api.pictures.charts import Extent, Tick
 from flex_api.told import shown, words
 
@@ -270,7 +270,7 @@ class Pairs:
 
     @property
     def left(self) -> int:
-        return round(max((len(pair.label) for pair in self.pairs), default=0) * charts.PIXELS_A_LETTER) + 12
+        return margins.beside(max((len(pair.label) for pair in self.pairs), default=0))
 
 
 def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> Pairs:

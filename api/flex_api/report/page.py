@@ -6,6 +6,8 @@ What it says is in content.py, where things stand in a picture in charts.py.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import tempfile
 from contextlib import suppress
@@ -17,6 +19,7 @@ import jinja2
 
 import flex
 from flex.errors import NotWritten
+from flex_api.pictures import margins
 from flex_api.report.content import ReportData, content
 from flex_api.told import shown, words
 
@@ -98,7 +101,12 @@ def _environment() -> jinja2.Environment:
         "number": "{:,}".format,
         "path": partial(quote, safe=""),
     }
+    style = environment.get_template("style.css").render(step=margins.STEP, steps=margins.STEPS)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    # The text between <style> and </style> of every page that brings its own, and what its policy allows it by.
+    environment.globals |= {"style": style, "style_digest": f"sha256-{digest}"}
     return environment
 
 
 TEMPLATES = _environment()
+STYLE_DIGEST = str(TEMPLATES.globals["style_digest"])

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from flex.errors import NotWhole
 from flex_api import auditing
 from flex_api.schemas.desk import audit_row
-from flex_api.schemas.rest import CLEAN, AuditPage, AuditVerified, ListQuery, Moment
+from flex_api.schemas.rest import CLEAN, AuditPage, AuditVerified, TimedQuery
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Reader, Viewer
 from flex_api.web.paging import Order, decoded, encoded
@@ -17,20 +17,27 @@ from flex_api.web.paging import Order, decoded, encoded
 router = APIRouter(prefix="/api/v1/audit", tags=["audit"])
 
 
-class AuditQuery(ListQuery):
-    sort: Literal["-number", "number"] = "-number"
+class AuditQuery(TimedQuery):
+    sort: Literal["-number", "number", "-time", "time"] = "-number"
     actor: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
     action: Annotated[str, Query(max_length=100, pattern=CLEAN, description="`pin` stands for `pin.put` too")] = ""
-    since: Annotated[Moment | None, Query()] = None
+    subject: Annotated[str, Query(max_length=1000, pattern=CLEAN, description="what was changed")] = ""
 
 
 @router.get("", response_model=AuditPage)
 def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
-    """Every change, the latest first."""
+    """Every change, the latest first. Entries are numbered as they were made, so that by time is by number."""
     order = Order.parse(query.sort)
     at = decoded(query.cursor, order, (int, str))[0] if query.cursor else None
     found = desk.store.found_entries(
-        query.limit + 1, at, down=order.down, actor=query.actor, action=query.action, since=query.since
+        query.limit + 1,
+        at,
+        down=order.down,
+        actor=query.actor,
+        action=query.action,
+        subject=query.subject,
+        since=query.since,
+        until=query.until,
     )
     rows = found[: query.limit]
     following = encoded(order, [rows[-1].number, ""]) if len(found) > query.limit else None

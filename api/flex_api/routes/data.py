@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.domain import Segment
+from flex.domain import Run, Segment
 from flex_api.known import present
 from flex_api.night import nightly
 from flex_api.routes.jobs import shown
-from flex_api.schemas.rest import CLEAN, IngestGiven, IngestRow, IngestsPage, JobShown, ListQuery, RunsPage
+from flex_api.schemas.rest import CLEAN, IngestGiven, IngestRow, IngestsPage, JobShown, RunsPage, TimedQuery
 from flex_api.told import words
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Operator, Viewer
@@ -21,7 +21,7 @@ from flex_api.working import Follow
 router = APIRouter(prefix="/api/v1", tags=["data"])
 
 
-class IngestsQuery(ListQuery):
+class IngestsQuery(TimedQuery):
     sort: Literal["-read_at", "read_at"] = "-read_at"
     source: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
     node: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
@@ -29,15 +29,21 @@ class IngestsQuery(ListQuery):
 
 @router.get("/ingests", response_model=IngestsPage)
 def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
-    """What each reading of a log counted, and what it could not."""
+    """What each reading of a log counted, and what it could not; `since` and `until` go by when it was read."""
     order = Order.parse(query.sort)
     after = None
     if query.cursor:
         moment, name = decoded(query.cursor, order, (int, str))
         after = moment, name
     found = desk.store.readings(
-        query.limit + 1, after, down=order.down, source=query.source, node=query.node
-    )  # fmt: skip
+        query.limit + 1,
+        after,
+        down=order.down,
+        source=query.source,
+        node=query.node,
+        since=query.since,
+        until=query.until,
+    )
     rows = found[: query.limit]
     following = encoded(order, [rows[-1].read_at, rows[-1].id]) if len(found) > query.limit else None
     return listed(desk.request, IngestsPage(items=list(map(_row, rows)), next=following), following)
@@ -76,16 +82,21 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
     return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 
-class RunsQuery(ListQuery):
+class RunsQuery(TimedQuery):
     sort: Literal["-started", "started"] = "-started"
     failed: Annotated[bool | None, Query(description="ended with another exit code than 0")] = None
+    live: Annotated[bool | None, Query(description="still at work, or not")] = None
+    exit_code: Annotated[int | None, Query(ge=0, le=255)] = None
+    plan: Annotated[str, Query(max_length=100, pattern=CLEAN, description="of this plan")] = ""
 
 
 @router.get("/runs", response_model=RunsPage)
 def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
-    """The latest thousand runs: every step that changed something, with its stages and its exit code."""
-    every = desk.views.runs()
-    rows = [run for run in every if query.failed is None or (run.exit_code not in (0, None)) == query.failed]
+    """The latest thousand runs: every step that changed something, with its stages and its exit code.
+
+    `since` and `until` go by when it began.
+    """
+    rows = [run for run in desk.views.runs() if query.holds(run.started) and _asked_for(run, query)]
     found = page(
         rows,
         {"started": lambda run: run.started.isoformat(timespec="microseconds")},
@@ -96,3 +107,12 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
     )
     items = [present.run_row(run) for run in found.items]
     return listed(desk.request, RunsPage(items=items, next=found.next), found.next)
+
+
+def _asked_for(run: Run, query: RunsQuery) -> bool:
+    return (
+        query.failed in (None, run.exit_code not in (0, None))
+        and query.live in (None, run.ended is None)
+        and query.exit_code in (None, run.exit_code)
+        and query.plan in ("", run.cycle)
+    )

@@ -45,7 +45,10 @@ def thaw(
 
 
 def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
-    condition.refuse_unmet("the freeze", _shown(freezing.frozen(desk.world())))
+    found = freezing.frozen(desk.world())
+    # That nothing is frozen can be read, and changed from there; for who wants a new freeze there is none yet.
+    is_new = found is None and not condition.if_match and bool(condition.if_none_match)
+    condition.refuse_unmet("the freeze", None if is_new else _shown(found))
 
 
 def _shown(found: Freeze | None) -> FreezeShown:

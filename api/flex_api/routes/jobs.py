@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from flex.jobs import Job, JobState
 from flex_api import working
-from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, ListQuery
+from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, TimedQuery
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import page
@@ -25,17 +25,25 @@ EVENTS = "text/event-stream"
 LOOK, QUIET = 0.25, 60
 
 
-class JobsQuery(ListQuery):
+class JobsQuery(TimedQuery):
     sort: Literal["-created", "created", "kind", "-kind", "state", "-state"] = "-created"
     state: Annotated[JobState | None, Query()] = None
     kind: Annotated[str, Query(max_length=50, pattern=CLEAN)] = ""
+    author: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
 
 
 @router.get("", response_model=JobsPage)
 def jobs(desk: Viewer, query: Annotated[JobsQuery, Query()]) -> Response:
-    """The latest thousand, newest first."""
+    """The latest thousand, newest first; `since` and `until` go by when they were asked for."""
     every = map(working.as_it_is, desk.store.jobs(1000))
-    rows = [job for job in every if query.state in (None, job.state) and query.kind in ("", job.kind)]
+    rows = [
+        job
+        for job in every
+        if query.state in (None, job.state)
+        and query.kind in ("", job.kind)
+        and query.author in ("", job.author)
+        and query.holds(job.created)
+    ]
     found = page(
         rows,
         {"created": lambda job: job.created.isoformat(), "kind": lambda job: job.kind, "state": lambda job: job.state},

@@ -79,7 +79,7 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
 def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
     """A further node, which gets sites from the next plan on. It must be able to serve every site."""
     desk = desk.because(given.reason)
-    node = _checked(given.name, given.addresses, given.ram_bytes, given.capacity_ratio)
+    node = _checked(given.node, given.addresses, given.ram_bytes, given.capacity_ratio)
     if dry_run:
         notes = noding.add(desk.world(), node, dry_run=True)
         return _tried(desk, present.node_row(node, None, 0, None, None), notes, _looked(desk, node))

@@ -12,7 +12,7 @@ from flex.errors import NoData
 from flex_api import hosted
 from flex_api.known import present
 from flex_api.routes.sites import known
-from flex_api.schemas.rest import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown
+from flex_api.schemas.rest import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown, TimedQuery
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Viewer
@@ -25,19 +25,24 @@ ROUTED = "By content: HAProxy on its nodes sends each request to the replica tha
 ALONE = "It has one node, which gets every request."
 
 
-class PartitionsQuery(ListQuery):
+class PartitionsQuery(TimedQuery):
     sort: Literal["-settled", "settled", "-moves", "moves", "-worst_ratio", "worst_ratio"] = "-settled"
     max_worst_ratio: Annotated[float | None, Query(ge=0, le=1e6)] = None
+    min_moves: Annotated[int, Query(ge=0, le=2**62)] = 0
 
 
 @router.get("/partitions", response_model=PlansPage)
 def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Response:
-    """Every partition that came into force, the latest first."""
+    """Every partition that came into force, the latest first; `since` and `until` go by when it did."""
     most = query.max_worst_ratio
     rows = [
         one
         for one in desk.views.headlines()
-        if one.settled and one.state == "applied" and (most is None or one.worst <= most)
+        if one.settled
+        and one.state == "applied"
+        and (most is None or one.worst <= most)
+        and one.moves >= query.min_moves
+        and query.holds(one.settled)
     ]
     found = page(
         rows,
@@ -60,13 +65,17 @@ def current(desk: Viewer) -> Response:
     """The partition in force, with the load that was predicted for it."""
     _, cycle = desk.views.base()
     if cycle is None:
-        raise NoData(
-            "the partition in force",
-            "no plan was applied yet",
-            kept="nothing was changed",
-            advice="POST /api/v1/plans makes one",
-        )
+        raise _none_in_force()
     return reply(desk.request, present.plan_output(cycle))
+
+
+def _none_in_force() -> NoData:
+    return NoData(
+        "the partition in force",
+        "no plan was applied yet",
+        kept="nothing was changed",
+        advice="POST /api/v1/plans makes one",
+    )
 
 
 @router.get("/partitions/{partition}", response_model=PlanOutput)
@@ -82,8 +91,11 @@ class PlacementQuery(ListQuery):
 
 @router.get("/partitions/{partition}/placement", response_model=PlacementPage)
 def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Query()]) -> Response:
-    """Which node has which site, a row for each replica."""
-    cycle = desk.store.headline(partition) or desk.store.cycle(partition)
+    """Which node has which site, a row for each replica; `current` is the partition in force."""
+    name = desk.store.in_force() if partition == "current" else partition
+    if not name:
+        raise _none_in_force()
+    cycle = desk.store.headline(name) or desk.store.cycle(name)
     frame = desk.views.placement(cycle.id)
     if query.node:
         frame = frame[frame["node"] == query.node]

@@ -12,7 +12,7 @@ from flex_api.known import named, present
 from flex_api.night import applying, approving
 from flex_api.report.formats import table
 from flex_api.schemas.paged import DnsDiffPage
-from flex_api.schemas.rest import CLEAN, ListQuery, MovesPage, PlansPage
+from flex_api.schemas.rest import CLEAN, ListQuery, MovesPage, PlansPage, TimedQuery
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.told import words
 from flex_api.web.answers import JSON, NEGOTIATED, TheCondition, accepted, listed, nothing, reply, told
@@ -27,16 +27,26 @@ MEDIA = {"json": JSON, "md": MARKDOWN}
 Sort = Literal["-created", "created", "-moves", "moves", "-worst_ratio", "worst_ratio", "-sites", "sites"]
 
 
-class PlansQuery(ListQuery):
+class PlansQuery(TimedQuery):
     sort: Sort = "-created"
     state: Annotated[Literal["proposed", "applying", "applied", "discarded", "failed"] | None, Query()] = None
     min_moves: Annotated[int, Query(ge=0, le=2**62)] = 0
+    base: Annotated[
+        str | None, Query(max_length=100, pattern=CLEAN, description="made from this partition; empty: from none")
+    ] = None
 
 
 @router.get("", response_model=PlansPage)
 def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
-    """Every plan, newest first."""
-    rows = [one for one in desk.views.headlines() if query.state in (None, one.state) and one.moves >= query.min_moves]
+    """Every plan, newest first; `since` and `until` go by when it was made."""
+    rows = [
+        one
+        for one in desk.views.headlines()
+        if query.state in (None, one.state)
+        and one.moves >= query.min_moves
+        and query.base in (None, one.base)
+        and query.holds(one.created)
+    ]
     found = page(
         rows,
         {

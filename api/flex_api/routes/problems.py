@@ -72,7 +72,13 @@ def of_error(request: Request, error: FlexError) -> Response:
 def problem(path: str, request_id: str, error: FlexError) -> Problem:
     kind = KINDS.get(error.slug, KINDS["internal"])
     rules = [
-        Broken(rule=stop.rule, limit=stop.limit, actual=stop.actual, override=OVERRIDE.format(rule=stop.rule))
+        Broken(
+            rule=stop.rule,
+            limit=stop.limit,
+            actual=stop.actual,
+            # Where the command line forces a rule, a request does so in its body.
+            override=OVERRIDE.format(rule=stop.rule) if f"--force {stop.rule}" in stop.way_past else stop.override,
+        )
         for stop in error.stops
     ]
     first = rules[0].model_dump() if rules else {}

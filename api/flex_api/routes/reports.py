@@ -14,7 +14,7 @@ from flex_api.report.content import ReportData
 from flex_api.report.formats import FORMATS, MEDIA
 from flex_api.report.gather import gather
 from flex_api.routes.plans import the_plan
-from flex_api.schemas.rest import ListQuery, ReportRow, ReportShown, ReportsPage
+from flex_api.schemas.rest import ReportRow, ReportShown, ReportsPage, TimedQuery
 from flex_api.web.answers import accepted, etag_of, listed, made
 from flex_api.web.desk import Desk, Viewer, in_turn
 from flex_api.web.paging import page
@@ -41,15 +41,15 @@ PRINTED_IN_TURN = in_turn(
 )
 
 
-class ReportsQuery(ListQuery):
+class ReportsQuery(TimedQuery):
     sort: Literal["-created", "created"] = "-created"
     state: Annotated[Literal["proposed", "applying", "applied", "discarded", "failed"] | None, Query()] = None
 
 
 @router.get("", response_model=ReportsPage)
 def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
-    """There is one of every plan."""
-    rows = [one for one in desk.views.headlines() if query.state in (None, one.state)]
+    """There is one of every plan; `since` and `until` go by when that was made."""
+    rows = [one for one in desk.views.headlines() if query.state in (None, one.state) and query.holds(one.created)]
     found = page(
         rows,
         {"created": lambda one: one.created.isoformat(timespec="microseconds")},

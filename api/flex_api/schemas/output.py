@@ -19,12 +19,13 @@ class Output(Part):
 
 
 class StopRow(Part):
-    """A rule that stopped something; naming it with --force goes over it."""
+    """A rule that stopped something, and what gets past it."""
 
     rule: str
     limit: str
     actual: str
     said: str
+    override: str = Field(description="the command, or what somebody has to do, to get past it")
 
 
 class ErrorOutput(Output):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
 from flex.access import Role
 from flex.jobs import JobState
@@ -54,6 +54,19 @@ class Given(BaseModel):
 class ListQuery(Given):
     limit: Annotated[int, Field(ge=1, le=1000, description="rows of a page")] = 50
     cursor: Annotated[str | None, Field(max_length=4000, description="`next` of the page before")] = None
+
+
+class TimedQuery(ListQuery):
+    """Of rows that have a time: which one the description of the list says."""
+
+    since: Annotated[Moment | None, Field(description="from then on")] = None
+    until: Annotated[Moment | None, Field(description="before then")] = None
+
+    def holds(self, moment: datetime | None) -> bool:
+        """What has no time is in no span of it."""
+        if moment is None:
+            return self.since is None and self.until is None
+        return (self.since is None or moment >= self.since) and (self.until is None or moment < self.until)
 
 
 class PageOf(Part):
@@ -134,7 +147,16 @@ class NodesPage(PageOf):
 
 
 class NodeGiven(Given):
-    name: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    node: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=255,
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+            validation_alias=AliasChoices("node", "name"),
+            description="as a node that is read has it; `name` is taken, too",
+        ),
+    ]
     addresses: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(min_length=1, max_length=64)]
     ram_bytes: Annotated[int, Field(ge=2**20, le=2**60)]
     capacity_ratio: Annotated[float, Field(ge=0.001, le=1000)] = 1.0

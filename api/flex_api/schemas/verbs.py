@@ -157,6 +157,7 @@ class BreachRow(Part):
     rule: str
     limit: float
     actual: float
+    override: str = Field(description="the command that gets past it")
 
 
 class VerdictRow(Part):

@@ -47,7 +47,9 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         console.print(f"  note: {note}", markup=False)
     for breach in output.breaches:
         console.print(
-            f"  over a limit: {breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g}", markup=False
+            f"  over a limit: {breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g} "
+            f"(past it: {breach.override})",
+            markup=False,
         )
     if output.moves:
         console.print()

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from flex.errors import Overtaken, Unconditional
+from flex_api.web import paging
 
 JSON = "application/json"
 # Said of what is answered in several forms: who keeps answers keeps each by what was accepted.
@@ -67,9 +68,12 @@ def accepted(request: Request, media: Mapping[str, str], usual: str) -> str:
 
 
 def listed(request: Request, model: BaseModel, following: str | None) -> Response:
-    """A page, with the address of the next one in its Link header."""
+    """A page, with the address of the next one in its Link header, and a cursor that holds for these filters alone."""
     if not following:
         return reply(request, model)
+    if request.url.path.startswith("/api/"):
+        following = paging.bound(following, request.query_params)
+        model = model.model_copy(update={"next": following})
     after = request.url.include_query_params(cursor=following)
     return reply(request, model, Link=f'<{after.path}?{after.query}>; rel="next"')
 

@@ -20,17 +20,22 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flex.errors import BadInput, FlexError
+from flex_api.report.page import STYLE_DIGEST
 from flex_api.web import formed
 from flex_api.web.gate import Asked, Gate, present
 from flex_api.web.limits import Rate, too_large, too_many
 from flex_api.web.timing import Timing
 
 REQUEST_ID = "X-Request-Id"
+POLICY = "Content-Security-Policy"
+# Of what is no page: it loads nothing, sends nothing and stands in no frame.
+BARE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+# Of a page that brings its styles: just these. Pages that load theirs have a policy of their own (pages/frame.py).
+STYLED = (
+    f"default-src 'none'; style-src '{STYLE_DIGEST}'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; "
-        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    ),
     "X-Content-Type-Options": "nosniff",
     # Nobody else hears where we were; our own pages do, or their changes would come from the origin `null`.
     "Referrer-Policy": "same-origin",
@@ -92,7 +97,7 @@ class Asking:
     def _refuse_large(self, request: Request) -> None:
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.max_body:
-            raise too_large(self.max_body)
+            raise too_large(self.max_body, f"{int(length)} bytes" if length.isdecimal() else "no length")
 
     async def _let_in(self, request: Request) -> None:
         """Who asks is on the request from here on. Raises what keeps them out."""
@@ -143,6 +148,8 @@ def _refuse_twice(request: Request) -> None:
 
 def seal(headers: MutableHeaders, request_id: str, path: str) -> None:
     kept = headers.get("ETag") is not None and path.startswith("/api/") and "Cache-Control" not in headers
+    if POLICY not in headers:
+        headers[POLICY] = STYLED if headers.get("Content-Type", "").startswith("text/html") else BARE
     for name, value in HEADERS.items():
         if name not in headers:
             headers[name] = KEPT if kept and name == "Cache-Control" else value

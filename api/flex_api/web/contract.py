@@ -40,8 +40,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 def _exact(path: str, method: str, operation: dict[str, Any]) -> None:
     answers = operation["responses"]
-    answers.pop("422", None)
+    takes_parameters = answers.pop("422", None) is not None
     if not path.startswith(API):
+        if takes_parameters:
+            answers["422"] = _problem(422)
         return
     operation["security"] = [{"token": []}]
     if method == "get" and "200" in answers:

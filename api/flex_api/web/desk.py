@@ -21,6 +21,7 @@ from flex_api.settings.file import Settings
 from flex_api.web import known
 from flex_api.web.gate import Gate, unauthenticated
 from flex_api.web.later import Later
+from flex_api.web.paging import refuse_other_filters
 from flex_api.web.timing import Timing
 from flex_api.web.turns import Turns
 from flex_api.web.views import Views
@@ -94,6 +95,8 @@ def _desk(role: Role) -> Callable[[Request], Awaitable[Desk]]:
             raise unauthenticated("no token came with the request")
         refuse_below(caller, role, f"{request.method} {request.url.path}")
         known.refuse_unknown(request)
+        if request.url.path.startswith("/api/"):
+            refuse_other_filters(request.query_params)
         house: House = request.app.state.house
         author = Author(caller.name, "", request.state.request_id)
         return Desk(request, caller, house, house.store.signed(author))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from flex.consent import Stop
 from flex.errors import TooLarge, TooMany
 
 # More callers than anybody has: what is remembered of them stays small, whoever knocks.
@@ -41,13 +42,31 @@ def too_many(seconds: float, each: float) -> TooMany:
         kept="nothing was read or changed",
         advice=f"ask again in {math.ceil(seconds)} s, as `Retry-After` says; api.requests_per_second sets the limit",
         seconds=seconds,
+        stops=[
+            Stop(
+                "api.requests_per_second",
+                f"{each:g} in a second",
+                f"the next one is due in {seconds:.3g} s",
+                "one caller asks too often",
+                f"wait {math.ceil(seconds)} s, or set a larger api.requests_per_second",
+            )
+        ],
     )
 
 
-def too_large(limit: int) -> TooLarge:
+def too_large(limit: int, actual: str = "more") -> TooLarge:
     return TooLarge(
         "the body of the request",
         f"it is larger than {limit} bytes",
         kept="nothing was read or changed",
         advice="send less; api.max_body sets the limit",
+        stops=[
+            Stop(
+                "api.max_body",
+                f"{limit} bytes",
+                actual,
+                "the body is too large",
+                "send less, or set a larger api.max_body",
+            )
+        ],
     )

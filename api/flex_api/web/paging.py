@@ -7,6 +7,7 @@ the last row shown; it says nothing that the row did not.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import Any, Generic, TypeVar
 from flex.errors import BadInput
 
 Row = TypeVar("Row")
+# Between a cursor and what stands for the filters of its list.
+MARK = "."
 # Any, below: what a list is sorted by, numbers or text.
 Key = tuple[bool, Any, str]
 
@@ -83,6 +86,24 @@ def page_in_order(
     return Page(tuple(shown), encoded(order, [key(shown[-1])]) if more else None)
 
 
+def bound(cursor: str, query: Mapping[str, str]) -> str:
+    """The cursor with what the list was filtered by: it goes on with nothing else."""
+    return f"{cursor}{_mark(query)}"
+
+
+def refuse_other_filters(query: Mapping[str, str]) -> None:
+    """Raises BadInput for the cursor of a list that was filtered otherwise."""
+    cursor = query.get("cursor", "")
+    if cursor and cursor.partition(MARK)[1:] != _mark(query).partition(MARK)[1:]:
+        raise _foreign("it belongs to the list with other filters")
+
+
+def _mark(query: Mapping[str, str]) -> str:
+    """Nothing where nothing is filtered."""
+    filters = sorted((name, said) for name, said in query.items() if name not in ("limit", "cursor", "sort"))
+    return MARK + hashlib.blake2b(json.dumps(filters).encode(), digest_size=6).hexdigest() if filters else ""
+
+
 def _first(keyed: Sequence[tuple[Key, Row]], last: Sequence[Any], *, down: bool) -> int:
     """Where the next page begins."""
     try:
@@ -114,7 +135,8 @@ def encoded(order: Order, key: Sequence[object]) -> str:
 def decoded(cursor: str, order: Order, types: Sequence[type] = (bool, object, str)) -> list[Any]:
     """Raises BadInput for what is none of ours, or belongs to a list in another order."""
     try:
-        made_for, *key = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+        text = cursor.partition(MARK)[0]
+        made_for, *key = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
     except (ValueError, TypeError, RecursionError):
         raise _foreign("it is not one that a list gave") from None
     fits = len(key) == len(types) and all(isinstance(one, kind) for one, kind in zip(key, types, strict=True))
@@ -127,5 +149,8 @@ def decoded(cursor: str, order: Order, types: Sequence[type] = (bool, object, st
 
 def _foreign(answer: str) -> BadInput:
     return BadInput(
-        "the cursor", answer, kept="nothing was changed", advice="take `next` of the page before, with the same sort"
+        "the cursor",
+        answer,
+        kept="nothing was changed",
+        advice="take `next` of the page before, with the same sort and filters",
     )

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from flex.consent import Stop
 from flex.errors import TooMany
 
 # Seconds: what takes less is no burden; how long somebody waits for his turn, and how often he looks.
@@ -67,4 +68,5 @@ def _too_soon(seconds: float, answer: str) -> TooMany:
         kept="nothing was read or changed",
         advice=f"ask again in {math.ceil(seconds)} s, as `Retry-After` says",
         seconds=seconds,
+        stops=[Stop("turns", "one at a time, in turn", answer, "it takes long", f"wait {math.ceil(seconds)} s")],
     )

@@ -33,7 +33,7 @@ def explained(world: World, site: str) -> ExplainOutput:
     waiting = [one for one in world.store.cycles(1) if one.state == "proposed" and one.base == facts.base]
     plan = waiting[0].id if waiting else facts.base
     rows = rows_of(problem, world.store.placement_of(waiting[0].id)) if waiting else problem.old
-    position, resting = problem.sites.index(site), recent.guard(world, facts.period).resting
+    position, resting = problem.sites.index(site), recent.guard(world, facts.period).staying
     return ExplainOutput(
         site=site,
         plan=plan,

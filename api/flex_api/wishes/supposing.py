@@ -69,7 +69,7 @@ def frontier_of(world: World) -> FrontierOutput:
     """
     known, _ = expected(world, nightly.facts(world, replayed=False))
     facts, guard = _possible(known), recent.guard(world, known.period)
-    asked = decide.resting(cycles.build(facts, world.rules), guard.resting)
+    asked = decide.resting(cycles.build(facts, world.rules), guard.staying)
     waiting = [one for one in world.store.cycles(1, state="proposed") if one.base == facts.base]
     planned = [problem.rows_of(asked, world.store.placement_of(one.id)) for one in waiting]
     points = frontier.points(asked, short(world.rules.budget), planned)

@@ -1,0 +1,15 @@
+"""How much room the text beside a plot takes: pixels, in the steps that the stylesheet has classes for.
+
+The policy of the pages allows no element a style of its own, so widths come by class.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+PIXELS_A_LETTER = 7.7
+STEP, STEPS = 8, 48
+
+
+def beside(letters: int) -> int:
+    return min(ceil((letters * PIXELS_A_LETTER + 12) / STEP), STEPS) * STEP
