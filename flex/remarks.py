@@ -13,6 +13,7 @@ from flex import records
 from flex.domain import Forecast
 from flex.reach import Reach
 from flex.replay import Sample
+from flex.wishes import ORDER
 
 # Strangers' names in the logs that get fewer of the accesses than this make no difference to a prediction.
 FEW = 0.01
@@ -35,7 +36,8 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
 
 def of_wishes(suspended: Sequence[str]) -> Iterator[str]:
     if suspended:
-        yield f"pins that cannot be kept now, in part or whole: {some(suspended)}"
+        order = ", ".join(ORDER)
+        yield f"pins that cannot be kept now, in part or whole (these give way first: {order}): {some(suspended)}"
 
 
 def of_start(started: Collection[str]) -> Iterator[str]:

@@ -8,10 +8,12 @@ do is found by counting here; solvers that can prove more say so beside it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Set
 
 import numpy as np
 
 from flex import score
+from flex.conflicts import conflict
 from flex.problem import Floats, Ints, Problem
 from flex.score import ROUNDING, Violation
 from flex.short import Relaxation, Shortfall
@@ -73,14 +75,11 @@ def _named(relaxation: Relaxation) -> str:
 
 
 def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
-    rule = {**LIMITS, "apart": "nodes"}.get(broken.kind, "")
-    because: tuple[str, ...] = ()
-    enough = broken.actual
-    if broken.kind == "apart":
-        group = max(problem.apart, key=lambda group: int(problem.replicas[list(group)].sum()))
-        enough = float(problem.replicas[list(group)].sum())
-        because = _some([problem.sites[site] for site in sorted(group)])
-    instead = (Relaxation(rule, enough),) if rule else ()
+    if broken.is_wish:
+        found = conflict(problem, broken.sites)
+        because, instead = _some(list(found.because)), found.instead
+    else:
+        because, instead = (), (Relaxation(LIMITS[broken.kind], broken.actual),)
     return Shortfall(broken.kind, broken.subject, broken.limit, broken.actual, because, instead)
 
 
@@ -117,16 +116,53 @@ def _least_tolerance(problem: Problem) -> tuple[float, tuple[str, ...]]:
         large = np.flatnonzero(over > problem.tolerance + ROUNDING)
         named = [f"{problem.sites[site]}, {over[site] + 1:.0%} of a node" for site in large[np.argsort(-over[large])]]
         found.append((float(over.max()), _some(named)))
-    total = np.zeros_like(problem.load, shape=(len(problem.nodes), len(problem.dimensions)))
-    for site, nodes in problem.pinned.items():
-        total[sorted(nodes)] += problem.load[site]
-    pinned = np.where(problem.open[:, None], total / np.where(problem.open, problem.share, 1.0)[:, None] - 1, 0.0)
-    if pinned.max(initial=0.0) > problem.tolerance + ROUNDING:
-        node = int(pinned.max(axis=1).argmax())
+    return max([*found, *_of_wishes(problem)], default=(0.0, ()))
+
+
+def _of_wishes(problem: Problem) -> Iterator[tuple[float, tuple[str, ...]]]:
+    """By how much wishes for nodes alone overload one, or keep from it what it should carry."""
+    must, may = _bound_to(problem), problem.load.sum(axis=0) - _kept_from(problem)
+    seen = problem.open[:, None] & (problem.load.sum(axis=0) > 0)
+    share = np.where(problem.open, problem.share, 1.0)[:, None]
+    over, under = (np.where(seen, off, 0.0) for off in (must / share - 1, 1 - may / share))
+    if over.max(initial=0.0) > problem.tolerance + ROUNDING:
+        node = int(over.max(axis=1).argmax())
         sites = [site for site, nodes in sorted(problem.pinned.items()) if node in nodes]
         named = [f"the pin of {problem.sites[site]} to {problem.nodes[node]}" for site in sites]
-        found.append((float(pinned.max()), _some(named)))
-    return max(found, default=(0.0, ()))
+        others = [site for site in sorted(problem.barred) if site not in sites and node in _only(problem, site)]
+        yield float(over.max()), _some([*named, *(_barred(problem, site, problem.barred[site]) for site in others)])
+    if under.max(initial=0.0) > problem.tolerance + ROUNDING:
+        node = int(under.max(axis=1).argmax())
+        sites = [site for site, nodes in sorted(problem.barred.items()) if node in nodes]
+        yield float(under.max()), _some([_barred(problem, site, {node}) for site in sites])
+
+
+def _bound_to(problem: Problem) -> Floats:
+    """What each node carries in every placement that keeps the wishes for nodes."""
+    total = np.zeros_like(problem.load, shape=(len(problem.nodes), len(problem.dimensions)))
+    for site in {*problem.pinned, *problem.barred}:
+        total[sorted(problem.pinned.get(site, frozenset()) | _only(problem, site))] += problem.load[site]
+    return total
+
+
+def _only(problem: Problem, site: int) -> Set[int]:
+    """All nodes that are not barred to the site, where it needs all of them."""
+    if site not in problem.barred:
+        return frozenset()
+    left = set(np.flatnonzero(problem.open).tolist()) - problem.barred[site]
+    return left if len(left) == problem.replicas[site] else frozenset()
+
+
+def _kept_from(problem: Problem) -> Floats:
+    """What of all loads cannot come to each node: of sites barred from it."""
+    total = np.zeros_like(problem.load, shape=(len(problem.nodes), len(problem.dimensions)))
+    for site, nodes in problem.barred.items():
+        total[sorted(nodes)] += problem.load[site]
+    return total
+
+
+def _barred(problem: Problem, site: int, nodes: Set[int]) -> str:
+    return f"{problem.sites[site]} not on {', '.join(problem.nodes[node] for node in sorted(nodes))}"
 
 
 def _spent(problem: Problem, rows: Ints, node: int) -> list[str]:

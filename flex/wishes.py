@@ -17,6 +17,9 @@ from dataclasses import dataclass, replace
 from flex import groups
 from flex.domain import Node, Pin
 
+# What gives way first to last, as people call it.
+ORDER = ("apart", "together", "at least", "at most", "not on", "nodes")
+
 
 @dataclass(frozen=True, slots=True)
 class Wishes:

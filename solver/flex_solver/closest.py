@@ -13,6 +13,7 @@ import numpy as np
 from flex import score
 from flex.problem import Budget, Ints, Problem, Solution
 from flex_solver.answer import answer, worst
+from flex_solver.apart import mended
 from flex_solver.ledger import Ledger
 from flex_solver.scratch import renamed
 from flex_solver.start import repaired
@@ -25,7 +26,9 @@ def place(problem: Problem, budget: Budget) -> Solution:
     rounds = max(1, min(ROUNDS, budget.steps // max(1, len(problem.sites))))
     random = np.random.default_rng(0)
     start = repaired(problem)
-    tried = [renamed(problem, _dealt(Ledger(problem, start), random)) for _ in range(rounds)]
+    sites = np.arange(len(problem.sites))
+    dealt = (_dealt(Ledger(problem, start), random) for _ in range(rounds))
+    tried = [renamed(problem, mended(problem, sites, start[:0], rows)) for rows in dealt]
     return answer(problem, min(tried, key=lambda rows: _distance(problem, rows)), "closest")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from flex.problem import Budget, Floats, Ints, Problem, Solution
 from flex.score import ROUNDING
 from flex_solver.answer import answer
+from flex_solver.apart import mended
 from flex_solver.ledger import Ledger
 from flex_solver.start import repaired
 
@@ -57,4 +58,5 @@ def _fits(problem: Problem, full: Floats) -> bool:
 
 def _rows(ledger: Ledger, pool: list[tuple[int, int]], size: Floats) -> Ints:
     ledger.put_back(sorted(pool, key=lambda taken: (-size[taken[0]], taken)))
-    return ledger.rows()
+    problem, rows = ledger.problem, ledger.rows()
+    return mended(problem, np.arange(len(problem.sites)), rows[:0], rows)

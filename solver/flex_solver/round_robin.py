@@ -11,6 +11,7 @@ import numpy as np
 
 from flex.problem import Budget, Problem, Solution
 from flex_solver.answer import answer
+from flex_solver.apart import mended
 
 
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
@@ -24,7 +25,8 @@ def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Ther
         rows += [(site, node) for node in chosen]
         if site in taken:
             taken[site] |= set(chosen)
-    return answer(problem, np.array(rows, dtype=np.int64), "round_robin")
+    found = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    return answer(problem, mended(problem, np.arange(len(problem.sites)), found[:0], found), "round_robin")
 
 
 def _nodes_for(problem: Problem, site: int, nodes: list[int]) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from flex.problem import Floats, Ints, Problem
 from flex_solver import bound
+from flex_solver.apart import mended
 
 
 def repaired(problem: Problem) -> Ints:
@@ -30,7 +31,8 @@ def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
     nodes_of = _nodes_of(rows[~as_wished[rows[:, 0]]])
     changed = sites[~as_wished[sites]]
     placed = [(site, n) for site in _hardest_first(problem, changed) for n in room.take(site, nodes_of.get(site, []))]
-    return np.concatenate([stays, np.array(placed, dtype=np.int64).reshape(-1, 2)])
+    found = np.concatenate([stays, np.array(placed, dtype=np.int64).reshape(-1, 2)])
+    return mended(problem, sites, decided, found)
 
 
 def _hardest_first(problem: Problem, sites: Ints) -> list[int]:

@@ -64,6 +64,9 @@ def test_draining_a_node_says_which_pins_it_suspends_and_stops_no_plan(installat
     plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of())
     assert plan.code == 0
     assert any("pins that cannot be kept now" in note and site in note for note in plan.json["notes"])
+    assert any("these give way first: apart, together, at least" in note for note in plan.json["notes"])
+    why = installation.flex("-o", "json", "explain", site).json["reasons"]
+    assert f"its wish gives way: {site} (n2 is draining; n3 still holds)" in why
 
 
 def test_a_node_taken_out_of_the_settings_is_named_as_long_as_sites_are_on_it(installation: Installation) -> None:

@@ -98,7 +98,9 @@ def sites_pin(
 ) -> None:
     """Say where a site is to be, where not, on how many nodes and with which others, from the next plan on.
 
-    A wish with an end is put on top of one without, which comes back by itself when it is over.
+    A wish with an end is put on top of one without, which comes back by itself when it is over. One that cannot be kept
+    beside others is refused. Where nodes leave, wishes give way in this order: apart, together, at least so many, at
+    most so many, not on nodes, on nodes.
     """
     found = context(ctx)
     pin = Pin(

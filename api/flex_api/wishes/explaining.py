@@ -5,6 +5,7 @@ In go the facts of the next plan and what is planned already; nothing is solved 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from flex import cycle as cycles
@@ -40,7 +41,10 @@ def explained(world: World, site: str) -> ExplainOutput:
         nodes=[problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()],
         replicas=int(problem.replicas[position]),
         asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
-        reasons=_reasons(problem, cycles.because(facts), rows, position, resting.get(site, "")),
+        reasons=[
+            *_reasons(problem, cycles.because(facts), rows, position, resting.get(site, "")),
+            *_given_way(kept.suspended, site),
+        ],
         others=[_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
     )
 
@@ -56,6 +60,11 @@ def _reasons(problem: Problem, because: Because, rows: Ints, site: int, resting:
     kept = [node for node in rows[rows[:, 0] == site, 1].tolist() if node in before]
     why_kept = {problem.nodes[n]: explain.stays(problem, rows, site, n, resting) for n in kept}
     return [*moved, *(f"stays on {node}: {why}" for node, why in why_kept.items())]
+
+
+def _given_way(suspended: Sequence[str], site: str) -> list[str]:
+    """What of the site's own wish cannot be kept now; each is told after the name of its site."""
+    return [f"its wish gives way: {why}" for why in suspended if why.partition(" (")[0] == site]
 
 
 def _row(other: Other) -> OtherRow:

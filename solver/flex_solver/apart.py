@@ -1,0 +1,132 @@
+"""Rows in which rivals meet, or sites have too few nodes, made right: what one site after the other does not find.
+
+In go a Problem, rows and those of them that are decided; out come the rows with other nodes for the sites that are not
+as they wish, and for all that these have to do with, wherever that is enough for every wish of theirs. Where it is not,
+as few of the wishes to be apart as are easily found give way, and every site is on as many nodes as it wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+import numpy as np
+
+from flex import company
+from flex.company import Guest
+from flex.problem import Bools, Floats, Ints, Problem
+
+# Beyond so many groups of one circle, none is tried without another; and so many steps each try takes.
+GROUPS, STEPS = 200, 2_000
+
+Nodes = dict[int, tuple[int, ...]]
+
+
+def mended(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
+    """The rows of the sites, in no order. Those decided stay what they are."""
+    wrong = _wrong(problem, sites, decided, rows)
+    if not len(wrong):
+        return rows
+    rivals = {site: set(others) for site, others in problem.rivals.items()}
+    placed, seen, found = set(sites.tolist()), set[int](), Nodes()
+    order = _Order(problem, np.concatenate([decided, rows]), _taken(problem, decided))
+    for site in wrong.tolist():
+        if site not in seen:
+            circle = next(company.circles([site, *sorted(rivals)], rivals))
+            seen.update(circle)
+            found |= _nodes(problem, [one for one in circle if one in placed], order)
+    new = [(site, node) for site, nodes in found.items() for node in nodes]
+    others = rows[~np.isin(rows[:, 0], list(found))]
+    return np.concatenate([others, np.array(new, dtype=np.int64).reshape(-1, 2)])
+
+
+def _wrong(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
+    """The sites with another number of rows than they want, and those that meet a rival."""
+    count = np.bincount(rows[:, 0], minlength=len(problem.sites))
+    wrong = {*sites[count[sites] != problem.replicas[sites]].tolist()}
+    if problem.apart:
+        nodes_of = _by_site(np.concatenate([rows, decided]), problem.rivals)
+        here = set(sites.tolist())
+        for site, rivals in problem.rivals.items():
+            nodes = nodes_of.get(site, set())
+            if site in here and any(nodes & nodes_of.get(rival, set()) for rival in rivals):
+                wrong.add(site)
+    return np.array(sorted(wrong), dtype=np.int64)
+
+
+def _by_site(rows: Ints, sites: Mapping[int, Set[int]]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for site, node in rows[np.isin(rows[:, 0], list(sites))].tolist():
+        found.setdefault(site, set()).add(node)
+    return found
+
+
+def _taken(problem: Problem, decided: Ints) -> dict[int, set[int]]:
+    """For each site, the nodes where a rival is by decision."""
+    rivals = problem.rivals
+    nodes_of = _by_site(decided, rivals)
+    return {
+        site: set().union(*(nodes_of[other] for other in others if other in nodes_of))
+        for site, others in rivals.items()
+        if any(other in nodes_of for other in others)
+    }
+
+
+class _Order:
+    """Which nodes a site may be on, the likeliest first: those that hold it, then the emptiest."""
+
+    def __init__(self, problem: Problem, rows: Ints, taken: Mapping[int, Set[int]]) -> None:
+        self._problem, self._taken = problem, taken
+        total = np.zeros((len(problem.nodes), len(problem.dimensions)))
+        np.add.at(total, rows[:, 1], problem.load[rows[:, 0]])
+        self._full: Floats = (total / np.where(problem.open, problem.share, 1.0)[:, None]).max(axis=1)
+        self._by_fullness = np.lexsort((np.arange(len(problem.nodes)), self._full))
+
+    def of(self, site: int, shut: Set[int]) -> tuple[int, ...]:
+        problem = self._problem
+        first, last = np.searchsorted(problem.old[:, 0], (site, site + 1))
+        holds: Bools = np.zeros(len(problem.nodes), dtype=np.bool_)
+        holds[problem.old[first:last, 1]] = True
+        free: Bools = problem.open.copy()
+        free[list(shut)] = False
+        ordered = self._by_fullness[np.argsort(~holds[self._by_fullness], kind="stable")]
+        return tuple(ordered[free[ordered]].tolist())
+
+    def guest(self, site: int) -> Guest[int]:
+        on = self._problem.pinned.get(site, frozenset())
+        shut = on | self._problem.barred.get(site, frozenset()) | self._taken.get(site, frozenset())
+        return Guest(int(self._problem.replicas[site]), on, self.of(site, shut))
+
+    def anywhere(self, site: int, rivals: Set[int]) -> tuple[int, ...]:
+        """As many nodes as it wants, or as are not barred; one at least. Those where a rival is are the last."""
+        on = self._problem.pinned.get(site, frozenset())
+        able = self.of(site, on | self._problem.barred.get(site, frozenset())) or self.of(site, on)
+        wanted = max(1, int(self._problem.replicas[site])) - len(on)
+        shut = rivals | self._taken.get(site, frozenset())
+        return (*sorted(on), *sorted(able, key=lambda node: node in shut)[: max(0, wanted)])
+
+
+def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
+    guests, there = {site: order.guest(site) for site in circle}, set(circle)
+    groups = [group & there for group in problem.apart if group & there]
+    found = company.seated(guests, groups).nodes
+    if found is None and len(groups) <= GROUPS:
+        found = company.seated(guests, _kept(guests, groups), STEPS).nodes
+    return dict(found) if found is not None else _somewhere(problem, circle, order)
+
+
+def _kept(guests: Mapping[int, Guest[int]], groups: Sequence[Set[int]]) -> list[Set[int]]:
+    """Groups that can be kept apart beside each other, the first of them before the others."""
+    kept: list[Set[int]] = []
+    for group in groups:
+        if company.seated(guests, [*kept, group], STEPS).nodes is not None:
+            kept.append(group)
+    return kept
+
+
+def _somewhere(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
+    """One after the other, where as few rivals are as can be."""
+    found, rivals = Nodes(), problem.rivals
+    for site in sorted(circle, key=lambda one: (one not in problem.pinned, one)):
+        there = {node for rival in rivals.get(site, frozenset()) for node in found.get(rival, ())}
+        found[site] = order.anywhere(site, there)
+    return found
