@@ -57,6 +57,13 @@ class DnsTarget(Protocol):
         """
         ...
 
+    def refuse_late(self, *zones: str) -> None:
+        """From now on what an earlier run sent to the zones, and they did not get to, is not made any more.
+
+        So what is read then is what there is, and stays so.
+        """
+        ...
+
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS, for so many seconds until it agrees.
 

@@ -170,12 +170,15 @@ def _settled(message: Message, contents: Contents, ledger: Ledger) -> Iterator[M
 
 
 def _lost(server: Server, message: Message, clock: Clock) -> DnsError | None:
-    """Whether another controller holds the zone by now."""
+    """Whether another controller holds the zone by now, or another run of ours began a new epoch there."""
     if not message.claim.controller:
         return None
     with Session(server, clock) as session:
-        found = fence.holders(session, server, [message.zone])[message.zone]
-    return None if found == message.claim.controller else fence.held(server, message.zone, found)
+        found = fence.said(session, server, [message.zone])[message.zone]
+    if found == message.claim.holder(message.zone):
+        return None
+    is_ours = fence.controller_of(found) == message.claim.controller
+    return fence.overtaken(server, message.zone) if is_ours else fence.held(server, message.zone, found)
 
 
 def _contents(server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float) -> Contents:

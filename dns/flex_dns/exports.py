@@ -85,7 +85,7 @@ def _taking(zone: str, controller: str) -> Iterator[str]:
 
 def _claimed(zone: str, changes: Sequence[Change], claim: Claim) -> Iterator[str]:
     if claim.controller:
-        yield f"prereq yxrrset {fence.fence_name(zone)} IN TXT {_quoted(fence.fence_text(claim.controller))}"
+        yield f"prereq yxrrset {fence.fence_name(zone)} IN TXT {_quoted(fence.fence_text(claim.holder(zone)))}"
     for name in marked(zone, changes) if claim.owner else ():
         yield f"prereq yxrrset {marker_name(name, zone)} IN TXT {_quoted(marker_text(claim.owner))}"
 

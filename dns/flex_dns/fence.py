@@ -1,11 +1,13 @@
 """The record that keeps a second controller out: who may change a zone, written in the zone itself.
 
 In go a zone and who we are; out comes the prerequisite that every message carries. Who copied our settings and database
-to another machine is refused by the name server, whatever he believes; nothing is taken from anybody here.
+to another machine is refused by the name server, whatever he believes; nothing is taken from anybody here. Behind the
+controller stands an epoch where one was begun: what an earlier run sent and the server did not get to is refused then.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
 import dns.message
@@ -23,6 +25,10 @@ from flex_dns.trouble import UNCHANGED, not_granted, said_no
 PREFIX = "flex controller="
 NAME = "_controller"
 TTL = 60
+# What the epoch stands behind. No record had one before there was an undo to need it.
+EPOCH = " epoch="
+# How often a new epoch is tried while another run of ours begins one, too.
+TRIES = 5
 
 
 def fence_name(zone: str) -> str:
@@ -30,12 +36,24 @@ def fence_name(zone: str) -> str:
     return f"{NAME}.{LABEL}.{zone}"
 
 
-def fence_text(controller: str) -> str:
-    return f"{PREFIX}{controller}"
+def fence_text(holder: str) -> str:
+    """Of a controller, or of one in its epoch."""
+    return f"{PREFIX}{holder}"
+
+
+def controller_of(holder: str) -> str:
+    return holder.partition(EPOCH)[0]
 
 
 def holders(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
     """The controller that each zone is held by; empty where it is free."""
+    return {zone: controller_of(holder) for zone, holder in said(session, server, zones).items()}
+
+
+def said(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
+    """The same with the epoch: what a message for the zone has to require."""
+    if not zones:
+        return {}
     asked = f"controller of {zones[0]}"
     queries = [dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones]
     return {
@@ -43,37 +61,74 @@ def holders(session: Session, server: Server, zones: Sequence[str]) -> dict[str,
     }
 
 
-def hold(session: Session, server: Server, zones: Sequence[str], controller: str) -> None:
-    """Make sure that each zone is ours, or free and then ours. Raises Refused where another controller holds one."""
-    nobodys = free(session, server, zones, controller)
+def hold(session: Session, server: Server, zones: Sequence[str], controller: str) -> dict[str, str]:
+    """Make sure that each zone is ours, or free and then ours. Raises Refused where another controller holds one.
+
+    Out comes what messages require: us, in the epoch of each zone.
+    """
+    found = ours(session, server, zones, controller)
+    nobodys = [zone for zone, by in found.items() if not by]
     for zone in nobodys:
         _take(session, server, zone, controller)
-    for zone in free(session, server, nobodys, controller) if nobodys else ():
-        raise held(server, zone, "")
+    found |= ours(session, server, nobodys, controller)
+    for zone in nobodys:
+        if not found[zone]:
+            raise held(server, zone, "")
+    return found
 
 
 def free(session: Session, server: Server, zones: Sequence[str], controller: str) -> list[str]:
     """Those of the zones that nobody holds. Raises Refused where another controller holds one."""
-    found = holders(session, server, zones)
+    return [zone for zone, by in ours(session, server, zones, controller).items() if not by]
+
+
+def begin_epoch(session: Session, server: Server, zones: Sequence[str], controller: str) -> None:
+    """From the answer on the server refuses what an earlier run sent to the zones and it did not get to.
+
+    In one that we do not hold it refuses all that is ours already.
+    """
+    for zone, was in said(session, server, zones).items():
+        _begin_epoch(session, server, zone, was, controller)
+
+
+def _begin_epoch(session: Session, server: Server, zone: str, was: str, controller: str) -> None:
+    for _ in range(TRIES):
+        if controller_of(was) != controller:
+            return
+        if _replaced(session, server, zone, was, f"{controller}{EPOCH}{secrets.token_hex(8)}"):
+            return
+        was = said(session, server, [zone])[zone]
+    raise overtaken(server, zone)
+
+
+def ours(session: Session, server: Server, zones: Sequence[str], controller: str) -> dict[str, str]:
+    """What `said` gives. Raises Refused where another controller holds one."""
+    found = said(session, server, zones)
     for zone, by in found.items():
-        if by not in ("", controller):
+        if controller_of(by) not in ("", controller):
             raise held(server, zone, by)
-    return [zone for zone, by in found.items() if not by]
+    return found
 
 
 def take_over(session: Session, server: Server, zone: str, controller: str, was: str) -> None:
     """The zone is ours from now on, if it is `was` who holds it still. Raises Refused otherwise."""
-    asked = f"taking {zone} over from {was}"
+    found = said(session, server, [zone])[zone]
+    if controller_of(found) != was or not _replaced(session, server, zone, found, controller):
+        raise held(server, zone, holders(session, server, [zone])[zone])
+
+
+def _replaced(session: Session, server: Server, zone: str, was: str, holder: str) -> bool:
+    """Whether the record said `was` until now; it says `holder` then."""
+    asked = f"taking {zone} over from {controller_of(was)}"
     update = dns.update.UpdateMessage(zone)
     update.present(fence_name(zone), "TXT", f'"{fence_text(was)}"')
-    update.replace(fence_name(zone), TTL, "TXT", f'"{fence_text(controller)}"')
+    update.replace(fence_name(zone), TTL, "TXT", f'"{fence_text(holder)}"')
     rcode = session.ask(update, asked).rcode()
     if rcode == dns.rcode.REFUSED:
         raise not_granted(server, zone, asked)
-    if rcode == dns.rcode.NXRRSET:
-        raise held(server, zone, holders(session, server, [zone])[zone])
-    if rcode != dns.rcode.NOERROR:
+    if rcode not in (dns.rcode.NOERROR, dns.rcode.NXRRSET):
         raise said_no(rcode, server, asked)
+    return rcode == dns.rcode.NOERROR
 
 
 def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
@@ -91,6 +146,7 @@ def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
 
 
 def held(server: Server, zone: str, by: str) -> Refused:
+    by = controller_of(by)
     return Refused(
         f"asking {server}: whether we may change {zone}",
         f"another controller holds it: {by or 'somebody took our record away'}",
@@ -98,6 +154,15 @@ def held(server: Server, zone: str, by: str) -> Refused:
         advice=f"stop one of the two; if that one is gone for good: `flex dns takeover --from '{by}'`"
         if by
         else "another controller may be about to take it; `flex dns holders` says who has it",
+    )
+
+
+def overtaken(server: Server, zone: str) -> Refused:
+    return Refused(
+        f"asking {server}: whether we may change {zone}",
+        "another run of this controller ended what this one began",
+        kept="what this run sent and the server had not got to by then is not made",
+        advice="`flex plan show` says what became of the plan",
     )
 
 

@@ -81,6 +81,9 @@ class GentleTarget:
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         return self.target.verify(zone, wanted, patience=patience)
 
+    def refuse_late(self, *zones: str) -> None:
+        self.target.refuse_late(*zones)
+
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         """As the target does it, step by step. Raises PartlyApplied where one is done and the next cannot be made, and
         in the end where some names were left to others.

@@ -50,6 +50,9 @@ class MemoryTarget:
             for plan, conflicts in wrong:
                 raise overtaken(plan, done, conflicts)
 
+    def refuse_late(self, *zones: str) -> None:
+        """Nothing is ever on its way here."""
+
     def verify(
         self,
         zone: str,

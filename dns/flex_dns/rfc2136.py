@@ -72,14 +72,20 @@ class Rfc2136Target:
             done = {zone: len(one.done) for zone, one in found.items()}
             _refuse_outdated(plans, found)
             rows = _rows(plans, found, self._claim)
-        self._hold(plans, rows)
+        claim = Claim(self.owner, self.controller, self._hold(plans, rows))
         if journal and rows and not begun:
             journal.intend([row for row, _ in rows])
-        tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience, self._claim)
+        tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience, claim)
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
         if error := judged(plans, tallies, done):
             raise error
+
+    def refuse_late(self, *zones: str) -> None:
+        """Needs the record of the controller: without one, what is on its way is not refused."""
+        if self.controller:
+            with self._session() as session:
+                fence.begin_epoch(session, self.server, zones, self.controller)
 
     def look(self, *plans: Plan) -> None:
         """Raises what `apply` would raise before it sends anything: Stale, or what the server refuses."""
@@ -97,17 +103,19 @@ class Rfc2136Target:
     def _claim(self) -> Claim:
         return Claim(self.owner, self.controller)
 
-    def _hold(self, plans: Sequence[Plan], rows: Rows) -> None:
-        """A zone in which something is to change becomes ours; one of another controller's is refused in any case."""
+    def _hold(self, plans: Sequence[Plan], rows: Rows) -> dict[str, str]:
+        """A zone in which something is to change becomes ours; one of another controller's is refused in any case.
+
+        Out comes what messages require, zone by zone.
+        """
         changing = {row.zone for row, _ in rows}
         still = [plan.zone for plan in plans if plan.zone not in changing]
         if not self.controller:
-            return
+            return {}
         with self._session() as session:
             if still:
                 fence.free(session, self.server, still, self.controller)
-            if changing:
-                fence.hold(session, self.server, sorted(changing), self.controller)
+            return fence.hold(session, self.server, sorted(changing), self.controller)
 
     def _session(self) -> Session:
         return Session(self.server, self.clock)

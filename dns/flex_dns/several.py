@@ -36,6 +36,10 @@ class SeveralTargets:
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         return self._target(zone).verify(zone, wanted, patience=patience)
 
+    def refuse_late(self, *zones: str) -> None:
+        for zone in zones:
+            self._target(zone).refuse_late(zone)
+
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         """One primary after the other. Raises what the only one that failed raised where nothing was changed."""
         shares = self._shares(plans)

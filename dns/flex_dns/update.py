@@ -42,7 +42,7 @@ class Message:
 
     def claimed(self) -> Iterator[Part]:
         if self.claim.controller:
-            yield wire.required(self.zone, fence.fence_name(self.zone), fence.fence_text(self.claim.controller))
+            yield wire.required(self.zone, fence.fence_name(self.zone), fence.fence_text(self.claim.holder(self.zone)))
         if self.claim.owner:
             names, first = marked(self.zone, self.changes), fence.NAME if self.claim.controller else ""
             yield wire.marked(self.zone, names, marker_text(self.claim.owner), first)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import dns.rcode
 import pytest
 
 from flex.domain import Cycle
 from flex.journal import JournalRow
 from flex.store import SqlStore, open_store
+from flex_api import wiring
+from flex_api.settings.file import load
+from flex_dns import pipeline, update
+from flex_dns.claim import Claim
 from flex_dns.rfc2136 import Rfc2136Target
 
 if TYPE_CHECKING:
@@ -40,9 +46,14 @@ def begun(installation: Installation, store: SqlStore) -> Cycle:
             JournalRow(1, one.zone, tuple(range(half, len(one.changes)))),
         ]
     )
-    Rfc2136Target(installation.server.server, "test").apply(replace(one, changes=one.changes[:half]))
+    us = controller(installation, store)
+    Rfc2136Target(installation.server.server, "test", controller=us).apply(replace(one, changes=one.changes[:half]))
     store.update(cycle)
     return cycle
+
+
+def controller(installation: Installation, store: SqlStore) -> str:
+    return wiring.controller(load(installation.settings), store)
 
 
 def said_in_dns(installation: Installation, cycle: Cycle) -> int:
@@ -64,6 +75,21 @@ def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStor
     assert store.cycle(begun.id).state == "failed"
     assert store.journal(begun.id).rows() == ()
     assert installation.flex("apply", "--undo").out.startswith("No plan was being applied")
+
+
+@pytest.mark.parametrize("way", ["--undo", "--abandon"])
+def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
+    installation: Installation, store: SqlStore, begun: Cycle, way: str
+) -> None:
+    """The name server gets to it only then: as one that had stopped for a while."""
+    made = begun.plans[0]
+    claim = Claim("test", controller(installation, store))
+    late = list(update.messages(made.zone, made.changes[len(made.changes) // 4 * 2 :], claim=claim))
+    assert installation.flex("apply", way).code == 0
+    before = said_in_dns(installation, begun)
+    answers = [answer for _, answer in pipeline.deliver(installation.server.server, late, time.time, lambda _: None)]
+    assert set(answers) == {dns.rcode.NXRRSET}
+    assert said_in_dns(installation, begun) == before
 
 
 def test_who_makes_a_plan_finishes_nothing_in_dns(installation: Installation, begun: Cycle) -> None:

@@ -43,6 +43,22 @@ def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(installation: Installa
     assert installation.serial() == serial
 
 
+def test_where_the_name_server_is_away_it_is_said_what_holds_and_the_same_verb_goes_on(
+    installation: Installation, free_port: int
+) -> None:
+    installation.night()
+    text = installation.settings.read_text(encoding="utf-8")
+    away = text.replace(f"port = {installation.server.port}\n", f"port = {free_port}\n")
+    installation.settings.write_text(away, encoding="utf-8")
+    said = installation.flex("nodes", "down", "n1")
+    assert said.code == 30
+    assert "n1 is marked as down, and its sites are on it still" in said.err
+    assert "then `flex nodes down n1` again" in " ".join(said.err.split())
+    installation.settings.write_text(text, encoding="utf-8")
+    assert installation.flex("nodes", "down", "n1").code == 0
+    assert all("n1" not in nodes for nodes in homes(installation).values())
+
+
 def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(installation: Installation) -> None:
     """The dead node's own addresses go all the same, wherever they are."""
     assert installation.night().code == 0

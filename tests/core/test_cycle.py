@@ -214,6 +214,9 @@ class Failing:
         if self.takes < len(plans):
             raise self.error
 
+    def refuse_late(self, *zones: str) -> None:
+        self.inner.refuse_late(*zones)
+
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         if self.wrong:
             return (Verdict("ns2", 4, error=self.wrong),)

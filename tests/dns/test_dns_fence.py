@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import dns.rcode
 import pytest
 
 from flex.domain import Plan
@@ -15,9 +16,10 @@ from flex_dns import fence, update, wire
 from flex_dns.carrying import carry
 from flex_dns.check import Check
 from flex_dns.claim import Claim
-from flex_dns.fence import fence_name, fence_text
+from flex_dns.fence import fence_name, fence_text, holders, take_over
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
+from flex_dns.pipeline import deliver
 from flex_dns.preflight import Wanted, preflight
 from flex_dns.rfc2136 import Rfc2136Target, Unkept
 from flex_dns.session import Session
@@ -109,3 +111,44 @@ def _controller(target: Rfc2136Target, zone: str, name: str) -> Check:
         check for check in preflight(target.server, zone, wanted=Wanted(controller=name)) if check.name == "controller"
     )
     return found
+
+
+def test_what_an_earlier_run_sent_is_refused_by_the_server_once_its_plan_is_being_ended(
+    named: PrivateNamed, one: Rfc2136Target, zone: str
+) -> None:
+    one.apply(many(zone, 1))
+    late = update.Message(zone, many(zone, 3).changes[2:], claim=Claim(controller=ONE))
+    one.refuse_late(zone)
+    with Session(named.server) as session:
+        (answer,) = [sent for _, sent in deliver(named.server, [late], time.time, lambda _: None)]
+        assert answer == dns.rcode.NXRRSET
+        assert holders(session, named.server, [zone]) == {zone: ONE}
+        one.refuse_late(zone)
+    one.apply(many(zone, 3))
+    assert owned(one, zone, 3) == 3
+
+
+def test_a_run_that_goes_on_while_its_plan_is_being_ended_stops(
+    named: PrivateNamed, one: Rfc2136Target, zone: str
+) -> None:
+    one.apply(many(zone, 1))
+    one.refuse_late(zone)
+    changes = many(zone, 3).changes[2:]
+    rows = [(JournalRow(0, zone, tuple(range(len(changes)))), changes)]
+    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[zone]
+    assert "another run of this controller" in str(tally.trouble)
+    assert (tally.done, owned(one, zone, 3)) == (0, 1)
+
+
+def test_a_zone_in_an_epoch_is_kept_from_others_and_taken_over_as_ever(
+    named: PrivateNamed, one: Rfc2136Target, other: Rfc2136Target, zone: str
+) -> None:
+    one.apply(many(zone, 1))
+    one.refuse_late(zone)
+    with pytest.raises(Refused, match=f"another controller holds it: {ONE}"):
+        other.apply(many(zone, 2))
+    with Session(named.server) as session:
+        take_over(session, named.server, zone, OTHER, ONE)
+    one.refuse_late(zone)
+    other.apply(many(zone, 2))
+    assert owned(other, zone, 2) == 2

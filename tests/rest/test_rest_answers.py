@@ -32,6 +32,9 @@ class Silent:
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans, journal=journal)
 
+    def refuse_late(self, *zones: str) -> None:
+        self.inner.refuse_late(*zones)
+
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         told = self.inner.verify(zone, wanted, patience=patience)
         return tuple(replace(one, checked=0, error="no answer within 5 s") for one in told)

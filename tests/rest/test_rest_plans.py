@@ -35,6 +35,9 @@ class Slow:
         assert self.go.wait(60), "nobody let it go on"
         self.inner.apply(*plans, journal=journal)
 
+    def refuse_late(self, *zones: str) -> None:
+        self.inner.refuse_late(*zones)
+
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         return self.inner.verify(zone, wanted, patience=patience)
 

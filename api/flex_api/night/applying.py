@@ -6,6 +6,7 @@ Who calls this holds the lease (leases.py). What must hold before a plan is carr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from flex import cycle as cycles
@@ -13,7 +14,7 @@ from flex import failover, waiting
 from flex import plan as plans
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
-from flex.errors import DnsError, FlexError, Held, OnTheWay, PartlyApplied, Unreachable, Unwell
+from flex.errors import DnsError, FlexError, Held, OnTheWay, PartlyApplied, Refused, Unreachable, Unwell
 from flex.records import ZoneState, addresses_of, by_name
 from flex_api.known import outdated
 from flex_api.night import approving, delivering, freezing, gently, stopping, warming
@@ -148,8 +149,10 @@ def _take_back(world: World, cycle: Cycle, *, besides: Collection[str] = ()) -> 
     With names `besides`, what DNS says is the placement in force.
     """
     world.store.update(replace(cycle, state="applying", taking_back=not besides))
+    target = world.target
     try:
-        world.target.apply(*(_undoing(world, _without(one, besides), cycle.moving_ttl or 0) for one in cycle.plans))
+        target.refuse_late(*_changing(cycle))
+        target.apply(*(_undoing(world, _without(one, besides), cycle.moving_ttl or 0) for one in cycle.plans))
     except (DnsError, PartlyApplied) as error:
         raise OnTheWay(
             error.asked,
@@ -163,6 +166,10 @@ def _take_back(world: World, cycle: Cycle, *, besides: Collection[str] = ()) -> 
     message = "taken back: DNS says what it said before, but for what others wrote"
     world.store.update(replace(cycle, state="failed", message=message, taking_back=False))
     world.store.new_journal(cycle.id)
+
+
+def _changing(cycle: Cycle) -> list[str]:
+    return [one.zone for one in cycle.plans if one.changes]
 
 
 def _without(made: Plan, names: Collection[str]) -> Plan:
@@ -187,6 +194,10 @@ def _as_before(made: Plan, state: ZoneState) -> set[str]:
 
 
 def _abandon(world: World, cycle: Cycle) -> None:
+    # A server that refuses this refuses what is on its way there, too; shadow mode never writes.
+    if world.settings.cluster.mode != "shadow":
+        with suppress(Refused):
+            world.target.refuse_late(*_changing(cycle))
     cycles.abandon(
         replace(cycle, taking_back=False),
         world.store.placement_of(cycle.id),

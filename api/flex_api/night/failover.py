@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from flex import cycle as cycles
 from flex import plan, records
 from flex.domain import Cycle
-from flex.errors import Held, NoData
+from flex.errors import DnsError, Held, NoData
 from flex.given import Facts
 from flex.orders import NodeOrder
 from flex.replay import NO_SAMPLE
@@ -46,6 +46,18 @@ def take_down(world: World, order: NodeOrder) -> Taken:
             advice="set cluster.mode to review or auto",
         )
     world.store.order_node(order)
+    try:
+        return _taken_down(world, node)
+    except DnsError as error:
+        raise type(error)(
+            error.asked,
+            error.answer,
+            kept=f"{node} is marked as down, and its sites are on it still; in DNS {error.kept}",
+            advice=f"{error.advice}; then `flex nodes down {node}` again",
+        ) from error
+
+
+def _taken_down(world: World, node: str) -> Taken:
     applying.make_way(world, node)
     made = cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
     left = {**made.left, **_excluded(world, node)}

@@ -6,7 +6,7 @@ script the name servers are asked whether another controller holds a zone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from flex import checking
@@ -41,14 +41,19 @@ def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
 
 def fenced(world: World, given: Sequence[Wanted]) -> list[Wanted]:
     """The same; those of their zones that no controller holds yet are marked. Raises Refused where another one does."""
-    free = {zone for primary in world.settings.dns.primaries for zone in _free(world, primary, given)}
-    return [replace(one, is_free=one.plan.zone in free) for one in given]
+    said = {zone: by for primary in world.settings.dns.primaries for zone, by in _said(world, primary, given).items()}
+    return [replace(one, is_free=not said.get(one.plan.zone, "-"), claim=_held(one.claim, said)) for one in given]
 
 
-def _free(world: World, primary: Primary, given: Sequence[Wanted]) -> list[str]:
+def _held(claim: Claim, said: Mapping[str, str]) -> Claim:
+    return replace(claim, held={zone: by for zone, by in said.items() if by})
+
+
+def _said(world: World, primary: Primary, given: Sequence[Wanted]) -> dict[str, str]:
+    """Us, as the record of each of its zones says it; empty for one that nobody holds."""
     its = [one.plan.zone for one in given if one.plan.zone in primary.zones]
     if not its:
-        return []
+        return {}
     server = wiring.server(world.settings, primary)
     with Session(server) as session:
-        return fence.free(session, server, its, wiring.controller(world.settings, world.store))
+        return fence.ours(session, server, its, wiring.controller(world.settings, world.store))
