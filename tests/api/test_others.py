@@ -119,7 +119,7 @@ def test_a_script_that_was_exported_changes_nothing_of_others_either(
     installation, site, before = moving
     script = installation.flex("export", "nsupdate").out
     names = {"marker": marker(installation, site), "controller": f"_controller._flex.{installation.zone}"}
-    edit(installation, names[what], "TXT", '"flex owner=somebody-else"')
+    edit(installation, names[what], "TXT", f'"flex {"owner" if what == "marker" else what}=somebody-else"')
     assert "NXRRSET" in nsupdate(installation, tmp_path, script).stderr
     assert installation.addresses(site) == before
     if what == "controller":
