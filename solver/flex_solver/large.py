@@ -48,8 +48,8 @@ THOROUGH, STARTS, FEW = 10, 4, 40
 # That is asked for as long as there are no more nodes than this, and again for what one remedy for each node leaves.
 # It starts from the placement in force too, unless relief.py moves a row for every other node, so far off they are.
 DEALING, DEALS, FAR = 400, 2, 0.5
-# The part of the time left that proofs may take.
-FOR_PROOFS = 0.8
+# The part of the time left that proofs may take: blocks that find a move less prove as much, and often sooner.
+FOR_PROOFS = 0.6
 # A size is given up after so many blocks in a row that were tried before.
 TRIED = 30
 
@@ -67,7 +67,8 @@ def place(
         most = FOR_PROOFS * (until - time.monotonic())
         found, known, unsettled = _with_proof(problem, found, known, budget.steps, time.monotonic() + most)
         search = _Blocks(found, known.least, changes(found, budget.steps) // BLOCK)
-        note = _solved_again(search, threads, lambda: time.monotonic() < until) or unsettled
+        late = _solved_again(search, threads, lambda: time.monotonic() < until)
+        note = late or ("" if _moves_of(search.best) == known.least else unsettled)
         found = search.best
     found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
     free = colder(problem, found)
