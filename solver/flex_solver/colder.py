@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.problem import Ints, Problem
-from flex_solver.placed import Placed, may_be_on, movable_rows
+from flex_solver.placed import Placed, homes_of, may_be_on, movable_rows, off
 
 # How often all moves are gone through, and how many of the cheapest are looked at where wishes forbid some.
 PASSES, LIKELY = 4, 20
@@ -45,8 +45,7 @@ class _Work:
         items, t = self.placed.items, int(self.node[i])
         site = int(items.site[i])
         cost = int(self.placed.costs_at(np.array([site]), np.array([t]))[0])
-        places = slice(items.first_home[site], items.first_home[site + 1])
-        for home in items.home[places][items.at_home[places] == 0].tolist():
+        for home in homes_of(items, site):
             if cost and may_be_on(items, self.node, site, home):
                 for j in self._cheaper(i, home, cost).tolist():
                     if may_be_on(items, self.node, int(items.site[j]), t):
@@ -77,9 +76,7 @@ class _Work:
         return fitting
 
     def _off(self, nodes: Ints | int, totals: Ints) -> Ints:
-        items = self.placed.items
-        off: Ints = np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum(axis=-1)
-        return off
+        return off(self.placed.items, nodes, totals)
 
     def _swap(self, i: int, home: int, j: int, t: int) -> None:
         items = self.placed.items

@@ -14,7 +14,7 @@ import numpy as np
 from flex import score
 from flex.problem import Bools, Ints, MoveLimits, Problem
 from flex_solver.improve import Items
-from flex_solver.placed import Placed, may_be_on, movable_rows
+from flex_solver.placed import Placed, may_be_on, movable_rows, off
 
 # Ways around are looked at where there are no more of them than this.
 DETOURS = 100_000
@@ -122,15 +122,9 @@ def _least_harmful(items: Items, ways: Ways, ledger: _Ledger, total: Ints) -> tu
     """An item and the node it goes to; None where none can."""
     item, to = ways.item, ways.to
     here, load = ledger.node[item], items.load[items.site[item]]
-    harm = _off(items, here, total[here] - load) - _off(items, here, total[here])
-    harm += _off(items, to, total[to] + load) - _off(items, to, total[to])
+    harm = off(items, here, total[here] - load) - off(items, here, total[here])
+    harm += off(items, to, total[to] + load) - off(items, to, total[to])
     for way in np.argsort(harm, kind="stable").tolist():
         if may_be_on(items, ledger.node, int(items.site[item[way]]), int(to[way])):
             return int(item[way]), int(to[way])
     return None
-
-
-def _off(items: Items, nodes: Ints, totals: Ints) -> Ints:
-    """The load outside the band of each of the nodes that carry so much."""
-    off: Ints = np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum(axis=1)
-    return off

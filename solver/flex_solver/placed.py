@@ -85,9 +85,22 @@ def may_be_on(items: Items, node: Ints, site: int, n: int) -> bool:
     return n not in barred and n not in node[company(items, site)]
 
 
+def homes_of(items: Items, site: int) -> list[int]:
+    """The nodes where rows of the site are in force."""
+    places = slice(items.first_home[site], items.first_home[site + 1])
+    homes: list[int] = items.home[places][items.at_home[places] == 0].tolist()
+    return homes
+
+
+def off(items: Items, nodes: Ints | list[int] | int | slice, totals: Ints) -> Ints:
+    """The load outside its band of each node that carries so much."""
+    found: Ints = np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum(axis=-1)
+    return found
+
+
 def outside(items: Items, nodes: Ints | list[int], totals: Ints) -> int:
-    """The load outside the band of nodes that carry so much."""
-    return int(np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum())
+    """The same of all these nodes."""
+    return int(off(items, nodes, totals).sum())
 
 
 def _items(problem: Problem, rows: Ints, open_nodes: Ints, movable: Ints) -> Items:

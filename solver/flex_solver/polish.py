@@ -12,7 +12,7 @@ import numpy as np
 
 from flex.problem import Ints
 from flex_solver.improve import MOVE, SHARE, Items
-from flex_solver.placed import Placed, may_be_on, outside
+from flex_solver.placed import Placed, homes_of, may_be_on, off, outside
 
 
 def polished(found: Placed) -> Placed:
@@ -22,7 +22,7 @@ def polished(found: Placed) -> Placed:
 def spared(found: Placed, worth: float) -> Placed:
     """Without moves that put less than so much of a share back, as long as no node gets farther off than the worst."""
     totals = found.totals()
-    worst = max(outside(found.items, [n], totals[[n]]) for n in range(len(totals)))
+    worst = int(off(found.items, slice(None), totals).max())
     return _without(found, _Worth(round(worth * SHARE), worst)) if worst else found
 
 
@@ -57,8 +57,7 @@ def _new_ones(found: Placed) -> list[int]:
 def _goes_home(items: Items, node: Ints, total: Ints, i: int, worth: _Worth) -> bool:
     """Put the item where its site is in force, if what that leaves outside the band is less; whether it did."""
     site, here = int(items.site[i]), int(node[i])
-    places = slice(items.first_home[site], items.first_home[site + 1])
-    for home in items.home[places][items.at_home[places] == 0].tolist():
+    for home in homes_of(items, site):
         both = [here, home]
         after = total[both] + np.stack([-items.load[site], items.load[site]])
         if may_be_on(items, node, site, home) and _is_no_loss(items, both, (total[both], after), worth.of(items, site)):
@@ -72,5 +71,4 @@ def _is_no_loss(items: Items, both: list[int], loads: tuple[Ints, Ints], worth: 
     more = outside(items, both, after) - outside(items, both, before)
     if more <= 0 or not worth.load:
         return more <= 0
-    far = max(outside(items, [n], load[None]) for n, load in zip(both, after, strict=True))
-    return more < worth.load and far <= worth.most
+    return more < worth.load and int(off(items, both, after).max()) <= worth.most

@@ -13,7 +13,7 @@ import numpy as np
 
 from flex.problem import Bools, Ints
 from flex_solver.improve import SHARE
-from flex_solver.placed import Placed, may_be_on
+from flex_solver.placed import Placed, may_be_on, off
 
 # A node is far off with so much load outside its band. A move that puts less than this back is not worth it.
 FAR, LEAST = SHARE >> 2, SHARE >> 10
@@ -25,9 +25,9 @@ def relieved(placed: Placed) -> Placed:
     work = _Work(placed, placed.node.copy(), placed.totals())
     given_up = np.zeros(len(work.totals), dtype=np.bool_)
     for _ in range(MOST * len(given_up)):
-        off = np.where(given_up, 0, work.off(slice(None), work.totals))
-        farthest = int(off.argmax())
-        if off[farthest] <= FAR:
+        left = np.where(given_up, 0, work.off(slice(None), work.totals))
+        farthest = int(left.argmax())
+        if left[farthest] <= FAR:
             break
         given_up[farthest] = not work.relieve(farthest)
     return replace(placed, node=work.node)
@@ -42,10 +42,7 @@ class _Work:
     totals: Ints
 
     def off(self, nodes: Ints | int | slice, totals: Ints) -> Ints:
-        """The load outside the bands of nodes that carry so much."""
-        items = self.placed.items
-        off: Ints = np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum(axis=-1)
-        return off
+        return off(self.placed.items, nodes, totals)
 
     def relieve(self, n: int) -> bool:
         """Make the best move of the node that wishes allow, if there is one."""
