@@ -21,7 +21,7 @@ from flex import score
 from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
 from flex.short import Relaxation
 from flex_solver import bound, forest, local, proof, runs
-from flex_solver.answer import answer
+from flex_solver.answer import LATE, answer
 from flex_solver.dealt import dealt
 from flex_solver.floor import floor
 from flex_solver.ilp import SHARE, Cost, Found, Give, Program
@@ -152,7 +152,7 @@ def _by_program(search: _Search) -> _Answer:
         program.start_from(known)
     settled = _settle(program, found, search.left)
     if not found.best:
-        return _Answer(program.rows(settled), None, "out of time before the proof that fewer moves cannot do")
+        return _Answer(program.rows(settled), None, f"{LATE} before the proof that fewer moves cannot do")
     return _said(search, program, settled)
 
 

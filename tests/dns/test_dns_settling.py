@@ -46,6 +46,16 @@ def many(count: int) -> tuple[Plan, pd.DataFrame]:
 
 
 @contextmanager
+def strangers(folder: Path, key: Key) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
+    """Two servers, of which the second has nothing to do with the first, and does not know the key."""
+    with (
+        PrivateNamed(folder / "1", [ZONE], key) as primary,
+        PrivateNamed(folder / "2", [ZONE], make_key("other")) as own,
+    ):
+        yield primary, own
+
+
+@contextmanager
 def stopped(server: PrivateNamed) -> Iterator[None]:
     os.kill(server.pid, signal.SIGSTOP)
     os.waitpid(server.pid, os.WUNTRACED)
@@ -124,11 +134,8 @@ def test_a_secondary_that_was_not_notified_is_told_by_us(folder: Path, key: Key)
 def test_a_server_that_takes_no_notice_from_us_is_told_once(folder: Path, key: Key) -> None:
     """It logs each NOTIFY that it refuses."""
     plan, wanted = many(3)
-    with (
-        PrivateNamed(folder / "1", [ZONE], key) as primary,
-        PrivateNamed(folder / "2", [ZONE], make_key("other")) as own,
-    ):
-        target = target_of(primary, own)
+    with strangers(folder, key) as servers:
+        target = target_of(*servers)
         target.apply(plan)
         _, second = target.verify(ZONE, wanted, patience=4 * UNHEARD)
     assert len(second.wrong) == 3
@@ -137,11 +144,8 @@ def test_a_server_that_takes_no_notice_from_us_is_told_once(folder: Path, key: K
 
 def test_a_server_that_gives_our_key_no_transfers_is_asked_name_by_name(folder: Path, key: Key) -> None:
     plan, wanted = many(250)
-    with (
-        PrivateNamed(folder / "1", [ZONE], key) as primary,
-        PrivateNamed(folder / "2", [ZONE], make_key("other")) as own,
-    ):
-        target = target_of(primary, own)
+    with strangers(folder, key) as servers:
+        target = target_of(*servers)
         target.apply(plan)
         first, second = target.verify(ZONE, wanted)
     assert first.agrees
