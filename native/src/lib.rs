@@ -6,6 +6,7 @@ mod improve;
 mod items;
 mod lists;
 mod merge;
+mod remedy;
 mod replay;
 mod scan;
 mod search;
@@ -20,6 +21,8 @@ mod flex_native {
     #[pymodule_export]
     use super::merge::merge;
     #[pymodule_export]
+    use super::remedy::cheapest_sets;
+    #[pymodule_export]
     use super::replay::replay;
     #[pymodule_export]
     use super::scan::Scan;
@@ -30,5 +33,5 @@ mod flex_native {
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 12;
+    const INTERFACE: u32 = 13;
 }

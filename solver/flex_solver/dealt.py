@@ -7,6 +7,8 @@ will need some more. It is no worse than the one before, and keeps the same wish
 
 from __future__ import annotations
 
+import math
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,11 +30,12 @@ LEFT, UNTAKEN, UNGIVEN = 4.0, 2.5, 1.5
 MOST, TREE = 30_000, 500
 
 
-def dealt(placed: Placed, tolerance: float) -> Placed:
+def dealt(placed: Placed, tolerance: float, until: float = math.inf) -> Placed:
+    """When time is up, with the deals that are known by then."""
     sites, market = _market(placed, tolerance)
     trade = Trade(market, MARGIN + BY_SIZE * market.load.max(axis=1), with_small=False)
-    trade.settle(range(len(market.low)), SIZE)
-    after = _carried_out(placed, sites, _chosen(market, _likely(trade)))
+    trade.settle(range(len(market.low)), SIZE, until)
+    after = _carried_out(placed, sites, _chosen(market, _likely(trade), until))
     return min(placed, after, key=Placed.merit)
 
 
@@ -84,10 +87,10 @@ def _likely(trade: Trade) -> list[Deal]:
     return [trade.deals[d] for d in cheapest.tolist()]
 
 
-def _chosen(market: Market, deals: list[Deal]) -> list[Deal]:
+def _chosen(market: Market, deals: list[Deal], until: float) -> list[Deal]:
     """One for each node outside the band, one at most for each other."""
     program = _program(market, deals)
-    best = highs.whole_minimum(program, _nothing(market, deals), TREE)
+    best = highs.whole_minimum(program, _nothing(market, deals), TREE, until - time.monotonic())
     if best is None:
         return []
     return [deal for deal, share in zip(deals, best.values.tolist(), strict=False) if share > 0.5]

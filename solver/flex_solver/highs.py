@@ -1,11 +1,13 @@
 """Linear and integer programs as arrays, solved by HiGHS: for programs too large, or too many, to be written out.
 
-In goes a Program; out come values, and of a linear one the duals. One thread each and counted work, no clock, so that
-equal programs have equal answers. Where highspy is not installed, AVAILABLE says so and nothing here may be called.
+In goes a Program; out come values, and of a linear one the duals. One thread each and counted work, the clock only as
+the last resort, so that equal programs have equal answers. Where highspy is not installed, AVAILABLE says so and
+nothing here may be called.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -128,11 +130,12 @@ class Whole:
     best: bool
 
 
-def whole_minimum(program: Program, hint: Floats, nodes: int) -> Whole | None:
+def whole_minimum(program: Program, hint: Floats, nodes: int, seconds: float = math.inf) -> Whole | None:
     """The search starts from the hint and looks at so many nodes of its tree; None where it found nothing."""
     import highspy
 
-    highs = _ready(program, mip_max_nodes=nodes, mip_rel_gap=0.0, mip_abs_gap=0.999)
+    limits = {"mip_max_nodes": nodes, "time_limit": max(0.0, seconds)}
+    highs = _ready(program, **limits, mip_rel_gap=0.0, mip_abs_gap=0.999)
     start = highspy.HighsSolution()
     start.col_value = hint.tolist()
     highs.setSolution(start)

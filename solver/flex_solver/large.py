@@ -48,6 +48,8 @@ THOROUGH, STARTS, FEW = 10, 4, 40
 # That is asked for as long as there are no more nodes than this, and again for what one remedy for each node leaves.
 # It starts from the placement in force too, unless relief.py moves a row for every other node, so far off they are.
 DEALING, DEALS, FAR = 400, 2, 0.5
+# The part of the budget's seconds that all this may take.
+FOR_DEALS = 0.5
 # The part of the time left that proofs may take: blocks that find a move less prove as much, and often sooner.
 FOR_PROOFS = 0.6
 # A size is given up after so many blocks in a row that were tried before.
@@ -60,7 +62,9 @@ def place(
     until = time.monotonic() + budget.seconds
     with_highs = with_highs and budget.seconds > 0
     known = _known(problem, with_highs=with_highs)
-    starts = _starts(problem, known, threads, with_highs=with_highs)
+    dealing = time.monotonic() + FOR_DEALS * budget.seconds
+    starts = _starts(problem, known, threads, dealing if with_highs else None)
+    cut = f"{LATE} for more deals between nodes: another run may differ" if time.monotonic() > dealing else ""
     found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
     known = _known_of_few(problem, known, found, budget) if not note else known
     if with_highs and not note:
@@ -73,6 +77,7 @@ def place(
     found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
     free = colder(problem, found)
     best, instead = limited(problem, free), shortfall.limits_for(problem, free.rows, known.least)
+    note = note or ("" if _moves_of(found) == known.least else cut)
     return answer(problem, best.rows, "large", least=known.least, note=note, instead=instead)
 
 
@@ -90,24 +95,31 @@ def _known_of_few(problem: Problem, known: Relaxed, found: Placed, budget: Budge
     return replace(known, least=max(known.least, forest.least(problem)))
 
 
-def _starts(problem: Problem, known: Relaxed, threads: int, *, with_highs: bool) -> list[Ints]:
+def _starts(problem: Problem, known: Relaxed, threads: int, until: float | None) -> list[Ints]:
     """The rows that each search starts from: of many nodes those alone that are all put right, if there are any."""
     rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
     near = relieved(placed(problem, rows, chosen(problem, rows, known, OF_EACH)))
     starts = [rows] * (STARTS if nodes <= FEW else 2)
-    if not with_highs or not len(problem.old) or nodes > DEALING:
+    if until is None or not len(problem.old) or nodes > DEALING:
         return [*starts[1:], near.rows]
     is_far = nodes > FEW and np.count_nonzero(rows[:, 1] != near.open_nodes[near.node]) > nodes * FAR
-    with ThreadPoolExecutor(threads) as pool:
-        deals = list(pool.map(partial(_dealt, problem), [near.rows] if is_far else [rows, near.rows]))
+    deals = _deals(problem, [near.rows] if is_far else [rows, near.rows], threads, until)
     right = [found.rows for found in deals if not found.merit()[0]]
     return right if right and nodes > FEW else [*(found.rows for found in deals), *starts[len(deals) :]]
 
 
-def _dealt(problem: Problem, rows: Ints) -> Placed:
+def _deals(problem: Problem, starts: list[Ints], threads: int, until: float) -> list[Placed]:
+    """What each start leads to; equal ones are looked at once."""
+    different = {rows.tobytes(): rows for rows in starts}
+    with ThreadPoolExecutor(threads) as pool:
+        found = dict(zip(different, pool.map(partial(_dealt, problem, until), different.values()), strict=True))
+    return [found[rows.tobytes()] for rows in starts]
+
+
+def _dealt(problem: Problem, until: float, rows: Ints) -> Placed:
     start = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
     for _ in range(DEALS):
-        found = dealt(start, problem.tolerance)
+        found = dealt(start, problem.tolerance, until)
         if not found.merit()[0] or found.merit() >= start.merit():
             break
         start = found

@@ -16,6 +16,8 @@ are each as large as the largest of them, where this is allowed.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -107,13 +109,13 @@ class Trade:
         self._with_nobody()
         self.prices = Prices(market.worth / 2, np.where(off, DEAR, 0.0))
 
-    def settle(self, nodes: Iterable[int], size: int) -> bool:
-        """Trade until no node has a cheaper remedy of up to so many changes; whether that was reached."""
+    def settle(self, nodes: Iterable[int], size: int, until: float = math.inf) -> bool:
+        """Trade until no node has a cheaper remedy of up to so many changes, or time is up; whether none has."""
         nodes = list(nodes)
         self._add([deal for node in nodes for deal in self._first(node)])
         now = min(2, size)
         for _ in range(ROUNDS):
-            if not self._priced():
+            if time.monotonic() > until or not self._priced():
                 return False
             new = [deal for node in nodes for deal in self._better(node, now)]
             if not new and now == size:

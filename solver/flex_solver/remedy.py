@@ -6,6 +6,7 @@ comes. Prices may be less than nothing too.
 
 Of a set the cheaper members are chosen first. The dearest is looked up in a table that says of every place in the plane
 of the first two resources what the cheapest change in reach of it costs: few sets are looked at one by one.
+Sums are added up in the same order by every engine, so that all give the same answer, bit for bit.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flex import engine
 from flex.problem import Bools, Floats, Ints
+
+# What a set costs, and its changes.
+Sets = list[tuple[float, list[int]]]
 
 # What sums of loads may be off by, in shares of a node.
 INEXACT = 1e-9
-# Cells of the table for the width of the band, and how many there are at most.
-CELLS, MOST_CELLS = 8, 4_000_000
+# Cells of the table for the width of the band, how many ahead of one are in its reach, and how many there are at most.
+CELLS, AHEAD, MOST_CELLS = 8, 10, 4_000_000
 # Beginnings of sets that are looked at, and how many of those in reach are completed at a time.
 BEGINNINGS, AT_ONCE = 2_000_000, 64
 
@@ -50,23 +55,25 @@ class Remedies:
     thorough: int
 
 
-def remedies(low: Floats, high: Floats, changes: Changes, below: float, *, size: int, keep: int) -> Remedies:
-    """Sets of one to `size` changes that bring between `low` and `high` for less than `below`, `keep` of each size."""
-    spared = max(0, size - 1) * min(0.0, float(changes.price.min(initial=0.0)))
-    cheap = np.flatnonzero(changes.price < below - spared)
-    by_price = cheap[np.argsort(changes.price[cheap], kind="stable")]
-    search = _Search(low - INEXACT, high + INEXACT, changes[by_price], below)
+def reference_sets(
+    low: Floats, high: Floats, load: Floats, price: Floats, below: float, size: int, keep: int
+) -> tuple[Sets, int]:
+    """The fields of Remedies."""
+    spared = max(0, size - 1) * min(0.0, float(price.min(initial=0.0)))
+    cheap = np.flatnonzero(price < below - spared)
+    by_price = cheap[np.argsort(price[cheap], kind="stable")]
+    search = _Search(low - INEXACT, high + INEXACT, Changes(load, price)[by_price], below)
     found = search.alone(keep) if size else []
     for members in range(2, size + 1):
         begun = search.beginnings(members)
         if begun is None:
-            return Remedies(_named(found, by_price), members - 1)
+            return _named(found, by_price), members - 1
         found += search.completed(begun, keep)
-    return Remedies(_named(found, by_price), size)
+    return _named(found, by_price), size
 
 
-def _named(found: list[Remedy], names: Ints) -> list[Remedy]:
-    return [Remedy(one.price, tuple(sorted(names[list(one.changes)].tolist()))) for one in found]
+def _named(found: list[Remedy], names: Ints) -> Sets:
+    return [(one.price, sorted(names[list(one.changes)].tolist())) for one in found]
 
 
 class _Search:
@@ -83,16 +90,15 @@ class _Search:
 
     def beginnings(self, members: int) -> Ints | None:
         """All sets without their dearest member that may cost less in the end; None where they are too many."""
-        first = np.searchsorted(self._price * members, self._below)
-        begun = np.arange(first)[:, None]
-        while begun.shape[1] < members - 1:
-            left = members - begun.shape[1]
+        begun = np.empty((1, 0), dtype=np.int64)
+        for left in range(members, 1, -1):
+            after = begun[:, -1] + 1 if begun.shape[1] else np.zeros(1, dtype=np.int64)
             ends = np.searchsorted(self._price, (self._below - _summed(self._price, begun)) / left)
-            counts = np.maximum(ends - begun[:, -1] - 1, 0)
+            counts = np.maximum(ends - after, 0)
             if counts.sum() > BEGINNINGS:
                 return None
             nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-            begun = np.column_stack([np.repeat(begun, counts, axis=0), np.repeat(begun[:, -1] + 1, counts) + nth])
+            begun = np.column_stack([np.repeat(begun, counts, axis=0), np.repeat(after, counts) + nth])
         return begun
 
     def completed(self, begun: Ints, keep: int) -> list[Remedy]:
@@ -100,7 +106,8 @@ class _Search:
         if not len(begun) or self._table is None:
             return []
         so_far, load = _summed(self._price, begun), _summed(self._load, begun)
-        hoped = so_far + np.maximum(self._table.least(self._low - load), self._price[begun[:, -1]])
+        in_reach = self._table.least(self._low - _summed(self._load, begun[:, :-1]), begun[:, -1])
+        hoped = so_far + np.maximum(in_reach, self._price[begun[:, -1]])
         likely = np.flatnonzero(hoped < self._below)
         likely = likely[np.argsort(hoped[likely], kind="stable")]
         found: set[Remedy] = set()
@@ -120,24 +127,30 @@ class _Search:
 
 
 class _Table:
-    """What the cheapest change in reach costs: whatever is between a place and the band's width beyond it, and more."""
+    """What the cheapest change in reach costs: whatever is between a place and the band's width beyond it, and more.
+
+    Places are whole cells here, and so is what a change brings: a place may come out AHEAD - CELLS cells too low.
+    """
 
     def __init__(self, changes: Changes, width: Floats) -> None:
         load = changes.load[:, :2]
         reach = load.max(axis=0) - load.min(axis=0)
-        self._cell = np.maximum(width / CELLS, reach / MOST_CELLS ** (1 / len(width)))
-        cell = np.floor(load / self._cell).astype(np.int64)
-        self._first = cell.min(axis=0) - CELLS - 1
+        self._width = np.maximum(width / CELLS, reach / MOST_CELLS ** (1 / len(width)))
+        cell = np.floor(load / self._width).astype(np.int64)
+        self._brings = np.ceil(load / self._width).astype(np.int64)
+        self._first = cell.min(axis=0) - AHEAD - 1
         self._least = np.full(cell.max(axis=0) - self._first + 2, np.inf)
         np.minimum.at(self._least, tuple((cell - self._first).T), changes.price)
         for axis in range(len(width)):
             self._least = _least_ahead(self._least, axis)
 
-    def least(self, place: Floats) -> Floats:
-        """The table has a rim of cells that nothing is in reach of, for whatever is beyond it."""
+    def least(self, place: Floats, change: Ints) -> Floats:
+        """After one more change than the place knows of. The rim has cells that nothing is in reach of, for whatever
+        is beyond it.
+        """
         cells = [
-            np.clip(np.floor(place[:, d] / width).astype(np.int64) - first, 0, length - 1)
-            for d, (width, first, length) in enumerate(zip(self._cell, self._first, self._least.shape, strict=True))
+            np.clip(np.floor(place[:, d] / width).astype(np.int64) - self._brings[change, d] - first, 0, length - 1)
+            for d, (width, first, length) in enumerate(zip(self._width, self._first, self._least.shape, strict=True))
         ]
         found: Floats = self._least[tuple(cells)]
         return found
@@ -145,16 +158,16 @@ class _Table:
 
 def _summed(values: Floats, sets: Ints) -> Floats:
     """The sum of each set; column after column, which takes a tenth of the time of a sum along short rows."""
-    total: Floats = values[sets[:, 0]]
-    for column in sets.T[1:]:
+    total: Floats = np.zeros((len(sets), *values.shape[1:]))
+    for column in sets.T:
         total = total + values[column]
     return total
 
 
 def _least_ahead(least: Floats, axis: int) -> Floats:
-    """The least of each cell and the CELLS that follow along the axis."""
+    """The least of each cell and the AHEAD that follow along the axis."""
     found, ahead = least.copy(), np.moveaxis(least, axis, 0)
-    for step in range(1, min(CELLS, len(ahead) - 1) + 1):
+    for step in range(1, min(AHEAD, len(ahead) - 1) + 1):
         view = np.moveaxis(found, axis, 0)
         view[:-step] = np.minimum(view[:-step], ahead[step:])
     return found
@@ -166,3 +179,12 @@ def _within(load: Floats, low: Floats, high: Floats) -> Bools:
     for d in range(load.shape[-1]):
         inside &= (load[..., d] >= low[d]) & (load[..., d] <= high[d])
     return inside
+
+
+cheapest_sets = engine.pick("cheapest_sets", reference_sets)
+
+
+def remedies(low: Floats, high: Floats, changes: Changes, below: float, *, size: int, keep: int) -> Remedies:
+    """Sets of one to `size` changes that bring between `low` and `high` for less than `below`, `keep` of each size."""
+    found, thorough = cheapest_sets(low, high, changes.load, changes.price, below, size, keep)
+    return Remedies([Remedy(price, tuple(of_set)) for price, of_set in found], thorough)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from flex.shortfall import BAND
 from flex_solver import highs
 from flex_solver.dealt import dealt
 from flex_solver.floor import floor
+from flex_solver.market import Trade
 from flex_solver.placed import Placed, movable_rows, placed
 from flex_solver.start import repaired
 from tests.solver.given import wished
@@ -48,3 +51,11 @@ def test_it_breaks_no_wish_and_makes_nothing_worse(data: st.DataObject, tiny: st
 def test_the_same_cluster_always_deals_alike() -> None:
     first, again = (start(family.cluster(300, 8, seed=1)) for _ in range(2))
     assert dealt(first, 0.05).node.tolist() == dealt(again, 0.05).node.tolist()
+
+
+def test_when_time_is_up_nobody_looks_for_more_deals(monkeypatch: pytest.MonkeyPatch) -> None:
+    cheapest = Mock(return_value=([], 0))
+    monkeypatch.setattr(Trade, "cheapest", cheapest)
+    before = start(family.cluster(300, 8, seed=1))
+    assert dealt(before, 0.05, until=0.0).merit() <= before.merit()
+    assert cheapest.call_count == 2 * 8, "for two changes and for three, each of 8 nodes is asked once"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
+from math import inf
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from hypothesis import strategies as st
 
 from flex import score
 from flex.ports import Solver
-from flex.problem import Budget, Problem
+from flex.problem import Budget, Problem, in_order
 from flex_solver import exact, highs, large, local
+from flex_solver.dealt import dealt
+from flex_solver.start import repaired
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 Drifted = Callable[[int, int, int], Problem]
@@ -78,3 +82,12 @@ def test_every_wish_is_kept_while_blocks_are_solved(data: st.DataObject, drifted
         rows = solver(problem, SHORT).rows
         assert not [broken for broken in score.violations(problem, rows) if broken.is_wish]
         assert np.bincount(rows[:, 0]).tolist() == problem.replicas.tolist()
+
+
+def test_starts_that_are_equal_are_dealt_with_once(drifted: Drifted, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, dealing = drifted(600, 12, 4), Mock(wraps=dealt)
+    monkeypatch.setattr(large, "dealt", dealing)
+    rows = in_order(repaired(problem))
+    one, other = large._deals(problem, [rows, rows.copy()], 2, until=inf)
+    assert one.rows.tolist() == other.rows.tolist()
+    assert 1 <= dealing.call_count <= large.DEALS

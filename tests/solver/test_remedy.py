@@ -5,11 +5,15 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex import engine
 from flex.problem import Floats
-from flex_solver.remedy import Changes, remedies
+from flex_solver.remedy import Changes, cheapest_sets, reference_sets, remedies
+
+native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
 
 LOADS = st.integers(-40, 40).map(lambda hundredth: hundredth / 100)
 PRICES = st.integers(-10, 30).map(lambda tenth: tenth / 10)
@@ -54,3 +58,29 @@ def test_where_beginnings_are_too_many_it_says_how_far_it_looked() -> None:
     many = Changes(np.full((4_000, 1), 0.001), np.full(4_000, 0.1))
     found = remedies(np.array([0.0025]), np.array([0.0035]), many, 1.0, size=3, keep=1)
     assert (found.found, found.thorough) == ([], 2)
+
+
+@native
+@given(asked(), st.integers(0, 4), st.sampled_from([0.0, 0.5, 4.0]), st.integers(1, 3))
+def test_the_native_loop_answers_as_the_reference_does(
+    wanted: tuple[Floats, Floats, Changes], size: int, below: float, keep: int
+) -> None:
+    low, high, changes = wanted
+    asked = (low, high, changes.load, changes.price, below, size, keep)
+    assert cheapest_sets(*asked) == reference_sets(*asked)
+
+
+@native
+@pytest.mark.parametrize(("count", "dimensions", "size"), [(4_000, 1, 3), (300, 2, 3), (300, 3, 3), (60, 2, 4)])
+def test_so_it_does_for_many_changes(count: int, dimensions: int, size: int) -> None:
+    random = np.random.default_rng(count)
+    load, price = random.normal(0, 0.3, (count, dimensions)), random.normal(0.3, 0.2, count)
+    low = random.normal(0, 0.2, dimensions)
+    asked = (low, low + 0.05, np.asfortranarray(load), price, 0.6, size, 16)
+    assert cheapest_sets(*asked) == reference_sets(*asked)
+
+
+@native
+def test_the_native_loop_refuses_arrays_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        cheapest_sets(np.zeros(2), np.ones(2), np.zeros((3, 1)), np.zeros(3), 1.0, 2, 1)
