@@ -12,10 +12,10 @@ JOB_STATES: tuple[JobState, ...] = get_args(JobState)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`holder` is the process that does it, `stage` what it said last; `result` is the address of what came of it.
+    """`holder` is the process that does it, `seen` when that last said so, `stage` what it said last.
 
-    `cancelled_by` is whoever asked for its end; it ends at the next safe point, if one is still to come.
-    `problem` is JSON, as the API would have answered.
+    `result` is the address of what came of it. `cancelled_by` is whoever asked for its end; it ends at the next safe
+    point, if one is still to come. `problem` is JSON, as the API would have answered.
     """
 
     id: str
@@ -32,6 +32,7 @@ class Job:
     problem: str = ""
     cancelled_by: str = ""
     past_return: bool = False
+    seen: datetime | None = None
 
     @property
     def live(self) -> bool:

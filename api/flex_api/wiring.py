@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import flex_solver
@@ -15,6 +13,7 @@ from flex.audit import Author
 from flex.domain import Node, Period, Pin
 from flex.errors import BadSetting
 from flex.given import Rules
+from flex.machine import machine
 from flex.ports import DnsTarget, Solver, Store
 from flex.problem import Budget
 from flex.store import SqlStore, open_store
@@ -32,7 +31,6 @@ from flex_logs_ingest.sources import Source
 
 Clock = Callable[[], datetime]
 HERE = ("localhost", "127.0.0.1", "::1")
-MACHINE_ID = Path("/etc/machine-id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +181,8 @@ def controller(settings: Settings, store: Store) -> str:
     So a copy on another machine is another one, and one that moves to another folder or gets another host name is not.
     """
     host = urlsplit(settings.database.url).hostname
-    machine = "" if host and host not in HERE else _machine()
-    return " ".join(filter(None, (settings.owner, store.installation(), machine)))
-
-
-def _machine() -> str:
-    """What the system drew when it was installed, never shown as it is; "" where there is none."""
-    try:
-        drawn = MACHINE_ID.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    return hashlib.sha256(f"flex {drawn}".encode()).hexdigest()[:12] if drawn else ""
+    ours = "" if host and host not in HERE else machine()
+    return " ".join(filter(None, (settings.owner, store.installation(), ours)))
 
 
 def servers(primary: Primary) -> tuple[tuple[str, int], ...]:

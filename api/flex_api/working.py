@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from flex.errors import Busy, Cancelled, Unknown
 from flex.jobs import Job
 from flex.ports import Store
-from flex.store import holder
-from flex.store.holder import is_gone
+from flex.store.holders import BEATS, PATIENCE, has_ended, holder
+from flex_api.beats import beating
 from flex_api.wiring import World
 from flex_logs_ingest.read import Step
 
@@ -42,6 +42,11 @@ class Follow:
         if (moment - self.told).total_seconds() >= PACE:
             self.told = moment
             self._change(stage=f"{step.source} {step.path}"[:500], done=step.source_done, size=step.source_size)
+
+    def seen(self) -> None:
+        """Others see by it that this process is still at it."""
+        with self.store.together():
+            self.store.put_job(replace(found(self.store, self.job_id), seen=datetime.now(UTC)))
 
     def past_return(self) -> None:
         """From here on it can not be ended any more."""
@@ -95,7 +100,8 @@ class Workers:
     def _do(self, world: World, follow: Follow, work: Work) -> None:
         try:
             follow.say("begun")
-            result = work(world, follow)
+            with beating(f"seen-{follow.job_id}", follow.seen, BEATS):
+                result = work(world, follow)
             self._end(follow, state="done", result=result, stage="done")
         except Cancelled:
             self._end(follow, state="cancelled", stage="cancelled")
@@ -145,7 +151,7 @@ def found(store: Store, job_id: str) -> Job:
 
 
 def as_it_is(job: Job) -> Job:
-    if job.live and is_gone(job.holder):
+    if job.live and has_ended(job.holder, (job.seen or job.created) + PATIENCE, datetime.now(UTC)):
         return replace(job, state="failed", stage=INTERRUPTED, ended=job.created)
     return job
 

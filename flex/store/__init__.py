@@ -1,6 +1,6 @@
 """Where FLEX keeps what it must remember."""
 
-from flex.store.holder import holder
+from flex.store.holders import holder
 from flex.store.memory import MemoryStore
 from flex.store.sql import SqlStore, open_store
 

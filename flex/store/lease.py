@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from flex.domain import Run
-from flex.store.holder import is_gone, is_there
+from flex.store.holders import has_ended
 
 # As a shell reports a process that was told to end.
 INTERRUPTED = 143
@@ -21,13 +21,13 @@ class Lease:
     waiting: bool = False
 
     def is_free(self, now: datetime, *, breaks_in: bool = False) -> bool:
-        """It has expired, or the process that holds it is gone from this very host. One that is there keeps it.
+        """It has expired, or the process that holds it is gone from this very machine. One that is there keeps it.
 
         But for one that only waits, where somebody `breaks_in`.
         """
         if breaks_in and self.waiting:
             return True
-        return is_gone(self.holder) or (self.expires <= now and not is_there(self.holder))
+        return has_ended(self.holder, self.expires, now)
 
 
 def interrupted(run: Run, now: datetime) -> Run:

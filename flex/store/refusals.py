@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flex.domain import Cycle, Run, Segment
 from flex.errors import BadInput, Busy, Unknown
+from flex.store.holders import told
 from flex.store.lease import Lease
 
 # How many ids an error lists.
@@ -61,7 +62,7 @@ def unknown_run(run_id: str) -> Unknown:
 def held(run: Run, lease: Lease) -> Busy:
     return Busy(
         f"the lease for the run {run.id}",
-        f"the run {lease.run} of {lease.holder} holds it since {lease.since:%Y-%m-%d %H:%M:%S} UTC",
+        f"the run {lease.run}, {told(lease.holder)}, holds it since {lease.since:%Y-%m-%d %H:%M:%S} UTC",
         kept="nothing was begun",
         advice="wait until it ends; if its host is gone for good, "
         f"the lease is free at {lease.expires:%Y-%m-%d %H:%M:%S} UTC",
@@ -69,7 +70,7 @@ def held(run: Run, lease: Lease) -> Busy:
 
 
 def lost(run_id: str, lease: Lease | None) -> Busy:
-    taken = f"the run {lease.run} of {lease.holder} took it over" if lease else "it was given back"
+    taken = f"the run {lease.run}, {told(lease.holder)}, took it over" if lease else "it was given back"
     return Busy(
         f"prolonging the lease of the run {run_id}",
         taken,

@@ -375,6 +375,7 @@ jobs = Table(
     Column("problem", TEXT, nullable=False),
     Column("cancelled_by", TEXT, nullable=False),
     Column("past_return", Boolean, nullable=False),
+    Column("seen", Utc),
     CheckConstraint("state IN ('running', 'done', 'failed', 'cancelled')", name="state"),
 )
 

@@ -10,9 +10,10 @@ import pytest
 from flex.domain import Node, Run
 from flex.errors import Busy, Unwell
 from flex.store import MemoryStore, holder
+from flex.store.holders import PATIENCE
 from flex_api import wiring
 from flex_api.night import warm_command
-from flex_api.night.leases import LEASE, lease
+from flex_api.night.leases import lease
 from flex_api.night.pausing import giving_way, pause
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
@@ -36,7 +37,7 @@ def world(say: Callable[[str], None] = wiring.silent, **dns: object) -> World:
 
 def breaks_in(here: World) -> None:
     """Somebody else takes the lease, and keeps it."""
-    here.store.begin(Run("rival", holder(), AS_OF), LEASE, here.time_of_day(), breaks_in=True)
+    here.store.begin(Run("rival", holder(), AS_OF), PATIENCE, here.time_of_day(), breaks_in=True)
 
 
 def fails_when_broken_into(here: World) -> None:
@@ -64,7 +65,7 @@ def test_a_run_that_lost_its_lease_does_not_wait_with_that_of_another() -> None:
     with pytest.raises(Busy):
         waits_when_its_lease_is_lost(here)
     with pytest.raises(Busy):
-        here.store.begin(Run("third", holder(), AS_OF), LEASE, here.time_of_day(), breaks_in=True)
+        here.store.begin(Run("third", holder(), AS_OF), PATIENCE, here.time_of_day(), breaks_in=True)
 
 
 def test_who_holds_no_lease_waits_all_the_same() -> None:

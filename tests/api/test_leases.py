@@ -11,8 +11,9 @@ import pytest
 from flex.domain import Run
 from flex.errors import Busy
 from flex.store import MemoryStore
+from flex.store.holders import PATIENCE
 from flex_api import wiring
-from flex_api.night.leases import LEASE, lease
+from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryTarget
@@ -37,7 +38,7 @@ def test_a_step_is_recorded_as_of_its_day_and_holds_the_lease_by_the_time_of_day
     with lease(here, "test") as held:
         assert held.run.started == AS_OF
         with pytest.raises(Busy, match=f"{here.time_of_day():%Y-%m-%d}"):
-            here.store.begin(Run("rival", "other.example.org:1:1", AS_OF), LEASE, AS_OF + LEASE)
+            here.store.begin(Run("rival", "other.example.org:1:1", AS_OF), PATIENCE, AS_OF + PATIENCE)
 
 
 def test_a_long_stage_does_not_lose_the_lease(here: World) -> None:

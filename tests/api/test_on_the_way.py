@@ -16,10 +16,11 @@ from flex.marker import marker_name, marker_text
 from flex.orders import Freeze
 from flex.ports import Journal
 from flex.store import MemoryStore, holder
+from flex.store.holders import PATIENCE
 from flex.tables import PLACEMENT
 from flex_api import wiring
 from flex_api.night import applying
-from flex_api.night.leases import LEASE, lease
+from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryTarget
@@ -257,7 +258,7 @@ def test_what_was_forced_at_the_start_stops_no_wave() -> None:
 def test_who_cannot_wait_breaks_in_while_servers_are_asked() -> None:
     here = Cluster()
     here.server.asked = lambda: here.store.begin(
-        Run("rival", holder(), NOW), LEASE, here.world.time_of_day(), breaks_in=True
+        Run("rival", holder(), NOW), PATIENCE, here.world.time_of_day(), breaks_in=True
     )
     with pytest.raises(Busy, match="a node died meanwhile"), lease(here.world, "apply"):
         applying.carry_out(here.world, here.cycle)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, HTTPResponse
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from flex.jobs import Job
+from flex.store.holders import PATIENCE
+from flex_api import working
 from flex_api.web.desk import world
 
 if TYPE_CHECKING:
-    from flex.jobs import Job
     from flex_api.wiring import World
     from flex_api.working import Follow
     from tests.rest.conftest import Door
@@ -117,3 +121,30 @@ def test_whoever_follows_a_job_sees_each_step_when_it_is_made_and_how_it_ends(
     kind, last = list(told)[-1]
     assert (kind, last["state"]) == ("end", "cancelled" if cancelled else "done")
     connection.close()
+
+
+def test_a_job_of_a_machine_that_is_silent_for_long_keeps_nobody_from_another(door: Door) -> None:
+    now = datetime.now(UTC)
+    late = Job("late", "plan", "anna", "other.example.org:1:1", now - PATIENCE * 3, seen=now - PATIENCE / 2)
+    door.store.put_job(late)
+    refused = door.open("operator").post("/api/v1/plans", json={})
+    assert (refused.status_code, "the job late to plan is being done" in refused.json()["detail"]) == (409, True)
+    door.store.put_job(replace(late, seen=now - PATIENCE * 2))
+    assert door.open("viewer").get("/api/v1/jobs/late").json()["state"] == "failed"
+    job = door.open("operator").post("/api/v1/plans", json={}).json()
+    door.app.state.house.workers.wait(job["id"])
+
+
+def test_while_it_is_being_done_a_job_says_so(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(working, "BEATS", timedelta(milliseconds=5))
+    work = Work(door)
+    job, heard = work.start(), 0
+    before = job.created
+    for _ in range(2_000):
+        seen = door.store.job(job.id).seen or before  # type: ignore[union-attr]  # it was begun
+        heard, before = heard + (seen > before), seen
+        if heard >= 2:
+            break
+        time.sleep(0.005)
+    assert heard >= 2
+    assert work.end(job)["state"] == "done"

@@ -7,7 +7,6 @@ background however long one stage takes. The lease goes by the real time of day,
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,13 +15,10 @@ from datetime import timedelta
 
 from flex.domain import Cycle, Run
 from flex.errors import FlexError
-from flex.store import holder
+from flex.store.holders import BEATS, PATIENCE, holder
+from flex_api.beats import beating
 from flex_api.told import words
 from flex_api.wiring import World
-
-# What a holder on another machine is waited for after its last sign of life.
-LEASE = timedelta(hours=1)
-BEATS = timedelta(minutes=5)
 
 _MINE: ContextVar[str] = ContextVar("the run whose lease is held here", default="")
 
@@ -53,12 +49,12 @@ def lease(world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bo
     """
     started = world.clock()
     run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
-    for lost in world.store.begin(run, LEASE, world.time_of_day(), breaks_in=breaks_in):
+    for lost in world.store.begin(run, PATIENCE, world.time_of_day(), breaks_in=breaks_in):
         world.say(f"The run of {words.when(lost.started)} was {lost.message}. Its work is taken up where it ended.")
     held, token = Lease(run), _MINE.set(run.id)
     held.ends(1, f"{purpose}: interrupted")
     try:
-        with _beating(world, run, beats):
+        with beating("lease", lambda: beat(world, run), beats):
             yield held
         code, why = held.waiting
         held.ends(code, f"{purpose}: {why}" if why else purpose)
@@ -77,25 +73,4 @@ def mine() -> str:
 
 def beat(world: World, run: Run) -> None:
     """Prolong the lease. Raises Busy when it was lost to another run."""
-    world.store.beat(run.id, LEASE, world.time_of_day())
-
-
-@contextmanager
-def _beating(world: World, run: Run, beats: timedelta) -> Iterator[None]:
-    """A lease that is lost, or a store that is away, is found by the step itself as soon as it wants to go on."""
-    ended = threading.Event()
-
-    def keep() -> None:
-        while not ended.wait(beats.total_seconds()):
-            try:
-                beat(world, run)
-            except FlexError:
-                return
-
-    thread = threading.Thread(target=keep, name="lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    world.store.beat(run.id, PATIENCE, world.time_of_day())

@@ -21,8 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flex.errors import BadInput, Busy, FlexError, Reused
 from flex.jobs import Once
 from flex.ports import Store
-from flex.store import holder
-from flex.store.holder import is_gone
+from flex.store.holders import PATIENCE, has_ended, holder
 from flex_api.web.formed import again
 from flex_api.web.gate import present
 
@@ -67,7 +66,7 @@ class OnceOnly:
             return None
         if kept.fingerprint != asked.fingerprint:
             raise _refused(Reused, "another request came with it before", "take a new key for a new request")
-        if not kept.status and is_gone(kept.headers):
+        if not kept.status and has_ended(kept.headers, kept.created + PATIENCE, present()):
             answer = "the process that was doing it ended: nobody knows whether it was done"
             raise _refused(Reused, answer, "look whether it was; take a new key to ask for it again")
         if not kept.status:
