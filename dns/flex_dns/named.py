@@ -57,9 +57,9 @@ class PrivateNamed:
     `readers` are keys that may transfer zones but change nothing; kept `apart`, nobody else may transfer. Run by root,
     the server is the user `bind` or `nobody` instead, or the `user` given; where that user cannot reach the directory,
     a temporary one is used and deleted at the end. A `port` that the caller keeps free is used instead of one of its
-    own; `options` are further lines of the configuration's options, `clause` what stands in each zone's instead of a
-    primary's lines, `controls` what lets rndc in. A site may be called as its zone is in those of `own_names`. It has
-    `stop_seconds` to end by itself. On Linux it ends with the thread that started it.
+    own; `options` are further lines of the configuration's options, `beside` what stands beside them, `clause` what
+    stands in each zone's instead of a primary's lines, `controls` what lets rndc in. A site may be called as its zone
+    is in those of `own_names`. It has `stop_seconds` to end by itself. On Linux it ends with the thread that began it.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class PrivateNamed:
         port: int = 0,
         threads: int = 1,
         options: str = "notify no;",
+        beside: str = "",
         clause: str = "",
         stop_seconds: float = 5.0,
         own_names: Collection[str] = (),
@@ -87,6 +88,7 @@ class PrivateNamed:
         self.port = port
         self._threads = threads
         self._options = options
+        self._beside = beside
         self._clause = clause
         self._account = _account(user)
         self._records = records or {}
@@ -215,7 +217,7 @@ options {{
 }};
 controls {{ {self._controls} }};
 """
-        options += update_logging("stderr")
+        options += self._beside + update_logging("stderr")
         return options + "".join(key.clause() for key in keys) + "".join(self._zone(zone, may) for zone in self.zones)
 
     def _zone(self, zone: str, may_transfer: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from flex_dns.bind import PRIMARY_OPTIONS, SECONDARY_OPTIONS
+from flex_dns.bind import PRIMARY_OPTIONS, SECONDARY_OPTIONS, asked_by_tcp
 from flex_dns.key import Key
 from flex_dns.named import LOOPBACK, PrivateNamed, free_port
 
@@ -51,6 +51,7 @@ def pair(
                 port=second,
                 threads=threads,
                 options=SECONDARY_OPTIONS,
+                beside=asked_by_tcp(LOOPBACK),
                 clause=follows,
             ) as other,
         ):
