@@ -48,7 +48,7 @@ THOROUGH, STARTS, FEW = 10, 4, 40
 # That is asked for as long as there are no more nodes than this, and again for what one remedy for each node leaves.
 # It starts from the placement in force too, unless relief.py moves a row for every other node, so far off they are.
 DEALING, DEALS, FAR = 400, 2, 0.5
-# The part of the budget's seconds that all this may take.
+# The part of the time left that all this may take.
 FOR_DEALS = 0.5
 # The part of the time left that proofs may take: blocks that find a move less prove as much, and often sooner.
 FOR_PROOFS = 0.6
@@ -62,7 +62,7 @@ def place(
     until = time.monotonic() + budget.seconds
     with_highs = with_highs and budget.seconds > 0
     known = _known(problem, with_highs=with_highs)
-    dealing = time.monotonic() + FOR_DEALS * budget.seconds
+    dealing = time.monotonic() + FOR_DEALS * (until - time.monotonic())
     starts = _starts(problem, known, threads, dealing if with_highs else None)
     cut = f"{LATE} for more deals between nodes: another run may differ" if time.monotonic() > dealing else ""
     found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
