@@ -105,6 +105,25 @@ def test_rollback_puts_the_zone_back_as_it_was(installation: Installation) -> No
     assert installation.addresses(site) == before
 
 
+def partitions_of(installation: Installation) -> list[str]:
+    """The latest first."""
+    plans = installation.flex("-o", "json", "plan", "list").json["items"]
+    return [plan["id"] for plan in plans if plan["state"] == "applied"]
+
+
+def test_nobody_goes_back_to_what_was_never_in_force(installation: Installation) -> None:
+    site, _, after = moved_by_a_wish(installation)
+    assert installation.flex("sites", "unpin", site).code == 0
+    partitions = partitions_of(installation)
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    assert installation.flex("plan", "discard", plan).code == 0
+    said = installation.flex("rollback", "--to", plan, "--as-of", installation.as_of())
+    assert (said.code, "it is discarded and was never in force" in said.err) == (3, True)
+    assert ", ".join(partitions) in said.err
+    assert installation.addresses(site) == after
+    assert partitions_of(installation) == partitions
+
+
 def test_a_node_that_is_to_be_empty_before_the_next_night_loses_its_sites_and_nothing_else_moves(
     installation: Installation,
 ) -> None:

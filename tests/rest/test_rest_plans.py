@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.domain import Cycle, Plan, Verdict
+from flex.domain import Cycle, CycleState, Plan, Verdict
 from flex.ports import DnsTarget, Journal, Store
 from flex.records import ZoneState
+from flex_api.night import nightly
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
@@ -101,6 +102,28 @@ def test_a_rule_that_is_none_cannot_be_gone_over(door: Door, verb: str) -> None:
     for rule in ("safety.max_moved_sitez", "safety.max_moved_sites", "plan.wishes", "freeze"):
         assert rule in answer.json()["detail"]
     assert door.store.cycle(waiting.id) == waiting
+
+
+@pytest.mark.parametrize("state", ["proposed", "discarded", "failed"])
+def test_nobody_goes_back_to_what_was_never_in_force(door: Door, state: CycleState) -> None:
+    waiting, *partitions = door.store.cycles()
+    door.store.update(replace(waiting, state=state))
+    answer = door.open("operator").post("/api/v1/rollbacks", json={"to": waiting.id})
+    assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
+    assert f"it is {state} and was never in force" in answer.json()["detail"]
+    assert all(plan.id in answer.json()["next_step"] for plan in partitions)
+    assert [job.kind for job in door.store.jobs() if job.kind == "rollback"] == []
+
+
+def test_a_partition_that_was_given_up_half_way_was_in_force_and_can_be_gone_back_to(door: Door) -> None:
+    given_up, second, first = door.store.cycles()
+    door.store.settle(replace(given_up, state="failed"), door.store.placement_of(given_up.id))
+    assert nightly.earlier(door.store, given_up.id) == given_up.id
+    assert nightly.earlier(door.store) == second.id
+    later = replace(given_up, id="29990101T000000-0", base=given_up.id, created=given_up.created + timedelta(1))
+    door.store.propose(replace(later, state="proposed"), door.store.placement_of(first.id))
+    door.store.settle(replace(later, state="applied"), door.store.placement_of(first.id))
+    assert nightly.earlier(door.store) == given_up.id
 
 
 @pytest.mark.parametrize("address", ["plans", "rollbacks"])

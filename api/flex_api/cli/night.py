@@ -193,12 +193,12 @@ def rollback(
     as_of: AsOf = None,
     reason: Reason = "",
 ) -> None:
-    """Go back to an earlier partition. That is an ordinary plan under the same guards."""
+    """Go back to a partition that was in force earlier. That is an ordinary plan under the same guards."""
     found = context(ctx)
     with opened(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
         stopping.refuse_strange(force or (), "going back")
         applying.refuse_half_applied(here, "making a plan back")
-        cycle = nightly.go_back(here, to or nightly.one_before(here), author=author()).cycle
+        cycle = nightly.go_back(here, nightly.earlier(here.store, to), author=author()).cycle
         held.concerns(cycle)
         if dry_run:
             # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.

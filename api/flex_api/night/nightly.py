@@ -17,6 +17,7 @@ from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
+from flex.ports import Store
 from flex.replay import NO_SAMPLE
 from flex.suppose import Supposition
 from flex_api.known import hindsight, recent
@@ -37,6 +38,9 @@ from flex_logs_ingest.sources import Source
 
 # Nothing else than the settings say.
 AS_SET = Supposition()
+
+# How many partitions a refusal names.
+NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,26 +231,62 @@ def _replace_equals(world: World, newer: Cycle) -> None:
 
 
 def go_back(world: World, to: str, *, author: str = "") -> Proposal:
-    """A plan that leads back to an earlier partition, under the same guards as any other."""
-    earlier = world.store.placement_of(world.store.cycle(to).id)
+    """A plan that leads back to the partition of that plan, under the same guards as any other."""
     made = cycles.go_back(
-        facts(world), world.rules, earlier, scratch=world.scratch, target=world.target, now=world.clock()
+        facts(world),
+        world.rules,
+        world.store.placement_of(to),
+        scratch=world.scratch,
+        target=world.target,
+        now=world.clock(),
     )
     return _kept(world, made, author)
 
 
-def one_before(world: World) -> str:
-    """The plan of the partition before the one in force. Raises Unknown where there is none."""
-    base = world.store.in_force()
-    earlier = [one.id for one in world.store.headlines() if one.state == "applied" and one.id != base]
-    if not earlier:
+def earlier(store: Store, plan: str = "") -> str:
+    """The plan of a partition that was in force, by a beginning of its id; the one before, where none is named.
+
+    Raises Unknown for a plan that never was: nobody may go back to what somebody rejected.
+    """
+    partitions = _partitions(store)
+    if not plan:
+        return _one_before(store, partitions)
+    found = store.cycle(plan)
+    if found.id not in partitions:
+        raise Unknown(
+            f"the partition of plan {found.id}",
+            f"it is {found.state} and was never in force",
+            kept="nothing was changed",
+            advice=_instead(partitions),
+        )
+    return found.id
+
+
+def _partitions(store: Store) -> list[str]:
+    """The plans that were in force, the latest first. What a plan was made from was, also where it was given up."""
+    plans, now = store.headlines(), store.in_force()
+    bases = {plan.base for plan in plans}
+    return [plan.id for plan in plans if plan.state == "applied" or plan.id in bases or plan.id == now]
+
+
+def _instead(partitions: Sequence[str]) -> str:
+    if not partitions:
+        return "none was in force yet: `flex apply` puts a plan in force"
+    more = ", the latest" if len(partitions) > NAMED else ""
+    return f"go back to one that was in force{more}: {', '.join(partitions[:NAMED])}"
+
+
+def _one_before(store: Store, partitions: Sequence[str]) -> str:
+    now = store.in_force()
+    before = [plan for plan in partitions if plan != now]
+    if not before:
         raise Unknown(
             "the partition before the one in force",
             "there is none",
             kept="nothing was changed",
             advice="`flex plan list` shows every plan",
         )
-    return earlier[0]
+    return before[0]
 
 
 def facts(world: World, *, replayed: bool = True) -> Facts:

@@ -90,9 +90,11 @@ def apply(
 
 @router.post("/rollbacks", status_code=202, response_model=JobShown)
 def rollback(desk: Operator, given: RollbackGiven) -> Response:
-    """Make a plan back to an earlier partition. It is an ordinary plan, to be approved and applied like any other."""
+    """Make a plan back to a partition that was in force. It is an ordinary plan, to be approved and applied like any
+    other.
+    """
     author = desk.caller.name
-    to = desk.store.cycle(given.to).id if given.to else nightly.one_before(desk.world())
+    to = nightly.earlier(desk.store, given.to)
 
     def work(world: World, _: Follow) -> str:
         with lease(world, "rollback") as held:
