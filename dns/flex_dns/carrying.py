@@ -105,7 +105,7 @@ def _send(server: Server, messages: Sequence[Message], ledger: Ledger, clock: Cl
 def _no(server: Server, message: Message, rcode: dns.rcode.Rcode) -> DnsError:
     asked = f"update of {len(message.changes)} record sets in {message.zone}"
     if rcode == dns.rcode.REFUSED:
-        return not_granted(server, message.zone, asked)
+        return not_granted(server, message.zone, asked, {change.name for change in message.changes})
     return said_no(rcode, server, asked)
 
 

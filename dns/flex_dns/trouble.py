@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -167,14 +167,19 @@ def said_no(rcode: dns.rcode.Rcode, server: Server | str, asked: str) -> DnsErro
     return _say(RCODES.get(rcode, other), f"asking {server}: {asked}")
 
 
-def not_granted(server: Server, zone: str, asked: str) -> DnsError:
-    """An update was refused by the zone's policy: the advice is the policy that would allow it."""
+def not_granted(server: Server, zone: str, asked: str, names: Collection[str] = ()) -> DnsError:
+    """An update was refused by the zone's policy: the advice is the policy that would allow it for these `names`."""
+    key = server.key.name
+    policy = update_policy(zone, key, own_name=zone in names)
+    but = "" if zone in names else f" (without its line for {zone} where a site is called so)"
+    denied = sorted(name for name in names if f"deny {key} name {name} " in policy)
+    servers = f"; it denies {', '.join(denied)} as a name server's: `flex sites exclude`" if denied else ""
     return Refused(
         f"asking {server}: {asked}",
-        f"REFUSED: the key {server.key.name} may not change this in {zone}, or a name breaks the server's check-names",
+        f"REFUSED: the key {key} may not change this in {zone}, or a name breaks the server's check-names",
         kept=UNCHANGED,
-        advice=f"put this into the zone's clause in named.conf, then `rndc reconfig`; a frozen zone needs "
-        f"`rndc thaw`, and a secondary takes no updates:\n{update_policy(zone, server.key.name)}",
+        advice=f"put this into the zone's clause in named.conf{but}, then `rndc reconfig`{servers}; a frozen zone "
+        f"needs `rndc thaw`, and a secondary takes no updates:\n{policy}",
     )
 
 

@@ -24,6 +24,7 @@ import pytest
 
 from flex.domain import Change, Plan, Rrset
 from flex.errors import DnsError, Refused, Unreachable
+from flex_dns.bind import update_policy
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
 from flex_dns.preflight import preflight
@@ -141,8 +142,21 @@ def test_a_key_without_rights_is_told_the_policy_it_needs(real: Rfc2136Target, z
 
 def test_the_zones_own_name_server_is_kept(real: Rfc2136Target, zone: str) -> None:
     plan = Plan(zone, adopted(zone, f"ns1.{zone}", "127.0.0.1", "192.0.2.1"))
-    with pytest.raises(Refused, match="REFUSED"):
+    with pytest.raises(Refused, match="REFUSED") as refused:
         real.apply(plan)
+    assert f"it denies ns1.{zone} as a name server's: `flex sites exclude`" in refused.value.advice
+
+
+def test_the_policy_that_a_refusal_prints_allows_what_was_refused(folder: Path, key: Key) -> None:
+    zone = "xn--bcher-kva.example."
+    site = Plan(zone, placed(zone, zone, "192.0.2.1"))
+    denied = f"type primary;\n{update_policy(zone, key.name)}"
+    with PrivateNamed(folder / "denied", [zone], key, clause=denied) as own, pytest.raises(Refused) as refused:
+        Rfc2136Target(own.server, OWNER).apply(site)
+    said, _, policy = refused.value.advice.partition("\n")
+    assert said.startswith("put this into the zone's clause in named.conf, then")
+    with PrivateNamed(folder / "mended", [zone], key, clause=f"type primary;\n{policy}") as own:
+        Rfc2136Target(own.server, OWNER).apply(site)
 
 
 @pytest.mark.parametrize("part", ["beginning", "end"])
