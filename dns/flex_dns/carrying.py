@@ -21,7 +21,7 @@ from flex_dns import fence, pipeline, preflight, reading, update
 from flex_dns.claim import NOBODY, Claim
 from flex_dns.contents import Contents, Question
 from flex_dns.ledger import Ledger, Tally
-from flex_dns.server import Server
+from flex_dns.server import Address, Server
 from flex_dns.session import Clock, Session
 from flex_dns.standing import questions, standing
 from flex_dns.trouble import not_granted, said_no
@@ -47,8 +47,9 @@ def carry(
     clock: Clock,
     patience: float,
     claim: Claim = NOBODY,
+    secondaries: Sequence[Address] = (),
 ) -> dict[str, Tally]:
-    """`patience` is how many seconds a server that went away in the middle is waited for.
+    """`patience` is how many seconds a server that went away in the middle is waited for; `secondaries` are to follow.
 
     Each zone must be held by us, and each name be ours, as far as the `claim` goes.
     """
@@ -57,7 +58,7 @@ def carry(
     pauses = iter(PAUSES)
     while todo:
         before = ledger.left, len(todo)
-        sent = _send(server, todo, ledger, clock)
+        sent = _send(server, todo, ledger, clock, secondaries)
         todo = [*sent.unsent, *_halved(server, sent.refused, ledger, clock)]
         todo += _looked_after(server, sent.opened, ledger, clock, patience)
         todo = [message for message in todo if not ledger.tallies[message.zone].is_stopped]
@@ -80,10 +81,12 @@ class _Sent:
     unsent: list[Message] = field(default_factory=list)
 
 
-def _send(server: Server, messages: Sequence[Message], ledger: Ledger, clock: Clock) -> _Sent:
+def _send(
+    server: Server, messages: Sequence[Message], ledger: Ledger, clock: Clock, secondaries: Sequence[Address]
+) -> _Sent:
     left = {id(message): message for message in messages}
     found = _Sent()
-    for message, outcome in pipeline.deliver(server, messages, clock, ledger.sent):
+    for message, outcome in pipeline.deliver(server, messages, clock, ledger.sent, secondaries):
         del left[id(message)]
         if isinstance(outcome, Unreachable):
             found.opened.append((message, outcome))

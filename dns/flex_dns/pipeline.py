@@ -1,7 +1,8 @@
 """Updates on their way: several connections to a primary, for many zones several messages on each before an answer.
 
 In go messages, out comes what became of each, as it becomes known. Nothing is retried here, and once an answer does
-not come nothing more is sent: what was not sent by then is not among the outcomes.
+not come nothing more is sent: what was not sent by then is not among the outcomes. Of many zones no more are sent than
+the secondaries can follow.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import dns.rcode
 
 from flex.errors import DnsError
 from flex_dns import signing
-from flex_dns.server import Server
+from flex_dns.pace import AHEAD, Pace
+from flex_dns.server import Address, Server
 from flex_dns.session import Clock, connected
 from flex_dns.trouble import translate, translated, untrusted
 from flex_dns.update import Message
@@ -41,34 +43,49 @@ Outcome = tuple[Message, dns.rcode.Rcode | DnsError]
 Announce = Callable[[Sequence[Message]], None]
 
 
-def deliver(server: Server, messages: Sequence[Message], clock: Clock, announce: Announce) -> Iterator[Outcome]:
+def deliver(
+    server: Server, messages: Sequence[Message], clock: Clock, announce: Announce, secondaries: Sequence[Address] = ()
+) -> Iterator[Outcome]:
     """Each message is announced before its first byte leaves. To be read to the end."""
     lines = [_Line(server, clock) for _ in range(min(LINES, len(messages)))]
-    deep = min(max(len({message.zone for message in messages}) // LINES, 1), DEEPEST)
+    zones = len({message.zone for message in messages})
+    deep = min(max(zones // LINES, 1), DEEPEST)
     queue = _Queue(messages, announce)
+    paces = [Pace(secondary) for secondary in secondaries if zones > AHEAD]
     try:
         while queue.left or any(line.sent for line in lines):
             queue.open(rested=deep > 1 or not any(line.sent for line in lines))
-            for line in lines:
+            for pace in paces:
+                pace.question()
+            for line in lines if not any(pace.holds for pace in paces) else ():
                 yield from line.fill(queue, deep)
-            for line, is_readable in _ready([line for line in lines if line.sent]):
-                yield from line.receive() if is_readable else line.give_up()
+            for line, is_readable in _ready([line for line in lines if line.sent], paces):
+                for message, outcome in line.receive() if is_readable else line.give_up():
+                    for pace in paces if outcome == dns.rcode.NOERROR else ():
+                        pace.acknowledged(message)
+                    yield message, outcome
             if any(line.is_broken for line in lines):
                 queue.drop()
     finally:
         for line in lines:
             line.close()
+        for pace in paces:
+            pace.close()
 
 
-def _ready(lines: Sequence[_Line]) -> Iterator[tuple[_Line, bool]]:
-    """Those with something to read, and those that waited too long for it."""
-    if not lines:
+def _ready(lines: Sequence[_Line], paces: Sequence[Pace]) -> Iterator[tuple[_Line, bool]]:
+    """Those with something to read, and those that waited too long for it. What secondaries said is heard, too."""
+    due = [line.deadline for line in lines] + [pace.due for pace in paces if pace.holds]
+    if not due:
         return
     poll = select.poll()
-    for line in lines:
-        poll.register(line.fileno(), select.POLLIN)
-    first = min(line.deadline for line in lines)
-    readable = {fd for fd, _ in poll.poll(max(0.0, first - time.monotonic()) * 1000)}
+    asked = [pace for pace in paces if pace.is_asked]
+    for fd in [line.fileno() for line in lines] + [pace.fileno() for pace in asked]:
+        poll.register(fd, select.POLLIN)
+    readable = {fd for fd, _ in poll.poll(max(0.0, min(due) - time.monotonic()) * 1000)}
+    for pace in asked:
+        if pace.fileno() in readable:
+            pace.hear()
     now = time.monotonic()
     for line in lines:
         is_readable = line.fileno() in readable

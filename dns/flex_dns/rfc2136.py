@@ -75,7 +75,8 @@ class Rfc2136Target:
         claim = Claim(self.owner, self.controller, self._hold(plans, rows))
         if journal and rows and not begun:
             journal.intend([row for row, _ in rows])
-        tallies = carry(self.server, rows, journal or Unkept(), self.clock, self.patience, claim)
+        kept = journal or Unkept()
+        tallies = carry(self.server, rows, kept, self.clock, self.patience, claim, self._secondaries)
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
         if error := judged(plans, tallies, done):
@@ -98,6 +99,11 @@ class Rfc2136Target:
 
     def _answering(self, zone: str) -> tuple[Address, ...]:
         return nameservers.checked(self.server, zone) if self.verify_ns else (self.server.address,)
+
+    @property
+    def _secondaries(self) -> tuple[Address, ...]:
+        """Those that are listed: who else follows is not known before somebody asks."""
+        return tuple(address for address in self.verify_servers if address != self.server.address)
 
     @property
     def _claim(self) -> Claim:

@@ -107,7 +107,7 @@ def _answered(address: Address, zone: str, wanted: Wanted, timeout: float) -> Ve
     if troubles:
         more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
         return Verdict(shown(address), 0, serial_of(answers[zone, "SOA"]), error=troubles[0] + more)
-    wrong = differences(wanted, lambda name, kind: _found(name, kind, answers[name, kind]))
+    wrong = differences(wanted, lambda name, kind: set_of(name, kind, answers[name, kind]))
     return Verdict(shown(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong)
 
 
@@ -136,7 +136,7 @@ def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answ
             answers = _Window(sock, questions, timeout / TRIES).run()
         for question, answer in answers.items():
             if answer.flags & dns.flags.TC:
-                answers[question] = dns.query.tcp(_query(question), str(peer[0]), timeout, address[1])
+                answers[question] = dns.query.tcp(query_of(question), str(peer[0]), timeout, address[1])
     return answers
 
 
@@ -166,7 +166,7 @@ class _Window:
     def _fill(self) -> None:
         while self._left and len(self._sent) < WINDOW:
             question, tries = self._left.popleft()
-            query = _query(question)
+            query = query_of(question)
             query.id = self._fresh_id()
             self._sent[query.id] = (question, tries, time.monotonic() + self._patience, query)
             self._socket.send(query.to_wire())
@@ -198,11 +198,11 @@ class _Window:
             self._left.appendleft((question, tries + 1))
 
 
-def _query(question: Question) -> dns.message.Message:
+def query_of(question: Question) -> dns.message.Message:
     return dns.message.make_query(*question, flags=0, use_edns=0, payload=PAYLOAD)
 
 
-def _found(name: str, kind: RecordType, answer: dns.message.Message) -> Set | None:
+def set_of(name: str, kind: RecordType, answer: dns.message.Message) -> Set | None:
     for rrset in answer.answer:
         if rrset.rdtype == dns.rdatatype.from_text(kind) and rrset.name.to_text().lower() == name:
             return rrset.ttl, reading.values(rrset)

@@ -1,4 +1,5 @@
-"""Updates on their way: there are always some, but now and then a server gets a rest to tell its secondaries."""
+"""Updates on their way: there are always some, but now and then a server gets a rest to tell its secondaries, and of
+many zones there are no more than those can follow."""
 
 from __future__ import annotations
 
@@ -6,18 +7,25 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import dns.message
 import dns.rcode
+import dns.rrset
+import pytest
 
-from flex.domain import Change, Rrset
+from flex.domain import Change, Plan, Rrset
 from flex_dns import pipeline
 from flex_dns.key import Key
-from flex_dns.server import Server
+from flex_dns.named import PrivateNamed
+from flex_dns.pace import AHEAD, PATIENCE, STEP, Pace
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server import Address, Server
 from flex_dns.update import Message
+from tests.dns.given import placed
 
 # A client that has nothing to wait for but this answer sends nothing for so long.
 RESTING = 0.1
@@ -33,7 +41,7 @@ class Busy:
     key: Key
     listening: socket.socket
     rests: list[int] = field(default_factory=list)
-    _taken: int = 0
+    taken: int = 0
     _held: tuple[socket.socket, bytes] | None = None
 
     def run(self) -> None:
@@ -42,7 +50,7 @@ class Busy:
         while lines:
             ready, _, _ = select.select(lines, [], [], RESTING if self._held else None)
             if not ready:
-                self.rests.append(self._taken)
+                self.rests.append(self.taken)
                 self._answer()
             for line in ready:
                 if line is not self.listening:
@@ -65,7 +73,7 @@ class Busy:
             line.close()
             return
         wire = line.recv(int.from_bytes(length), socket.MSG_WAITALL)
-        self._taken += 1
+        self.taken += 1
         self._answer()
         self._held = line, wire
 
@@ -93,19 +101,69 @@ def busy(key: Key) -> Iterator[Busy]:
 
 
 def rests(key: Key, zones: Sequence[str], count: int) -> list[int]:
+    with busy(key) as server:
+        deliver(server, zones, count)
+    return server.rests
+
+
+def deliver(server: Busy, zones: Sequence[str], count: int, *secondaries: Address) -> None:
     messages = [
         Message(zone, (Change(None, Rrset(f"s{number}.{zone}", "A", 60, ("192.0.2.1",))),))
         for number in range(count // len(zones))
         for zone in zones
     ]
     announced: list[Message] = []
-    with busy(key) as server:
-        target = Server("127.0.0.1", server.listening.getsockname()[1], key)
-        for message, outcome in pipeline.deliver(target, messages, time.time, announced.extend):
-            assert outcome == dns.rcode.NOERROR
-            assert message in announced
+    target = Server("127.0.0.1", server.listening.getsockname()[1], server.key)
+    for message, outcome in pipeline.deliver(target, messages, time.time, announced.extend, secondaries):
+        assert outcome == dns.rcode.NOERROR
+        assert message in announced
     assert announced == messages
-    return server.rests
+
+
+@contextmanager
+def secondary(answer: Callable[[bytes], bytes]) -> Iterator[Address]:
+    """Says by UDP what `answer` makes of a question; nothing where that is nothing."""
+    with socket.socket(type=socket.SOCK_DGRAM) as asked:
+        asked.bind(("127.0.0.1", 0))
+        address: Address = asked.getsockname()
+
+        def run() -> None:
+            while True:
+                question, peer = asked.recvfrom(512)
+                if not question:
+                    return
+                if said := answer(question):
+                    asked.sendto(said, peer)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield address
+        finally:
+            with socket.socket(type=socket.SOCK_DGRAM) as ending:
+                ending.sendto(b"", address)
+            thread.join()
+
+
+def behind(question: bytes) -> bytes:
+    return dns.message.make_response(dns.message.from_wire(question)).to_wire()
+
+
+def level(question: bytes) -> bytes:
+    answer = dns.message.make_response(dns.message.from_wire(question))
+    answer.answer.append(dns.rrset.from_text(answer.question[0].name, 60, "IN", "A", "192.0.2.1"))
+    return answer.to_wire()
+
+
+def silent(_question: bytes) -> bytes:
+    return b""
+
+
+def babbling(question: bytes) -> bytes:
+    return question[:2] + b"\xff" * 40
+
+
+MANY = [f"z{number}.example." for number in range(6 * AHEAD)]
 
 
 def test_a_long_change_of_one_zone_rests_so_that_secondaries_hear_of_it(key: Key) -> None:
@@ -115,3 +173,93 @@ def test_a_long_change_of_one_zone_rests_so_that_secondaries_hear_of_it(key: Key
 
 def test_many_zones_never_rest_for_that(key: Key) -> None:
     assert pipeline.BREATH not in rests(key, [f"z{number}.example." for number in range(32)], 2 * pipeline.BREATH)
+
+
+def test_no_more_is_sent_than_a_secondary_can_follow(key: Key) -> None:
+    taken: list[int] = []
+
+    def looked(question: bytes) -> bytes:
+        taken.append(server.taken)
+        return behind(question)
+
+    with busy(key) as server, secondary(looked) as address:
+        deliver(server, MANY, len(MANY), address)
+    # It asked as long as it was patient with a secondary that never follows, and then sent the rest.
+    assert AHEAD < taken[-1] <= AHEAD + pipeline.LINES * pipeline.DEEPEST + 1
+    assert server.taken == len(MANY)
+
+
+@pytest.mark.parametrize("answer", [silent, babbling])
+def test_a_secondary_that_says_nothing_is_waited_for_once(key: Key, answer: Callable[[bytes], bytes]) -> None:
+    asked: list[bytes] = []
+
+    def counting(question: bytes) -> bytes:
+        asked.append(question)
+        return answer(question)
+
+    with busy(key) as server, secondary(counting) as address:
+        deliver(server, MANY, len(MANY), address)
+    assert len(asked) == 1
+
+
+def test_of_few_zones_no_secondary_is_asked(key: Key) -> None:
+    asked: list[bytes] = []
+
+    def counting(question: bytes) -> bytes:
+        asked.append(question)
+        return behind(question)
+
+    with busy(key) as server, secondary(counting) as address:
+        deliver(server, MANY[:AHEAD], 2 * AHEAD, address)
+        assert not asked
+        deliver(server, MANY[: 2 * AHEAD], 2 * AHEAD, address)
+        assert asked
+
+
+@pytest.mark.real
+def test_an_apply_looks_at_the_secondaries_that_are_listed(folder: Path, key: Key) -> None:
+    zones, asked = MANY[: AHEAD + STEP], list[bytes]()
+
+    def counting(question: bytes) -> bytes:
+        asked.append(question)
+        return level(question)
+
+    with PrivateNamed(folder, zones, key) as named, secondary(counting) as address:
+        target = Rfc2136Target(named.server, "flex", (named.server.address, address))
+        target.apply(*(Plan(zone, tuple(placed(zone, f"www.{zone}", "192.0.2.1", owner="flex"))) for zone in zones))
+    assert asked
+
+
+@contextmanager
+def pace_of(address: Address) -> Iterator[Pace]:
+    """One that was told of more than the secondary can be asked for at once."""
+    pace = Pace(address)
+    for zone in MANY[: 2 * AHEAD]:
+        pace.acknowledged(Message(zone, (Change(None, Rrset(zone, "A", 60, ("192.0.2.1",))),)))
+    with closing(pace):
+        yield pace
+
+
+def hears(pace: Pace) -> bool:
+    """Asks and hears once; whether it still holds."""
+    pace.question()
+    if pace.is_asked and select.select([pace], [], [], PATIENCE)[0]:
+        pace.hear()
+    return pace.holds
+
+
+def test_a_secondary_that_follows_is_not_waited_for_any_longer() -> None:
+    with secondary(level) as address, pace_of(address) as pace:
+        assert pace.holds
+        assert [hears(pace) for _ in range(2 * AHEAD // STEP)].count(False) == AHEAD // STEP + 1
+
+
+@pytest.mark.parametrize("server", ["127.0.0.1", "name.invalid"])
+def test_nobody_waits_for_a_secondary_that_is_not_there(server: str) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = time.monotonic()
+    with pace_of((server, port)) as pace:
+        assert not hears(pace)
+    assert time.monotonic() - started < PATIENCE
