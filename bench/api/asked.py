@@ -36,6 +36,14 @@ from flex_api.settings import file as config
 LISTS = (
     "/sites", "/sites?sort=-working_set&node=n007", "/sites?replicated=true", "/sites?name=site-0999&sort=site",
     "/pins", "/nodes", "/plans", "/partitions", "/runs", "/jobs", "/ingests", "/audit", "/reports", "/tokens",
+    "/partitions/current/placement", "/routing",
+    # Of the plan that was put aside, which has the longest ones.
+    "/plans/{plan}/moves", "/plans/{plan}/moves?sort=-cold_bytes&node=n007",
+    "/plans/{plan}/dns-diff", "/plans/{plan}/dns-diff?sort=-zone&name=site-0999",
+    "/partitions/{plan}/placement", "/partitions/{plan}/placement?node=n007",
+    "/partitions/{plan}/difference", "/partitions/{plan}/difference?sort=-site&node=n007",
+    "/routing?plan={plan}", "/routing?plan={plan}&sort=-site&node=n007",
+    "/sites/{site}/profile",
 )  # fmt: skip
 # Every page of the walk is timed, so that a page far down counts as much as the first.
 PAGES = 12
@@ -48,11 +56,13 @@ _NEVER_TWICE = count()
 def measure(folder: Path, size: given.Size, workers: int, say: Callable[[str], None]) -> Figures:
     secret = _token(folder)
     with _served(folder, workers) as (address, process):
-        found = _lists(address, secret, say)
+        found = _lists(address, secret, size, say)
         before = _cpu_seconds(process.pid)
         asked = _load(address, secret, size, say)
         spent = _cpu_seconds(process.pid) - before
-    return {**found, **asked, "server_cpu_ms_per_request": spent / float(asked["requests"]) * 1000}
+        peak = max(_peak_mib(pid) for pid in (process.pid, *_children(process.pid)))
+    cpu = spent / float(asked["requests"]) * 1000
+    return {**found, **asked, "server_cpu_ms_per_request": cpu, "server_peak_mib": peak}
 
 
 def _token(folder: Path) -> str:
@@ -86,9 +96,16 @@ def _free_port() -> int:
 
 def _cpu_seconds(pid: int) -> float:
     """Of a process and of those that it started."""
-    spent = _ticks(pid) / TICKS
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return spent + sum(_ticks(int(child)) / TICKS for child in children)
+    return sum(_ticks(one) / TICKS for one in (pid, *_children(pid)))
+
+
+def _children(pid: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()))
+
+
+def _peak_mib(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]  # the kernel always says it
 
 
 def _ticks(pid: int) -> int:
@@ -109,26 +126,25 @@ def _wait_for(address: str) -> None:
     raise RuntimeError(f"nobody answers at {address}")
 
 
-def _lists(address: str, secret: str, say: Callable[[str], None]) -> Figures:
+def _lists(address: str, secret: str, size: given.Size, say: Callable[[str], None]) -> Figures:
     """Milliseconds of each page as a client sees it; the first, cold one of each list is told apart."""
     connection = HTTPConnection(urlsplit(address).netloc, timeout=120)
-    cold = 0.0
+    names = {"plan": given.put_aside(size), "site": given.site_name(0)}
+    paths = {path: f"/api/v1{path.format(**names)}" for path in LISTS}
+    colds = {path: _page(connection, secret, asked)[0] for path, asked in paths.items()}
     times: dict[str, list[float]] = {path: [] for path in LISTS}
-    for path in LISTS:
-        took, _ = _page(connection, secret, f"/api/v1{path}")
-        cold = max(cold, took)
-    for path in LISTS:
-        following: str | None = f"/api/v1{path}"
+    for path, asked in paths.items():
+        following: str | None = asked
         for _ in range(PAGES):
-            took, following = _page(connection, secret, following or f"/api/v1{path}")
+            took, following = _page(connection, secret, following or asked)
             times[path].append(took)
-        say(f"{path}: a page in {median(times[path]):.1f} ms")
+        say(f"{path}: a page in {median(times[path]):.1f} ms, the first in {colds[path]:,.0f} ms")
     every = [took for found in times.values() for took in found]
     return {
         "list_page_ms_p50": median(every),
         "list_page_ms_worst_p50": max(median(found) for found in times.values()),
         "list_page_ms_p99": quantiles(every, n=100)[98],
-        "list_page_ms_cold_max": cold,
+        "list_page_ms_cold_max": max(colds.values()),
     }
 
 

@@ -17,7 +17,8 @@ import pandas as pd
 from sqlalchemy import Connection, insert, text
 
 from flex.consent import Stop
-from flex.domain import Balance, Cycle, Move, NodeLoad, Period, Proven, Run, Stage
+from flex.domain import Balance, Change, Cycle, Move, NodeLoad, Period, Plan, Proven, Rrset, Run, Stage
+from flex.marker import marker_name, marker_text
 from flex.store import SqlStore, migrate, open_store, schema
 from flex.store.cycles import row_of
 from flex.store.database import Database
@@ -30,6 +31,8 @@ ZONE = "hosting.example."
 OFFICE, HOUR = 12 * 2**30, timedelta(hours=1)
 # How many of the more popular sites are asked for three to ten times as much in a night.
 SURGES = 20
+# Of the partition that was put aside every so many sites are on several nodes.
+SHARED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ def installation(folder: Path, size: Size) -> Settings:
     settings = config.load(path)
     # One that was kept may be of an earlier FLEX.
     migrate.upgrade(settings.database.url)
+    with open_store(settings.database.url) as store:
+        _put_aside(store, size)
     return settings
 
 
@@ -118,6 +123,50 @@ def _fill(store: SqlStore, url: str, size: Size) -> None:
         connection.execute(insert(schema.runs), [_run_row(size, night) for night in range(size.nights)])
         connection.execute(insert(schema.stages), [row for n in range(size.nights) for row in _stage_rows(size, n)])
     database.close()
+
+
+def put_aside(size: Size) -> str:
+    """The id of the plan whose lists are the longest: none of its sites is where it is now."""
+    return _cycle(size, 0, "").id.replace("T02", "T01")
+
+
+def _put_aside(store: SqlStore, size: Size) -> None:
+    """The oldest plan, so that no night looks at it: each site gets its records and their marker."""
+    if store.headline(put_aside(size)):
+        return
+    placement = _elsewhere(size)
+    sites, nodes = placement["site"].tolist(), placement["node"].tolist()
+    first = _cycle(size, 0, "")
+    cycle = replace(
+        first,
+        id=put_aside(size),
+        created=first.created - HOUR,
+        moves=tuple(Move(site, None, node, 2**20, "new") for site, node in zip(sites, nodes, strict=True)),
+        plans=(Plan(ZONE, tuple(_records(placement))),),
+    )
+    store.propose(cycle, placement)
+    store.update(replace(cycle, state="discarded", message="put aside", settled=first.created))
+    with store.together():
+        for site, of_site in placement[placement["site"].duplicated(keep=False)].groupby("site")["node"]:
+            store.put_slots(str(site), {node: slot for slot, node in enumerate(of_site)}, {})
+
+
+def _elsewhere(size: Size) -> pd.DataFrame:
+    """Each site on one node, every fiftieth on two or three."""
+    rows = [
+        (site_name(number), node_name((number * 31 + replica * 7) % size.nodes))
+        for number in range(size.sites)
+        for replica in range(1 if number % SHARED else 2 + number // SHARED % 2)
+    ]
+    return PLACEMENT.make(pd.DataFrame(rows, columns=["site", "node"]))
+
+
+def _records(placement: pd.DataFrame) -> Iterator[Change]:
+    for site, nodes in placement.groupby("site")["node"]:
+        name = f"{site}."
+        addresses = sorted(f"198.18.{int(node[1:]) // 250}.{int(node[1:]) % 250 + 1}" for node in nodes)
+        yield Change(None, Rrset(name, "A", 300, tuple(addresses)))
+        yield Change(None, Rrset(marker_name(name, ZONE), "TXT", 300, (marker_text("bench"),)))
 
 
 def _night(connection: Connection, size: Size, night: int) -> None:

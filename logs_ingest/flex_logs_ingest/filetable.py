@@ -56,14 +56,10 @@ class FileTable:
         """FILES of some sites, a piece in memory at a time."""
         return (piece[piece["site"].isin(sites)] for piece in self.pieces(sites=sites))
 
-    def of_site(self, site: str) -> pd.DataFrame:
-        """FILES of one site, all in memory."""
-        found = self.of([site])
-        return FILES.make(pd.concat([FILES.empty(), *found], ignore_index=True))
-
-    def sites(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Site after site with its FILES, one site in memory at a time."""
-        parts = (part for piece in self.pieces() for part in piece.groupby("site"))
+    def sites(self, only: Collection[str] | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Site after site with its FILES, one site in memory at a time; where some are named, those of them it has."""
+        pieces = self.pieces() if only is None else self.of(only)
+        parts = (part for piece in pieces for part in piece.groupby("site"))
         for site, group in groupby(parts, key=lambda part: part[0]):
             yield str(site), FILES.make(pd.concat([part for _, part in group], ignore_index=True))
 

@@ -235,8 +235,9 @@ def test_a_file_table_gives_its_rows_site_by_site(files: FileTable) -> None:
     by_site = dict(files.sites())
     assert list(by_site) == ["a", "b", "c"]
     assert pd.concat(by_site.values(), ignore_index=True).equals(whole)
-    assert files.of_site("b").equals(by_site["b"])
-    assert files.of_site("nobody").empty
+    some = dict(files.sites(["b", "nobody"]))
+    assert list(some) == ["b"]
+    assert some["b"].equals(by_site["b"])
 
 
 def test_a_file_table_gives_the_rows_of_given_names(files: FileTable) -> None:

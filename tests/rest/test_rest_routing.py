@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.orders import NodeOrder
+from flex.steer import haproxy
 from flex.steer.live import Distributor, Live, MemberLive, TargetLive
 from flex_api.night import routed
 from flex_api.night.routed import Heard
+from tests.rest.conftest import NOW, SITES, cycle
 
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
@@ -99,6 +104,56 @@ def test_what_distributors_say_is_told_and_measured() -> None:
     assert told["overloaded_total"] == [(site, 7)]
     assert told["shared_targets"] == [(site, 3)]
     assert told["under_way"] == [({**site, "member": "n2"}, 5)]
+
+
+def members(client: TestClient, site: str) -> dict[str, str]:
+    """By node of the site the name that its HAProxies have for it."""
+    rows = client.get("/api/v1/routing", params={"name": site}).json()["items"]
+    return {member["node"]: member["server"] for row in rows for member in row["members"]}
+
+
+def worked_out(door: Door) -> list[object]:
+    """What is kept of the answers before."""
+    return [one.value for name, one in door.app.state.house.views.held.items() if name.startswith("steered ")]
+
+
+def test_what_is_routed_is_worked_out_once_for_all_pages(door: Door) -> None:
+    client = door.open("viewer")
+    first = client.get("/api/v1/routing?limit=1")
+    (made,) = worked_out(door)
+    following = client.get(first.links["next"]["url"])
+    assert [row["site"][:4] for row in first.json()["items"] + following.json()["items"]] == ["s037", "s038"]
+    assert [one is made for one in worked_out(door)] == [True]
+
+
+def test_what_is_routed_follows_slots_nodes_and_plans(door: Door) -> None:
+    client, site = door.open("viewer"), SITES[-1]
+    first = members(client, site)
+    assert door.store.put_slots(site, dict.fromkeys(first, 7) | {min(first): 9}, {})
+    assert members(client, site) == dict.fromkeys(first, "s128") | {min(first): "s512"}
+    door.store.order_node(NodeOrder(min(first), "down", NOW))
+    assert members(client, site) == {}
+    door.store.order_node(NodeOrder(min(first), "active", NOW))
+    assert set(members(client, site)) == set(first)
+    alone = cycle(9, "proposed", door.store.in_force())
+    rows = door.store.placement()[1]
+    kept = rows[~((rows["site"] == site) & (rows["node"] == min(first)))].reset_index(drop=True)
+    door.store.propose(alone, kept)
+    assert client.get("/api/v1/routing", params={"plan": alone.id, "name": site}).json()["items"] != []
+    door.store.settle(replace(alone, state="applied", settled=NOW - timedelta(days=2)), kept)
+    assert members(client, site) == {}
+
+
+def test_what_a_node_fetches_is_the_version_that_the_list_wants(door: Door) -> None:
+    client = door.open("viewer")
+    for _ in range(2):
+        made = {node: client.get(f"/api/v1/routing/nodes/{node}").json()["files"] for node in ("n1", "n2", "n3")}
+        wanted = {row["node"]: row["wanted"] for row in client.get("/api/v1/routing").json()["nodes"]}
+        assert {node: haproxy.version(files) for node, files in made.items()} == wanted
+        # From here on one of the nodes has another slot.
+        site = SITES[-1]
+        given = door.store.slots()[site]
+        assert door.store.put_slots(site, {**given, min(given): 12}, given)
 
 
 def test_the_sites_that_are_routed_are_listed(door: Door) -> None:

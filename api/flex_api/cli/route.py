@@ -209,7 +209,7 @@ def _refuse_undelivered(folder: str) -> None:
 def _shown(here: World, plan: str, *, live: bool) -> RouteOutput:
     """Raises Away where nobody of those that were asked answers."""
     settings, store = here.settings, here.store
-    of_all = steering.routed(settings, store, coming=plan)
+    of_all = steering.routed(settings, store, steering.at_present(settings, store, plan))
     pools = of_all.pools
     wanted = steering.versions(settings, store, pools)
     found = routed.heard(settings, pools, list(wanted), routed.known_paths(settings, store, pools)) if live else []

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from flex.headline import Headline, headline
 from flex.ports import Store
 from flex_api.schemas.supposed import DiffRow
 
@@ -47,20 +49,25 @@ class Difference:
         return [DiffRow(site=name, one=one.get(name, []), other=other.get(name, [])) for name in names]
 
 
-def difference(store: Store, one: str, other: str) -> Difference:
-    """Of the partitions of two plans. Raises Unknown."""
-    first, second = store.cycle(one), store.cycle(other)
-    tables = [store.placement_of(cycle.id) for cycle in (first, second)]
+def head(store: Store, plan: str) -> Headline:
+    """Of a plan, by its id or an unambiguous beginning of it. Raises Unknown."""
+    return store.headline(plan) or headline(store.cycle(plan))
+
+
+def difference(one: Headline, other: Headline, tables: tuple[pd.DataFrame, pd.DataFrame]) -> Difference:
+    """Of the partitions of two plans, which are in the tables."""
     both = pd.concat(tables, ignore_index=True)
+    codes, sites = pd.factorize(both["site"])
+    differs = np.zeros(len(sites), dtype=bool)
     # Who has the same nodes in both has each of its rows twice.
-    names = both.loc[~both.duplicated(keep=False), "site"].unique()
-    kept = [table[table["site"].isin(names)] for table in tables]
+    differs[codes[~both.duplicated(keep=False)]] = True
+    first, second = np.split(differs[codes], [len(tables[0])])
     return Difference(
-        (first.id, second.id),
-        (first.after.worst, second.after.worst),
-        int(both["site"].nunique()),
-        tuple(sorted(names.tolist())),
-        (kept[0], kept[1]),
+        (one.id, other.id),
+        (one.worst, other.worst),
+        len(sites),
+        tuple(sorted(sites[differs].tolist())),
+        (tables[0][first], tables[1][second]),
     )
 
 

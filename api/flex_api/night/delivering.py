@@ -46,7 +46,7 @@ def checker() -> Program | None:
 
 def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Delivered, ...]:
     """Every node's files in its folder of `routing.deliver`, and the command run for each that changed."""
-    found, made = checker(), steering.maker(settings, store, coming)
+    found, made = checker(), steering.maker(settings, store, steering.at_present(settings, store, coming))
 
     def delivered(node: str) -> Delivered:
         return _delivered(settings, node, made, found)

@@ -70,7 +70,7 @@ def known_paths(settings: Settings, store: Store, pools: Sequence[Pool]) -> dict
         return {}
     try:
         files = file_table(store, settings.ingest.directory, found[0])
-        return {site: [path for _, path in hottest(files.of([site]), _NAMED)] for site in sites}
+        return {site: [path for _, path in hottest([found], _NAMED)] for site, found in files.sites(sites)}
     except FlexError:
         return {}
 

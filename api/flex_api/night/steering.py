@@ -6,7 +6,7 @@ is named with the reason. Nothing is written here but which slots members have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -14,8 +14,10 @@ import pandas as pd
 
 from flex.domain import Node
 from flex.errors import BadInput, FlexError, Unknown
+from flex.headline import Headline
 from flex.ports import Store
 from flex.steer import haproxy
+from flex.steer.haproxy import Layout
 from flex.steer.pool import MOST_MEMBERS, Member, Pool, is_host, is_path, members
 from flex.steer.rules.popular import shared
 from flex.steer.slots import Slots, given
@@ -44,21 +46,38 @@ class Asked:
     least: int
 
 
-def served(settings: Settings, store: Store, now: datetime, coming: str = "") -> Served:
-    """By the placement in force, or by the plan that comes, or is half applied: steering changes before DNS does.
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Whose placements say who serves what: the plan's by which it shall be, and by which it was; empty for none."""
 
-    Nodes that lost a site stay beside its members until the old TTL has passed, and get no request then. Sites that
-    never were on several nodes at once are left out.
+    wanted: str
+    before: str
+
+
+def between(settings: Settings, base: str, known: Sequence[Headline], now: datetime, coming: str = "") -> Between:
+    """The placement in force, or the plan that comes, or is half applied: steering changes before DNS does.
+
+    `known` are all plans. What was in force before `base` counts until the old TTL has passed.
     """
-    base, placement = store.placement()
-    coming = coming or next((cycle.id for cycle in store.cycles(state="applying")), "")
-    wanted, before = placement, PLACEMENT.empty()
+    coming = coming or next((one.id for one in known if one.state == "applying"), "")
     if coming and coming != base:
-        wanted, before = store.placement_of(coming), placement
-    elif base:
-        cycle = store.cycle(base)
-        lasting = cycle.settled is None or now < cycle.settled + timedelta(seconds=settings.dns.ttl)
-        before = store.placement_of(cycle.base) if cycle.base and lasting else before
+        return Between(coming, base)
+    last = next((one for one in known if one.id == base), None)
+    if last is None:
+        return Between("", "")
+    lasting = last.settled is None or now < last.settled + timedelta(seconds=settings.dns.ttl)
+    return Between(base, last.base if lasting else "")
+
+
+def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
+    return between(settings, store.in_force(), store.headlines(), datetime.now(UTC), coming)
+
+
+def served(settings: Settings, store: Store, which: Between) -> Served:
+    """Nodes that lost a site stay beside its members for a while, and get no request then. Sites that never were on
+    several nodes at once are left out.
+    """
+    wanted, before = (store.placement_of(plan) if plan else PLACEMENT.empty() for plan in (which.wanted, which.before))
     several = _on_several(wanted) | _on_several(before)
     return Served(_by_site(wanted, several), _by_site(before, several), _asked(settings, store, several))
 
@@ -77,14 +96,14 @@ def _asked(settings: Settings, store: Store, sites: Set[str]) -> dict[str, Asked
         return {}
     try:
         files = file_table(store, settings.ingest.directory, known[0])
-        return {site: _most_asked(files.of_site(site), most) for site, most in wanted.items()}
+        return {site: _most_asked(found, wanted[site]) for site, found in files.sites(wanted)}
     except FlexError:
         return {}
 
 
 def _most_asked(files: pd.DataFrame, most: int) -> Asked:
     top = files.nlargest(most, "requests")
-    return Asked(texts(top["target"]), top["requests"].tolist(), int(files["requests"].min()) if len(files) else 1)
+    return Asked(texts(top["target"]), top["requests"].tolist(), int(files["requests"].min()))
 
 
 def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
@@ -104,18 +123,13 @@ class Routed:
     slots: Mapping[str, Slots]
 
 
-def routed(settings: Settings, store: Store, *, now: datetime | None = None, coming: str = "") -> Routed:
-    everybody = served(settings, store, now or datetime.now(UTC), coming)
-    return among(nodes(settings, store), everybody, settings, store.slots())
-
-
-def pools(settings: Settings, store: Store) -> tuple[Pool, ...]:
-    return routed(settings, store).pools
+def routed(settings: Settings, store: Store, which: Between) -> Routed:
+    return among(nodes(settings, store), served(settings, store, which), settings, store.slots())
 
 
 def among(known: Sequence[Node], everybody: Served, settings: Settings, before: Mapping[str, Slots]) -> Routed:
     """What is routed, and what cannot be. `before` are the slots that were given, by site."""
-    at, cluster = addresses(known), sorted(node.name for node in known)
+    at, cluster, weights = addresses(known), sorted(node.name for node in known), _weights(known)
     found: list[Pool] = []
     left_out: dict[str, str] = {}
     slots: dict[str, Slots] = {}
@@ -124,7 +138,7 @@ def among(known: Sequence[Node], everybody: Served, settings: Settings, before: 
     for site, (here, leaving) in several.items():
         try:
             own = given(before.get(site, {}), [*here, *leaving], cluster)
-            joined = _members(known, {node: at[node] for node in (*here, *leaving)}, leaving, own)
+            joined = _members(weights, {node: at[node] for node in (*here, *leaving)}, leaving, own)
             pool = _pool(settings, site, names[site], joined)
             found.append(replace(pool, popular=popular(everybody.asked.get(site), joined)))
             slots[site] = own
@@ -163,11 +177,17 @@ def _twins(name: str) -> Iterator[str]:
     yield name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
 
 
-def _members(known: Sequence[Node], at: Mapping[str, str], leaving: Sequence[str], slots: Slots) -> tuple[Member, ...]:
-    most = max(node.capacity for node in known)
-    weight = {node.name: max(1, round(100 * node.capacity / most)) for node in known}
+def _weights(known: Sequence[Node]) -> dict[str, int]:
+    """By node how much it takes, as a part of what the largest takes."""
+    most = max((node.capacity for node in known), default=1.0)
+    return {node.name: max(1, round(100 * node.capacity / most)) for node in known}
+
+
+def _members(
+    weights: Mapping[str, int], at: Mapping[str, str], leaving: Sequence[str], slots: Slots
+) -> tuple[Member, ...]:
     return tuple(
-        replace(member, weight=weight[member.node], leaving=member.node in leaving) for member in members(at, slots)
+        replace(member, weight=weights[member.node], leaving=member.node in leaving) for member in members(at, slots)
     )
 
 
@@ -194,6 +214,12 @@ def addresses(known: Sequence[Node]) -> dict[str, str]:
 
 def files(settings: Settings, store: Store, node: str, coming: str = "") -> dict[str, str]:
     """Of one node."""
+    refuse_away(settings, store, node)
+    return maker(settings, store, at_present(settings, store, coming))(node)
+
+
+def refuse_away(settings: Settings, store: Store, node: str) -> None:
+    """Raises Unknown for a node that does not serve."""
     known = addresses(nodes(settings, store))
     if node not in known:
         raise Unknown(
@@ -202,7 +228,6 @@ def files(settings: Settings, store: Store, node: str, coming: str = "") -> dict
             kept="nothing was written",
             advice="name one of them",
         )
-    return maker(settings, store, coming)(node)
 
 
 def _kept(store: Store, slots: Mapping[str, Slots], before: Mapping[str, Slots]) -> bool:
@@ -211,25 +236,36 @@ def _kept(store: Store, slots: Mapping[str, Slots], before: Mapping[str, Slots])
     )
 
 
-def maker(settings: Settings, store: Store, coming: str = "") -> Callable[[str], dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes the files of a node."""
+
+    at: Mapping[str, str]
+    pools: Sequence[Pool]
+    layout: Layout
+
+    def __call__(self, node: str) -> dict[str, str]:
+        return haproxy.files(node, self.at, self.pools, self.layout)
+
+
+def maker(settings: Settings, store: Store, which: Between) -> Maker:
     """What makes the files of a node. The store is asked once, and told the slots that nobody had before: whoever asks
     later, for whatever node, hears the same.
     """
     known = nodes(settings, store)
-    everybody, at = served(settings, store, datetime.now(UTC), coming), addresses(known)
+    everybody, at = served(settings, store, which), addresses(known)
     found = among(known, everybody, settings, before := store.slots())
     # Where somebody else gave slots meanwhile, these are given beside his.
     while not _kept(store, found.slots, before):
         found = among(known, everybody, settings, before := store.slots())
-
-    def made(node: str) -> dict[str, str]:
-        return haproxy.files(node, at, found.pools, settings.routing.layout())
-
-    return made
+    return Maker(at, found.pools, settings.routing.layout())
 
 
 def versions(settings: Settings, store: Store, found: Sequence[Pool]) -> dict[str, str]:
     """By node the version of its files, with these pools."""
-    at = addresses(nodes(settings, store))
-    layout = settings.routing.layout()
-    return {node: haproxy.version(haproxy.files(node, at, found, layout)) for node in at}
+    at, layout = addresses(nodes(settings, store)), settings.routing.layout()
+    there: dict[str, list[Pool]] = {node: [] for node in at}
+    for pool in found:
+        for member in pool.members:
+            there[member.node].append(pool)
+    return {node: haproxy.version(haproxy.files(node, at, there[node], layout)) for node in at}

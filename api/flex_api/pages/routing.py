@@ -11,13 +11,12 @@ from fastapi.responses import HTMLResponse
 
 from flex.steer.pool import Pool
 from flex_api.known.catalogue import Catalogue
-from flex_api.night import routed, steering
-from flex_api.night.misnamed import misnamed
+from flex_api.night import routed
 from flex_api.pages.frame import show
 from flex_api.schemas.rest import CLEAN
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.desk import Viewer
 from flex_api.web.distributors import GOOD, distributors
-from flex_api.web.views import IN_FORCE
+from flex_api.web.steered import steered, wrong_names
 
 router = APIRouter(include_in_schema=False)
 
@@ -38,7 +37,7 @@ class Shared:
 @router.get("/routing", response_class=HTMLResponse)
 def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)] = "") -> Response:
     found = desk.views.catalogue()
-    pools = desk.views.of("pools", IN_FORCE, lambda: _pools(desk)) if desk.settings.routing.on else {}
+    pools = {pool.site: pool for pool in steered(desk).routed.pools} if desk.settings.routing.on else {}
     replicated = [row for row in found.order("-access_bytes").tolist() if found.first[row + 1] - found.first[row] > 1]
     chosen = [row for row in replicated if name in str(found.sites[row])]
     # One that is away keeps whoever asks it waiting.
@@ -52,16 +51,12 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
         count=len(replicated),
         share=_share(found, replicated),
         routing=desk.settings.routing,
-        misnamed=desk.views.of("misnamed", IN_FORCE, lambda: misnamed(desk.settings, desk.house.store)),
+        misnamed=wrong_names(desk),
         heard=heard,
         live=routed.as_live(heard or ()),
         pending=heard is None,
         name=name,
     )
-
-
-def _pools(desk: Desk) -> dict[str, Pool]:
-    return {pool.site: pool for pool in steering.pools(desk.settings, desk.house.store)}
 
 
 def _shared(found: Catalogue, row: int, pools: dict[str, Pool]) -> Shared:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import Annotated, Literal
 
-import numpy as np
-import pandas as pd
 from fastapi import APIRouter, Query, Response
 
 from flex.errors import NoData
+from flex.ports import Store
 from flex_api import hosted
 from flex_api.known import present
+from flex_api.routes.plans import the_id
 from flex_api.routes.sites import known
 from flex_api.schemas.rest import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown, TimedQuery
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Viewer
-from flex_api.web.paging import Order, decoded, encoded, page
+from flex_api.web.paging import page, page_in_order
+from flex_api.web.views import PLANS
 
 router = APIRouter(prefix="/api/v1", tags=["partitions"])
 
@@ -95,31 +97,23 @@ def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Que
     name = desk.store.in_force() if partition == "current" else partition
     if not name:
         raise _none_in_force()
-    cycle = desk.store.headline(name) or desk.store.cycle(name)
-    frame = desk.views.placement(cycle.id)
-    if query.node:
-        frame = frame[frame["node"] == query.node]
-    order = Order.parse(query.sort)
-    first = 0
-    if query.cursor:
-        site, node = decoded(query.cursor, order, (str, str))
-        behind = _behind(frame, site, node)
-        first = len(frame) - behind + 1 if order.down else behind
-    if order.down:
-        frame = frame[::-1]
-    rows = [
-        PlacementRow(site=site, node=node) for site, node in frame[first : first + query.limit].itertuples(index=False)
-    ]
-    more = len(frame) > first + query.limit
-    following = encoded(order, [rows[-1].site, rows[-1].node]) if more else None
-    return listed(desk.request, PlacementPage(partition=cycle.id, items=rows, next=following), following)
+    plan = the_id(desk, name)
+    found = page_in_order(
+        desk.views.few(f"placed {plan}", PLANS, lambda: _placed(desk.store, plan), len),
+        " ".join,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+        wanted=lambda row: query.node in ("", row[1]),
+    )
+    rows = [PlacementRow(site=site, node=node) for site, node in found.items]
+    return listed(desk.request, PlacementPage(partition=plan, items=rows, next=found.next), found.next)
 
 
-def _behind(frame: pd.DataFrame, site: str, node: str) -> int:
-    """How many rows come before the next one: the frame is in order of site and node."""
-    sites = frame["site"].to_numpy(dtype=object)
-    low, high = int(np.searchsorted(sites, site, side="left")), int(np.searchsorted(sites, site, side="right"))
-    return low + int(np.searchsorted(frame["node"].to_numpy(dtype=object)[low:high], node, side="right"))
+def _placed(store: Store, plan: str) -> list[tuple[str, str]]:
+    """Sites with their nodes. Of nodes there are few: each name is there once."""
+    frame = store.placement_of(plan)
+    return sorted(zip(frame["site"].tolist(), map(intern, frame["node"].tolist()), strict=True), key=" ".join)
 
 
 @router.get("/routing/{site}", response_model=RoutingShown, tags=["routing"])

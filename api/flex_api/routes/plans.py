@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.domain import Cycle
+from flex.domain import Cycle, Move
 from flex_api.known import named, present
+from flex_api.known.named import Named
 from flex_api.night import applying, approving
 from flex_api.report.formats import table
 from flex_api.schemas.paged import DnsDiffPage
@@ -17,7 +18,7 @@ from flex_api.schemas.verbs import PlanOutput
 from flex_api.told import words
 from flex_api.web.answers import JSON, NEGOTIATED, TheCondition, accepted, listed, nothing, reply, told
 from flex_api.web.desk import Desk, Operator, Viewer
-from flex_api.web.paging import Order, page, page_in_order
+from flex_api.web.paging import Fields, Order, ordered, page, page_in_order, page_of_ordered
 from flex_api.web.views import PLANS
 
 router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
@@ -83,10 +84,23 @@ def _output(desk: Desk, cycle: Cycle) -> PlanOutput:
 
 def the_plan(desk: Desk, plan: str) -> Cycle:
     """Plans can be large, and what is read of one is often read again. Raises Unknown."""
-    known = desk.store.headline(plan)
-    if known is None:
-        return desk.store.cycle(plan)
-    return desk.views.plan(plan)
+    return desk.views.plan(the_id(desk, plan))
+
+
+def the_id(desk: Desk, plan: str) -> str:
+    """Of the plan of this id, or of the only one whose id begins so. Raises Unknown."""
+    every = [one.id for one in desk.views.headlines()]
+    found = [plan] if plan in every else [one for one in every if plan and one.startswith(plan)]
+    return found[0] if len(found) == 1 else desk.store.cycle(plan).id
+
+
+MOVED: Fields[Move] = {
+    "site": lambda move: move.site,
+    "cold_bytes": lambda move: move.cold_bytes,
+    "source": lambda move: move.source,
+    "target": lambda move: move.target,
+    "reason": lambda move: move.reason,
+}
 
 
 class MovesQuery(ListQuery):
@@ -99,24 +113,26 @@ class MovesQuery(ListQuery):
 @router.get("/{plan}/moves", response_model=MovesPage)
 def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Response:
     """What moves where, each with its reason."""
-    cycle = the_plan(desk, plan)
-    rows = [move for move in cycle.moves if not query.node or query.node in (move.source, move.target)]
-    found = page(
-        rows,
-        {
-            "site": lambda move: move.site,
-            "cold_bytes": lambda move: move.cold_bytes,
-            "source": lambda move: move.source,
-            "target": lambda move: move.target,
-            "reason": lambda move: move.reason,
-        },
-        lambda move: f"{move.site} {move.source} {move.target}",
+    plan = the_id(desk, plan)
+    found = page_of_ordered(
+        desk.views.few(f"moves {plan} {query.sort}", PLANS, lambda: _moves(desk, plan, query.sort), len),
+        MOVED,
+        _told_apart,
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
+        wanted=lambda move: not query.node or query.node in (move.source, move.target),
     )
     items = [present.move_row(move) for move in found.items]
-    return listed(desk.request, MovesPage(plan=cycle.id, items=items, next=found.next), found.next)
+    return listed(desk.request, MovesPage(plan=plan, items=items, next=found.next), found.next)
+
+
+def _moves(desk: Desk, plan: str, sort: str) -> tuple[Move, ...]:
+    return ordered(desk.views.plan(plan).moves, MOVED, _told_apart, sort=sort)
+
+
+def _told_apart(move: Move) -> str:
+    return f"{move.site} {move.source} {move.target}"
 
 
 class DnsDiffQuery(ListQuery):
@@ -129,22 +145,25 @@ class DnsDiffQuery(ListQuery):
 @router.get("/{plan}/dns-diff", response_model=DnsDiffPage)
 def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -> Response:
     """What the zones would say otherwise, name by name, and which names are left alone."""
-    cycle, by = the_plan(desk, plan), Order.parse(query.sort).field
+    plan, by = the_id(desk, plan), Order.parse(query.sort).field
     found = page_in_order(
-        [
-            one
-            for one in desk.views.few(f"records-by-{by} {cycle.id}", PLANS, partial(named.named, cycle, by))
-            if query.zone in ("", one.zone, one.zone.rstrip("."))
-            and query.name in one.name
-            and query.foreign in (None, one.change is None)
-        ],
+        desk.views.few(f"records {plan} {by}", PLANS, lambda: named.named(desk.views.plan(plan), by), len),
         lambda one: one.key(by),
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
+        wanted=partial(_asked_for, query),
     )
     items = list(map(named.row, found.items))
-    return listed(desk.request, DnsDiffPage(plan=cycle.id, items=items, next=found.next), found.next)
+    return listed(desk.request, DnsDiffPage(plan=plan, items=items, next=found.next), found.next)
+
+
+def _asked_for(query: DnsDiffQuery, one: Named) -> bool:
+    return (
+        query.name in one.name
+        and query.zone in ("", one.zone, one.zone.rstrip("."))
+        and query.foreign in (None, one.change is None)
+    )
 
 
 @router.delete("/{plan}", status_code=204)

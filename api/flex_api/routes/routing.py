@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.steer.pool import Pool
-from flex_api.night import routed, steering
-from flex_api.night.misnamed import misnamed
+from flex_api.night import routed
 from flex_api.schemas.paged import RoutingPage
 from flex_api.schemas.rest import CLEAN, ListQuery
 from flex_api.schemas.routing import NodeFiles, left_out, pool_row
@@ -16,6 +15,7 @@ from flex_api.web.answers import listed, reply
 from flex_api.web.desk import NodeOrViewer, Viewer
 from flex_api.web.distributors import distributors
 from flex_api.web.paging import page_in_order
+from flex_api.web.steered import files, steered, wrong_names
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 
@@ -37,23 +37,23 @@ class RoutingQuery(ListQuery):
 @router.get("", response_model=RoutingPage)
 def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
     """Every site on several nodes, its members, by what its requests are spread; each node's version of its files."""
-    settings, of_all = desk.settings, steering.routed(desk.settings, desk.store, now=desk.now, coming=query.plan)
-    wanted = steering.versions(settings, desk.store, of_all.pools)
+    settings, made = desk.settings, steered(desk, query.plan)
     heard = distributors(desk) if query.live else []
     found = page_in_order(
-        sorted((pool for pool in of_all.pools if _asked_for(pool, query)), key=lambda pool: pool.site),
+        sorted(made.routed.pools, key=lambda pool: pool.site),
         lambda pool: pool.site,
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
+        wanted=lambda pool: _asked_for(pool, query),
     )
     shown = {pool.site for pool in found.items}
     output = RoutingPage(
         on=settings.routing.on,
         items=[pool_row(pool) for pool in found.items],
-        left_out=left_out(of_all.left_out)[:MOST],
-        misnamed=misnamed(settings, desk.store),
-        nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), heard),
+        left_out=left_out(made.routed.left_out)[:MOST],
+        misnamed=wrong_names(desk),
+        nodes=routed.as_versions(made.versions, routed.delivered(settings, list(made.versions)), heard),
         live=[row for row in routed.as_live(heard) if row.site in shown],
         next=found.next,
     )
@@ -71,4 +71,4 @@ def node(desk: NodeOrViewer, node: str) -> Response:
 
     A token named `node@` and the node's name gets that node's files, and nothing else anywhere.
     """
-    return reply(desk.request, NodeFiles(node=node, files=steering.files(desk.settings, desk.store, node)))
+    return reply(desk.request, NodeFiles(node=node, files=files(desk, node)))

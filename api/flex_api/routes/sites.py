@@ -19,6 +19,7 @@ from flex_api.schemas.verbs import ExplainOutput, SiteRow
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Reader, Viewer
 from flex_api.web.paging import Order, decoded, encoded, page
+from flex_api.web.views import SITES
 from flex_api.wishes import explaining
 
 router = APIRouter(prefix="/api/v1/sites", tags=["sites"])
@@ -105,7 +106,7 @@ def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) ->
     known(desk.views.catalogue(), site)
     rows = [
         _period(one, values)
-        for one, values in desk.store.history(name)
+        for one, values in desk.views.few(f"history {name}", SITES, lambda: desk.store.history(name), len)
         if (query.after is None or one.end > query.after) and (query.before is None or one.start < query.before)
     ]
     found = page(

@@ -11,6 +11,7 @@ from flex.suppose import Supposition
 from flex_api import hosted
 from flex_api.known import differing
 from flex_api.known.differing import Difference
+from flex_api.routes.plans import the_id
 from flex_api.schemas.paged import DifferencePage
 from flex_api.schemas.rest import CLEAN, ListQuery, Supposed
 from flex_api.schemas.supposed import FrontierOutput, WhatIfOutput
@@ -68,13 +69,13 @@ class DifferenceQuery(ListQuery):
 def difference(desk: Reader, partition: str, query: Annotated[DifferenceQuery, Query()]) -> Response:
     """What differs between two partitions, site by site."""
     found = _difference(desk, partition, query.to)
-    names = found.on(query.node) if query.node else found.names
     rows = page_in_order(
-        [name for name in names if query.name in name] if query.name else names,
+        found.on(query.node) if query.node else found.names,
         lambda name: name,
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
+        wanted=lambda name: query.name in name,
     )
     output = DifferencePage(**found.said(), items=found.told(rows.items), next=rows.next)
     return listed(desk.request, output, rows.next)
@@ -82,6 +83,15 @@ def difference(desk: Reader, partition: str, query: Annotated[DifferenceQuery, Q
 
 def _difference(desk: Desk, one: str, other: str) -> Difference:
     """Who asks for one page asks for the next one, too."""
-    ids = [desk.store.in_force() if name == "current" else desk.store.cycle(name).id for name in (one, other)]
-    name = f"difference {' '.join(ids)}"
-    return desk.views.few(name, PLANS, lambda: differing.difference(desk.store, ids[0], ids[1]))
+    ids = [desk.store.in_force() if name == "current" else name for name in (one, other)]
+    first, second = (the_id(desk, name) for name in ids)
+    return desk.views.few(f"difference {first} {second}", PLANS, lambda: _made(desk, first, second), _rows)
+
+
+def _rows(made: Difference) -> int:
+    return len(made.names)
+
+
+def _made(desk: Desk, one: str, other: str) -> Difference:
+    first, second = (differing.head(desk.store, name) for name in (one, other))
+    return differing.difference(first, second, (desk.views.placement(one), desk.views.placement(other)))

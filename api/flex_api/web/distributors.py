@@ -5,7 +5,8 @@ from __future__ import annotations
 from flex_api.night import routed, steering
 from flex_api.night.routed import Heard
 from flex_api.web.desk import Desk
-from flex_api.web.views import IN_FORCE, SITES
+from flex_api.web.steered import steered
+from flex_api.web.views import SITES
 from flex_api.wiring import nodes
 
 # Seconds for which an answer is good: shorter than between two scrapes.
@@ -21,6 +22,6 @@ def distributors(desk: Desk) -> list[Heard]:
 
 def _heard(desk: Desk) -> list[Heard]:
     settings, store = desk.settings, desk.house.store
-    pools = desk.views.of("pools in force", IN_FORCE, lambda: steering.pools(settings, store))
+    pools = steered(desk).routed.pools
     paths = desk.views.of("routed paths", SITES, lambda: routed.known_paths(settings, store, pools))
     return routed.heard(settings, pools, list(steering.addresses(nodes(settings, store))), paths)

@@ -10,8 +10,9 @@ import base64
 import hashlib
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from flex.errors import BadInput
@@ -21,6 +22,9 @@ Row = TypeVar("Row")
 MARK = "."
 # Any, below: what a list is sorted by, numbers or text.
 Key = tuple[bool, Any, str]
+# By name the fields that a list can be sorted by; which rows are wanted, all where nothing is said.
+Fields = Mapping[str, Callable[[Row], object]]
+Wanted = Callable[[Row], bool] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,44 +50,80 @@ class Order:
 
 def page(
     rows: Sequence[Row],
-    fields: Mapping[str, Callable[[Row], object]],
+    fields: Fields[Row],
     identity: Callable[[Row], str],
     *,
     sort: str,
     limit: int,
     cursor: str | None,
 ) -> Page[Row]:
-    """Those behind the cursor. What has no value for the field comes last, whichever way it is sorted."""
+    """Those behind the cursor."""
+    return page_of_ordered(
+        ordered(rows, fields, identity, sort=sort), fields, identity, sort=sort, limit=limit, cursor=cursor
+    )
+
+
+def ordered(rows: Sequence[Row], fields: Fields[Row], identity: Callable[[Row], str], *, sort: str) -> tuple[Row, ...]:
+    """What has no value for the field comes last, whichever way it is sorted."""
     order = Order.parse(sort)
-    value = fields[order.field]
-
-    def key(row: Row) -> Key:
-        found = value(row)
-        return found is None, "" if found is None else _plain(found), identity(row)
-
+    key = _key(fields[order.field], identity)
     keyed = sorted(((key(row), row) for row in rows), key=lambda pair: pair[0][2])
     # Equal ones go by name, whichever way it is sorted: sorting in reverse, too, keeps the order in which they stood.
     valued = sorted((pair for pair in keyed if not pair[0][0]), key=lambda pair: pair[0][1], reverse=order.down)
-    keyed = valued + [pair for pair in keyed if pair[0][0]]
-    first = _first(keyed, decoded(cursor, order), down=order.down) if cursor else 0
-    shown = keyed[first : first + limit]
-    more = len(keyed) > first + limit
-    return Page(tuple(row for _, row in shown), encoded(order, list(shown[-1][0])) if more else None)
+    return tuple(row for _, row in (*valued, *(pair for pair in keyed if pair[0][0])))
+
+
+def page_of_ordered(
+    rows: Sequence[Row],
+    fields: Fields[Row],
+    identity: Callable[[Row], str],
+    *,
+    sort: str,
+    limit: int,
+    cursor: str | None,
+    wanted: Wanted[Row] = None,
+) -> Page[Row]:
+    """The same of rows that are ordered already, as far as they are wanted: no more are looked at than fill it."""
+    order = Order.parse(sort)
+    key = _key(fields[order.field], identity)
+    first = _first(rows, key, decoded(cursor, order), down=order.down) if cursor else 0
+    shown, more = _filled(map(rows.__getitem__, range(first, len(rows))), limit, wanted)
+    return Page(tuple(shown), encoded(order, list(key(shown[-1]))) if more else None)
 
 
 def page_in_order(
-    rows: Sequence[Row], key: Callable[[Row], str], *, sort: str, limit: int, cursor: str | None
+    rows: Sequence[Row],
+    key: Callable[[Row], str],
+    *,
+    sort: str,
+    limit: int,
+    cursor: str | None,
+    wanted: Wanted[Row] = None,
 ) -> Page[Row]:
-    """The same of rows that are in order of the key, each with another one: none but the page's are looked at."""
+    """The same of rows that are in order of the key, each with another one."""
     order = Order.parse(sort)
     after = str(decoded(cursor, order, (str,))[0]) if cursor else None
     if order.down:
         end = len(rows) if after is None else bisect_left(rows, after, key=key)
-        shown, more = rows[max(end - limit, 0) : end][::-1], end > limit
+        behind = range(end - 1, -1, -1)
     else:
-        first = 0 if after is None else bisect_right(rows, after, key=key)
-        shown, more = rows[first : first + limit], len(rows) > first + limit
+        behind = range(0 if after is None else bisect_right(rows, after, key=key), len(rows))
+    shown, more = _filled(map(rows.__getitem__, behind), limit, wanted)
     return Page(tuple(shown), encoded(order, [key(shown[-1])]) if more else None)
+
+
+def _filled(rows: Iterator[Row], limit: int, wanted: Wanted[Row]) -> tuple[list[Row], bool]:
+    """A page of those that are wanted, and whether there are more."""
+    found = list(islice(rows if wanted is None else filter(wanted, rows), limit + 1))
+    return found[:limit], len(found) > limit
+
+
+def _key(value: Callable[[Row], object], identity: Callable[[Row], str]) -> Callable[[Row], Key]:
+    def key(row: Row) -> Key:
+        found = value(row)
+        return found is None, "" if found is None else _plain(found), identity(row)
+
+    return key
 
 
 def bound(cursor: str, query: Mapping[str, str]) -> str:
@@ -104,10 +144,10 @@ def _mark(query: Mapping[str, str]) -> str:
     return MARK + hashlib.blake2b(json.dumps(filters).encode(), digest_size=6).hexdigest() if filters else ""
 
 
-def _first(keyed: Sequence[tuple[Key, Row]], last: Sequence[Any], *, down: bool) -> int:
+def _first(rows: Sequence[Row], key: Callable[[Row], Key], last: Sequence[Any], *, down: bool) -> int:
     """Where the next page begins."""
     try:
-        return next((at for at, (one, _) in enumerate(keyed) if _behind(one, last, down=down)), len(keyed))
+        return bisect_left(rows, True, key=lambda row: _behind(key(row), last, down=down))
     except TypeError:
         raise _foreign("it is not one that a list gave") from None
 

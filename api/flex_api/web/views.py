@@ -32,8 +32,8 @@ PLANS = ("plan.propose", "plan.update", "plan.settle")
 RUNS = ("run.begin", "run.end")
 SITES = ("profiles.put", "plan.settle")
 
-# How many plans, and how many placements, one process remembers.
-FEW = 4
+# How many plans, and how many placements, one process remembers; and how many rows the several of a kind have in all.
+FEW, ROWS = 4, 300_000
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class Keeping:
     version: int = -1
     seen: int = -1
     made: float = 0.0
+    rows: int = 0
     value: object = None
 
 
@@ -124,14 +125,14 @@ class Views:
 
     def plan(self, cycle_id: str) -> Cycle:
         """One of the few that were read last."""
-        return self.few(f"plan {cycle_id}", PLANS, lambda: self.store.cycle(cycle_id))
+        return self.few(f"plan {cycle_id}", PLANS, lambda: self.store.cycle(cycle_id), _rows)
 
     def told(self, cycle_id: str) -> PlanOutput:
         """The same as it is answered: of a first night that takes longer than everything else."""
-        return self.few(f"told {cycle_id}", PLANS, lambda: present.plan_output(self.plan(cycle_id)))
+        return self.few(f"told {cycle_id}", PLANS, lambda: present.plan_output(self.plan(cycle_id)), _told_rows)
 
     def placement(self, cycle_id: str) -> pd.DataFrame:
-        return self.few(f"placement {cycle_id}", PLANS, lambda: self.store.placement_of(cycle_id))
+        return self.few(f"placement {cycle_id}", PLANS, lambda: self.store.placement_of(cycle_id), len)
 
     def warm(self) -> None:
         """Make beforehand what most pages are made from, so that nobody waits for it after a night."""
@@ -142,11 +143,28 @@ class Views:
         if base := self.base()[0]:
             self.told(base)
 
-    def few(self, name: str, actions: tuple[str, ...], make: Callable[[], View]) -> View:
+    def few(self, name: str, actions: tuple[str, ...], make: Callable[[], View], rows: Callable[[View], int]) -> View:
         """One of the few of its kind, which is the first word of the name, that were read last."""
-        if name not in self.held:
-            kind = name.partition(" ")[0]
-            old = [one for one in list(self.held) if one.partition(" ")[0] == kind]
-            for one in old[: len(old) - FEW + 1]:
-                self.held.pop(one, None)
-        return self.of(name, actions, make)
+        found = self.of(name, actions, make)
+        if (held := self.held.get(name)) is not None:
+            held.rows = rows(found)
+        self._let_go(name)
+        return found
+
+    def _let_go(self, name: str) -> None:
+        """Of the oldest of its kind, where they are more than few or too large together."""
+        kind = name.partition(" ")[0]
+        alike = {one: held.rows for one, held in list(self.held.items()) if one.partition(" ")[0] == kind}
+        for one in [one for one in alike if one != name]:
+            if len(alike) <= FEW and sum(alike.values()) <= ROWS:
+                return
+            self.held.pop(one, None)
+            del alike[one]
+
+
+def _rows(plan: Cycle) -> int:
+    return len(plan.moves) + plan.changes
+
+
+def _told_rows(plan: PlanOutput) -> int:
+    return len(plan.moves)

@@ -92,6 +92,8 @@ def _possible(facts: Facts) -> Facts:
 
 def difference(world: World, one: str, other: str) -> DiffOutput:
     """What differs between the partitions of two plans; "current" is the one in force. Raises Unknown."""
-    ids = [world.store.in_force() if name == "current" else name for name in (one, other)]
-    found = differing.difference(world.store, ids[0], ids[1])
+    store = world.store
+    ids = [store.in_force() if name == "current" else name for name in (one, other)]
+    first, second = (differing.head(store, name) for name in ids)
+    found = differing.difference(first, second, (store.placement_of(first.id), store.placement_of(second.id)))
     return DiffOutput(**found.said(), items=found.told(found.names))

@@ -1,0 +1,74 @@
+"""How requests are routed, for lists, pages, metrics and nodes that fetch their files alike: worked out once for each
+state of what it is made from.
+
+In go a desk and, where one is meant, a plan that comes. What HAProxy does is not known here: distributors.py asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flex_api.night import steering
+from flex_api.night.misnamed import misnamed
+from flex_api.night.steering import Between, Routed
+from flex_api.web.desk import Desk
+from flex_api.web.views import PLANS, RUNS
+
+# What pools are made from, beside slots and the list of sites, of which nobody takes a note.
+FACTS = (*PLANS, *RUNS, "profiles.put", "ingest", "node.order", "node.put", "node.drop")
+
+# As much memory as a pool takes.
+ROWS_A_POOL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """All pools, and by node the version of the files that it is to have."""
+
+    routed: Routed
+    versions: dict[str, str]
+
+
+def steered(desk: Desk, coming: str = "") -> Steered:
+    which = _which(desk, coming)
+    return desk.views.few(f"steered {_state(desk, which)}", FACTS, lambda: _steered(desk, which), _rows)
+
+
+def _steered(desk: Desk, which: Between) -> Steered:
+    settings, store = desk.settings, desk.house.store
+    found = steering.routed(settings, store, which)
+    return Steered(found, steering.versions(settings, store, found.pools))
+
+
+def _rows(made: Steered) -> int:
+    return ROWS_A_POOL * len(made.routed.pools)
+
+
+def files(desk: Desk, node: str) -> dict[str, str]:
+    """Of one node. Raises Unknown."""
+    settings, store = desk.settings, desk.house.store
+    steering.refuse_away(settings, store, node)
+    which = _which(desk)
+    make = desk.views.few(
+        f"files {_state(desk, which)}",
+        FACTS,
+        lambda: steering.maker(settings, store, which),
+        lambda made: ROWS_A_POOL * len(made.pools),
+    )
+    return make(node)
+
+
+def wrong_names(desk: Desk) -> list[str]:
+    return desk.views.of("misnamed", FACTS, lambda: misnamed(desk.settings, desk.house.store))
+
+
+def _which(desk: Desk, coming: str = "") -> Between:
+    return steering.between(desk.settings, desk.house.store.in_force(), desk.views.headlines(), desk.now, coming)
+
+
+def _state(desk: Desk, which: Between) -> str:
+    """What it is made from, as far as no note tells."""
+    listed = desk.settings.ingest.sites_file
+    written = listed.stat().st_mtime_ns if listed and listed.exists() else 0
+    slots = frozenset((site, *sorted(given.items())) for site, given in desk.house.store.slots().items())
+    return f"{which.wanted} {which.before} {written} {hash(slots)}"
