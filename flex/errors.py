@@ -17,7 +17,8 @@
     │   ├── Outdated     a plan made from what is in force no more
     │   ├── Ended        a plan that waits for nobody any more
     │   ├── Unwell       nodes that sites move to do not answer
-    │   └── Cancelled    a job that somebody ended
+    │   ├── Cancelled    a job that somebody ended
+    │   └── Interrupted  a job whose process is gone
     ├── Busy             another run holds the lease              exit 23
     │   ├── Overtaken    somebody else changed it meanwhile
     │   └── TooMany      more requests than one token may make
@@ -139,6 +140,10 @@ class Unwell(Held):
 
 class Cancelled(Held):
     slug = "cancelled"
+
+
+class Interrupted(Held):
+    slug = "interrupted"
 
 
 class Busy(FlexError):

@@ -77,6 +77,12 @@ KINDS: dict[str, Kind] = {
     "cancelled": Kind(
         409, "Somebody ended it", "What it had done until then is kept.", "Start it again when it is wanted."
     ),
+    "interrupted": Kind(
+        500,
+        "The process that did it is gone",
+        "What it had done until then is kept; DNS that it was changing is finished by the next run.",
+        "Start it again when it is wanted; the log of `flex serve` may say why the process ended.",
+    ),
     "frozen": Kind(423, "Somebody froze all changes", NOTHING, "Wait until the freeze ends, or thaw it."),
     "busy": Kind(
         409,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from flex.errors import Busy, Cancelled, Unknown
+from flex.errors import Busy, Cancelled, Interrupted, Unknown
 from flex.jobs import Job
 from flex.ports import Store
 from flex.store.holders import BEATS, PATIENCE, has_ended, holder
@@ -23,7 +23,6 @@ from flex_logs_ingest.read import Step
 
 # How often at most the progress of a job is written down.
 PACE = 0.5
-INTERRUPTED = "the process that did it ended; what it left is finished by the next run"
 
 
 @dataclass(slots=True)
@@ -152,8 +151,18 @@ def found(store: Store, job_id: str) -> Job:
 
 def as_it_is(job: Job) -> Job:
     if job.live and has_ended(job.holder, (job.seen or job.created) + PATIENCE, datetime.now(UTC)):
-        return replace(job, state="failed", stage=INTERRUPTED, ended=job.created)
+        return replace(job, state="failed", ended=job.created)
     return job
+
+
+def interrupted(job: Job) -> Interrupted:
+    """Why a job has failed that says nothing of it."""
+    return Interrupted(
+        f"the job {job.id}",
+        f"the process that did it ended at {job.stage!r:.200}",
+        kept="what it had done until then is kept, and what it left half done is finished by the next run",
+        advice="start it again when it is wanted",
+    )
 
 
 def _refuse_busy(store: Store, kind: str) -> None:

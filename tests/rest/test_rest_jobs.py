@@ -15,9 +15,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from flex.jobs import Job
+from flex.store import holder
 from flex.store.holders import PATIENCE
 from flex_api import working
 from flex_api.web.desk import world
+from tests.rest.conftest import NOW
 
 if TYPE_CHECKING:
     from flex_api.wiring import World
@@ -69,6 +71,17 @@ def test_a_job_ends_at_its_next_safe_point_and_does_nothing_behind_it(door: Door
     assert (ended["state"], ended["result"], work.reached) == ("cancelled", "", False)
     assert (ended["stage"], ended["cancelled_by"]) == ("cancelled", "token:operator")
     assert [entry.action for entry in door.store.entries()][-2:] == ["job.cancel", "job.end"]
+
+
+def test_a_job_whose_process_died_has_failed_and_says_where_it_was(door: Door) -> None:
+    # A process of our number that began at another time.
+    dead = f"{holder().rpartition(':')[0]}:1"
+    door.store.put_job(Job("gone", "plan", "anna", dead, NOW, stage="reading profiles"))
+    told = door.open("viewer").get("/api/v1/jobs/gone").json()
+    assert (told["state"], told["stage"], told["problem"]["code"]) == ("failed", "failed", "interrupted")
+    assert "'reading profiles'" in told["problem"]["detail"]
+    assert "finished by the next run" in told["problem"]["unchanged"]
+    assert door.open("viewer").get("/problems/interrupted").status_code == 200
 
 
 def test_a_job_that_changes_dns_goes_on_to_its_end(door: Door) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -13,6 +14,7 @@ from starlette.responses import StreamingResponse
 
 from flex.jobs import Job, JobState
 from flex_api import working
+from flex_api.routes.problems import described
 from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, TimedQuery
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Operator, Viewer
@@ -95,6 +97,9 @@ async def _told(desk: Desk, job_id: str) -> AsyncIterator[str]:
 
 
 def shown(job: Job) -> JobShown:
+    if job.state == "failed" and not job.problem:
+        problem = described(working.interrupted(job), f"/api/v1/jobs/{job.id}")
+        job = replace(job, stage="failed", problem=problem)
     return JobShown(
         id=job.id,
         kind=job.kind,
