@@ -2,7 +2,8 @@
 
 In go the bytes sent per site in consecutive periods, the last one last; out comes what is expected of the next one, by
 the method that would have been best in the nights that are known. Yesterday's figures are a method, too, and stay the
-answer until another one is clearly better on this very cluster.
+answer until another one is clearly better on this very cluster. A night of which nothing is known keeps its place, so
+that the others keep their days of the week, and is left out of everything else; the last one is always known.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from flex.domain import Outlook
-from flex.problem import Floats
+from flex.problem import Bools, Floats, Ints
 
 YESTERDAY = "yesterday"
 WEEK = 7
@@ -25,7 +26,8 @@ TESTED = 7
 # Another method must be off by so much less, as a part of what yesterday's figures are off by.
 BETTER = 0.05
 # A prediction is at most so many times as much as a site asked for on the last night or on two of the last fortnight,
-# and at least as much less: one bad night must not move a cluster, and a site that rests on Sundays comes back.
+# and at least as much less: one bad night must not move a cluster, and a site that rests on Sundays comes back. For a
+# night that is not known the one before it on its day of the week counts.
 FARTHEST = 2.0
 # Of sites that get less than this share of the whole, growth is noise.
 FEW = 0.001
@@ -48,23 +50,31 @@ def yesterday(past: Floats) -> Floats:
 
 def faded(past: Floats) -> Floats:
     """The mean of all nights, of which each weighs half of the one two nights after it."""
-    weight = 0.5 ** (np.arange(len(past))[::-1] / 2)
-    mean: Floats = (past * weight[:, None]).sum(axis=0) / weight.sum()
+    known = known_nights(past)
+    weight = 0.5 ** (np.arange(len(past))[::-1] / 2)[known]
+    mean: Floats = (past[known] * weight[:, None]).sum(axis=0) / weight.sum()
     return mean
 
 
 def weekday(past: Floats) -> Floats:
-    """A week ago, as much larger or smaller as this week was than the one before."""
-    this, before = past[-WEEK:].sum(axis=0), past[-2 * WEEK : -WEEK].sum(axis=0)
+    """A week ago, as much larger or smaller as this week was than the one before; where nothing is known of that night,
+    two weeks ago with the growth of both, or else yesterday.
+    """
+    known = known_nights(past)
+    both = known[-WEEK:] & known[-2 * WEEK : -WEEK]
+    this, before = past[-WEEK:][both].sum(axis=0), past[-2 * WEEK : -WEEK][both].sum(axis=0)
     grown = np.clip(np.divide(this, before, out=np.ones_like(this), where=before > 0), 0.5, 2.0)
-    expected: Floats = past[-WEEK] * grown
+    if not known[-WEEK] and not known[-2 * WEEK]:
+        return yesterday(past)
+    expected: Floats = past[-WEEK] * grown if known[-WEEK] else past[-2 * WEEK] * grown**2
     return expected
 
 
 def trend(past: Floats) -> Floats:
     """Yesterday and half of a night's growth along the straight line through a week."""
-    nights = np.arange(WEEK) - (WEEK - 1) / 2
-    slope = (past[-WEEK:] * nights[:, None]).sum(axis=0) / (nights**2).sum()
+    known = known_nights(past)[-WEEK:]
+    nights = np.flatnonzero(known) - np.flatnonzero(known).mean()
+    slope = (past[-WEEK:][known] * nights[:, None]).sum(axis=0) / max(float((nights**2).sum()), 1.0)
     expected: Floats = np.maximum(past[-1] + slope / 2, 0.0)
     return expected
 
@@ -75,16 +85,22 @@ METHODS: dict[str, Method] = {YESTERDAY: yesterday, "faded": faded, "weekday": w
 def outlook(past: pd.DataFrame) -> tuple[Outlook, pd.Series]:
     """The backtest, and what each site is expected to ask for.
 
-    `past` has a row for each site and a column for each period. What was tested is what is expected: the same bounds
-    hold for both.
+    `past` has a row for each site and a column for each period, of which all or nothing is known. What was tested is
+    what is expected: the same bounds hold for both.
     """
     nights = past.to_numpy(dtype=np.float64).T
-    if len(nights) < LEAST + 1:
-        return Outlook(YESTERDAY, (), len(nights)), past.iloc[:, -1].astype(np.float64)
+    known = int(known_nights(nights).sum())
+    if not tested(nights):
+        return Outlook(YESTERDAY, (), known), past.iloc[:, -1].astype(np.float64)
     errors = backtest(nights)
     best = min(errors, key=lambda name: errors[name])
     method = best if errors[best] <= (1 - BETTER) * errors[YESTERDAY] else YESTERDAY
-    return Outlook(method, tuple(errors.items()), len(nights)), pd.Series(expected(nights)[method], index=past.index)
+    return Outlook(method, tuple(errors.items()), known), pd.Series(expected(nights)[method], index=past.index)
+
+
+def known_nights(past: Floats) -> Bools:
+    """For each night whether anything is known of it."""
+    return np.asarray(np.isfinite(past).all(axis=1))
 
 
 def expected(past: Floats) -> dict[str, Floats]:
@@ -95,16 +111,32 @@ def expected(past: Floats) -> dict[str, Floats]:
 
 def bounds(past: Floats) -> tuple[Floats, Floats]:
     """The least and the most that each site may be expected to ask for; the last night is always between them."""
-    twice = np.partition(past[-LEAST:], (1, -2), axis=0)
+    twice = np.partition(past[_fortnight(known_nights(past))], (1, -2), axis=0)
     return np.minimum(twice[1], past[-1]) / FARTHEST, np.maximum(twice[-2], past[-1]) * FARTHEST
+
+
+def _fortnight(known: Bools) -> list[int]:
+    """The last two nights known of each day of the week."""
+    last: dict[int, list[int]] = {}
+    for night in np.flatnonzero(known)[::-1].tolist():
+        last.setdefault(night % WEEK, []).append(night)
+    return [night for of_day in last.values() for night in of_day[:2]]
+
+
+def tested(nights: Floats) -> list[int]:
+    """The last nights that can be predicted: enough is known before them, the night before them first of all."""
+    known = known_nights(nights)
+    before: Ints = np.cumsum(known) - known
+    found: list[int] = np.flatnonzero(known & np.roll(known, 1) & (before >= LEAST))[-TESTED:].tolist()
+    return found
 
 
 def backtest(nights: Floats) -> dict[str, float]:
     """By method: how far off the last nights would have been predicted, as a ratio of all that was asked for."""
-    tested = range(max(LEAST, len(nights) - TESTED), len(nights))
-    asked = sum(float(nights[night].sum()) for night in tested) or 1.0
+    those = tested(nights)
+    asked = sum(float(nights[night].sum()) for night in those) or 1.0
     off = dict.fromkeys(METHODS, 0.0)
-    for night in tested:
+    for night in those:
         for name, foretold in expected(nights[:night]).items():
             off[name] += float(np.abs(foretold - nights[night]).sum())
     return {name: error / asked for name, error in off.items()}

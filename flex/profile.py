@@ -35,13 +35,19 @@ def profiles_of(files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]) ->
     return _joined(needs, answers.agg(together))
 
 
-def faded(hours: Iterable[pd.DataFrame], period: Period, half_life: timedelta) -> Iterator[pd.DataFrame]:
-    """HOURS in which a day weighs half of what it would `half_life` later; all of them together weigh as before."""
+def weights(period: Period, half_life: timedelta) -> dict[int, float]:
+    """By day: half of what it would weigh `half_life` later; all of them together weigh as many as they are."""
     half = half_life / timedelta(days=1)
-    weights = {day: 0.5 ** ((period.last_day - day) / half) for day in range(period.first_day, period.last_day + 1)}
-    scale = len(weights) / sum(weights.values())
+    plain = {day: 0.5 ** ((period.last_day - day) / half) for day in range(period.first_day, period.last_day + 1)}
+    scale = len(plain) / sum(plain.values())
+    return {day: weight * scale for day, weight in plain.items()}
+
+
+def faded(hours: Iterable[pd.DataFrame], period: Period, half_life: timedelta) -> Iterator[pd.DataFrame]:
+    """HOURS as their days weigh."""
+    of_day = weights(period, half_life)
     for piece in hours:
-        weight = (piece["hour"] // 24).map(weights).fillna(1.0).to_numpy() * scale
+        weight = (piece["hour"] // 24).map(of_day).fillna(1.0).to_numpy()
         scaled = {name: np.rint(piece[name].to_numpy() * weight).astype(np.int64) for name in ("bytes", "requests")}
         yield piece.assign(**scaled)
 

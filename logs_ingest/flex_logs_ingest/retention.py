@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from flex.domain import LAST_DAY, Segment
 from flex.ports import Moves
-from flex_logs_ingest import merge, partials
+from flex_logs_ingest import daily, merge, partials
 from flex_logs_ingest.added import LAYOUT, SCHEMA
 from flex_logs_ingest.runs import Run
 from flex_logs_ingest.runs import merge as merge_runs
@@ -47,11 +47,12 @@ class Tidied:
 def tidy(segments: Moves, directory: Path, *, window_from: int, keep_from: int, table: Path | None = None) -> Tidied:
     """Delete counts that are all from before the day `keep_from`, add up those of weeks that end before `window_from`.
 
-    File tables but `table` go too: they are made again when they are asked for. Raises Busy while somebody else writes
-    to the directory, NotWritten when it takes no more, NoData when counts are gone or damaged; what was done stays.
+    File tables but `table` go too: they are made again when they are asked for; and what sites were sent on days before
+    `keep_from`. Raises Busy while somebody else writes to the directory, NotWritten when it takes no more, NoData when
+    counts are gone or damaged; what was done stays.
     """
     with partials.held(directory):
-        _drop_tables(directory, table)
+        _drop_tables(directory, table, keep_from)
         kept = _kept(segments)
         old = [files for files, found in kept.items() if max(each.last_day for each in found) < keep_from]
         _move(segments, directory, [each for files in old for each in kept[files]], old, "")
@@ -117,8 +118,9 @@ def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa
         scratch.unlink(missing_ok=True)
 
 
-def _drop_tables(directory: Path, table: Path | None) -> None:
+def _drop_tables(directory: Path, table: Path | None, keep_from: int) -> None:
     try:
+        daily.drop(directory, keep_from)
         for path in [*directory.glob("*.merged.parquet")]:
             if path != table:
                 path.unlink(missing_ok=True)

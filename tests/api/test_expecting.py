@@ -89,6 +89,25 @@ def test_a_site_that_rested_comes_back_as_it_was_before(world: World) -> None:
     }
 
 
+@pytest.mark.parametrize("lost", [{3}, {14}, {19}, {9, 10, 11, 17}])
+def test_nights_of_which_nothing_is_known_leave_those_before_them_and_the_days_of_the_week(
+    world: World, lost: set[int]
+) -> None:
+    for day in set(range(21)) - lost:
+        keep(world, day)
+    past = nights.sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
+    assert [day for day, whole in enumerate(past.notna().all()) if not whole] == sorted(lost)
+    assert planned(world)["big.example"] == (1_000, 1_000)
+    assert planned(world)["closed.example"] == (500, 500)
+
+
+def test_what_was_before_a_long_silence_was_another_time(world: World) -> None:
+    for day in (*range(8), *range(8 + nights.LOST, 21)):
+        keep(world, day)
+    past = nights.sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
+    assert past.shape[1] == 21 - 8 - nights.LOST
+
+
 def test_nights_without_a_run_count_by_the_logs_that_were_read(world: World, tmp_path: Path) -> None:
     """A new installation reads the logs of three weeks and knows the week's pattern the first night."""
     lines = [line(site, day, size) for day in range(-1, 21) for site, size in asked(day).items() if size]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from flex import outlook
+from flex.domain import Outlook
 from flex.outlook import METHODS, YESTERDAY, backtest
 
 WEEKEND = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.3, 0.3])
@@ -66,9 +68,32 @@ def test_sites_that_surged_are_named_the_largest_first_and_small_ones_not() -> N
     assert [(surge.site, surge.times) for surge in outlook.surges(table(nights), 3.0)] == [("s2", 9.0), ("s1", 4.0)]
 
 
-@given(arrays.arrays(np.int64, st.tuples(st.integers(15, 30), st.integers(1, 4)), elements=st.integers(0, 10**12)))
-def test_whatever_the_past_each_method_expects_something_that_can_be(sent: np.ndarray) -> None:
+@pytest.mark.parametrize("lost", [{20}, {25}, {3, 4, 5}, {18, 25}])
+def test_a_night_that_is_lost_changes_nothing_of_a_pattern(lost: set[int]) -> None:
+    nights = np.outer(np.tile(WEEKEND, 5), [1000.0, 10.0])[:33]
+    nights[list(lost)] = np.nan
+    found, expected = outlook.outlook(table(nights))
+    assert (found.method, found.nights) == ("weekday", 33 - len(lost))
+    assert dict(found.errors)["weekday"] == 0.0
+    assert np.allclose(expected, [300.0, 3.0])
+
+
+def test_a_night_is_only_tested_where_the_one_before_it_is_known() -> None:
+    nights = np.outer(np.tile(WEEKEND, 4), [1000.0])[:26]
+    nights[[20, 24]] = np.nan
+    assert outlook.tested(nights) == [15, 16, 17, 18, 19, 22, 23]
+    every_other = np.outer(np.tile(WEEKEND, 5), [1000.0])[:31]
+    every_other[1::2] = np.nan
+    assert outlook.outlook(table(every_other))[0] == Outlook(YESTERDAY, (), 16)
+
+
+@given(
+    arrays.arrays(np.int64, st.tuples(st.integers(15, 30), st.integers(1, 4)), elements=st.integers(0, 10**12)),
+    st.sets(st.integers(1, 28), max_size=12),
+)
+def test_whatever_the_past_each_method_expects_something_that_can_be(sent: np.ndarray, lost: set[int]) -> None:
     nights = sent.astype(np.float64)
+    nights[[night for night in lost if night < len(nights) - 1]] = np.nan
     for method in METHODS.values():
         expected = method(nights)
         assert np.isfinite(expected).all()

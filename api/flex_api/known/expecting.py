@@ -21,8 +21,6 @@ from flex.tables import PROFILES, SPREADS
 from flex_api.known import nights
 from flex_api.wiring import World
 
-# Beside so many nights, whichever there are, it shows who surged.
-WEEK = 7
 # So many times what it asked for yesterday, and what yesterday says of a site is not what it will be.
 FAR = 3.0
 
@@ -33,18 +31,13 @@ def expected(world: World, facts: Facts) -> tuple[Facts, Outlook | None]:
         return facts, None
     past = nights.sent(world, facts.period, facts.sites)
     found, wanted = outlook.outlook(past)
-    surges = outlook.surges(_lately(world, facts, past), settings.surge)
+    surges = outlook.surges(past, settings.surge)
     told = replace(facts, remarks=(*facts.remarks, *outlook.said(found, surges)))
     if found.method == outlook.YESTERDAY:
         return told, found
     # Where a list says which sites there are, each of them has a profile.
     ours = past.index.isin(list(facts.profiles["site"]) if world.settings.ingest.sites_file else facts.sites)
     return _as_expected(world, told, past[ours], wanted[ours]), found
-
-
-def _lately(world: World, facts: Facts, past: pd.DataFrame) -> pd.DataFrame:
-    """A night without logs hides nobody who surged right after it."""
-    return past if past.shape[1] > WEEK else world.store.sent(facts.period, WEEK + 2, gaps=True)
 
 
 def _as_expected(world: World, facts: Facts, past: pd.DataFrame, wanted: pd.Series) -> Facts:
@@ -60,7 +53,7 @@ def _as_expected(world: World, facts: Facts, past: pd.DataFrame, wanted: pd.Seri
 
 def _like_another_night(past: pd.DataFrame, wanted: pd.Series) -> pd.Series:
     """The end of the period that is most like what is expected, for sites that yesterday is not like."""
-    far = past[wanted > FAR * past.iloc[:, -1]].iloc[:, -outlook.LEAST :]
+    far = past[wanted > FAR * past.iloc[:, -1]].dropna(axis=1).iloc[:, -outlook.LEAST :]
     with np.errstate(divide="ignore"):
         away = np.abs(np.log(far.to_numpy()) - np.log(wanted[far.index].to_numpy())[:, None])
     # Of equals the latest.

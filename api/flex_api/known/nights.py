@@ -1,41 +1,50 @@
 """What sites asked for in the nights before: as their profiles have it, and where none was made, as the logs have it.
 
 In go a world and the last period, out come bytes by site and period. A night without a run has no profile, and a new
-installation has one alone, though logs of weeks may have been read: their counts say the same.
+installation has one alone, though logs of weeks may have been read: their counts say the same. Of a night without logs
+nothing is known, and what was before it counts all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime
 
 import pandas as pd
 
+from flex import profile
 from flex.domain import Period
 from flex.errors import NoData
+from flex.store.profiles import earlier
 from flex_api.known import learning
 from flex_api.wiring import World
+from flex_logs_ingest import daily
 
 # What is looked at: four weeks, and one that is predicted from them.
 NIGHTS = 35
-NIGHT = timedelta(days=1)
+# What lies before so many nights in a row of which nothing is known was another time.
+LOST = 8
 
 
 def sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFrame:
-    """A row for each site and a column for the end of each period, the last one last, until one is not known at all.
+    """A row for each site and a column for the end of each period, the last one last. One of which nothing is known has
+    its column, too, with no number in it: days of the week keep their places.
 
     Of counts only these sites are looked at: what else a log names may be no site.
     """
-    found = [world.store.sent(last, NIGHTS)]
-    nights = found[0].shape[1]
-    while 0 < nights < NIGHTS:
-        counted = _counted(world, _earlier(last, nights), sites)
-        if counted is None:
+    kept = world.store.sent(last, NIGHTS, gaps=True)
+    found, lost = dict[datetime, pd.Series](), 0
+    for period in earlier(last, NIGHTS) if last.end in kept else ():
+        known = kept[period.end] if period.end in kept else _counted(world, period, sites)
+        lost = 0 if known is not None else lost + 1
+        if lost == LOST:
             break
-        more = world.store.sent(_earlier(last, nights + 1), NIGHTS - nights - 1)
-        found += [counted, more]
-        nights += 1 + more.shape[1]
-    return pd.concat([one for one in reversed(found) if one.shape[1]] or found, axis=1).fillna(0.0).sort_index()
+        if known is not None:
+            found[period.end] = known
+    if not found:
+        return pd.DataFrame()
+    ends = [period.end for period in reversed(earlier(last, NIGHTS)) if period.end >= min(found)]
+    return pd.concat(found, axis=1).fillna(0.0).sort_index().reindex(columns=ends)
 
 
 def profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame] | None:
@@ -50,17 +59,16 @@ def profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame] 
     return made, spreads
 
 
-def _earlier(last: Period, nights: int) -> Period:
-    return Period(last.start - nights * NIGHT, last.end - nights * NIGHT)
-
-
-def _counted(world: World, period: Period, sites: Collection[str]) -> pd.DataFrame | None:
+def _counted(world: World, period: Period, sites: Collection[str]) -> pd.Series | None:
     """None where no log of the day before was read: then this one may not have been read from its beginning."""
     if period.first_day < 1 or not world.store.segments(period.first_day - 1, period.first_day - 1):
         return None
+    half_life, directory = world.settings.profile.half_life, world.settings.ingest.directory
+    weights = profile.weights(period, half_life) if half_life else {}
     try:
-        whole = pd.concat(list(learning.hours(world, period)), ignore_index=True)
+        days = {day: daily.sent(world.store, directory, day) for day in range(period.first_day, period.last_day + 1)}
     except NoData:
         return None
-    asked = whole[whole["site"].isin(list(sites))].groupby("site")["bytes"].sum()
-    return pd.DataFrame({period.end: asked.astype("float64")}) if len(asked) else None
+    whole = pd.concat([found * weights.get(day, 1.0) for day, found in days.items()])
+    asked = whole[whole.index.isin(list(sites))].groupby(level=0).sum()
+    return asked if len(asked) else None
