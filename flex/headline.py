@@ -20,6 +20,7 @@ class Headline:
     moves: int
     scratch_moves: int
     worst: float
+    author: str
 
 
 def headline(cycle: Cycle) -> Headline:
@@ -34,4 +35,5 @@ def headline(cycle: Cycle) -> Headline:
         moves=len(cycle.moves),
         scratch_moves=cycle.scratch_moves,
         worst=cycle.after.worst,
+        author=cycle.author,
     )

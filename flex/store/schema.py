@@ -234,6 +234,8 @@ cycles = Table(
     Column("moves", BigInteger, nullable=False),
     Column("scratch_moves", BigInteger, nullable=False),
     Column("worst", Float, nullable=False),
+    # Each row has one: see its migration.
+    Column("author", TEXT),
     Column("body", TEXT, nullable=False),
 )
 

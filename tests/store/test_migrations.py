@@ -255,6 +255,27 @@ def test_postgresql_is_copied_by_its_own_tool(tmp_path: Path) -> None:
     assert "secret" not in f"{refused.value} {refused.value.advice}"
 
 
+def test_plans_that_were_there_get_their_author_and_keep_their_placements(empty_url: str) -> None:
+    migrate.upgrade(empty_url, "0016")
+    database = Database(empty_url)
+    with database.writing() as connection:
+        for plan, body in (("p1", '[{"author": "token:anna"}]'), ("p2", "[{}]")):
+            connection.execute(
+                text(
+                    "INSERT INTO cycles (id, created, state, digest, base, body, sites, moves, scratch_moves, worst)"
+                    " VALUES (:plan, '2026-03-01 00:00:00', 'applied', '', '', :body, 1, 0, 0, 0.0)"
+                ),
+                {"plan": plan, "body": body},
+            )
+        placed = "INSERT INTO placements (cycle, position, site, node) VALUES ('p1', 0, 'a.example', 'n1')"
+        connection.execute(text(placed))
+    database.close()
+    migrate.upgrade(empty_url)
+    with open_store(empty_url) as store:
+        assert {one.id: one.author for one in store.headlines()} == {"p1": "token:anna", "p2": ""}
+        assert store.placement_of("p1")["node"].tolist() == ["n1"]
+
+
 def test_the_newest_file_is_the_newest_revision() -> None:
     place = Path(migrate.__file__).parents[2] / "alembic"
     assert migrate.head() == ScriptDirectory(str(place)).get_current_head()

@@ -145,6 +145,7 @@ def test_a_cycle_that_another_version_wrote_is_told_from_a_bug(url: str) -> None
         "state": "applied",
         "digest": "",
         "base": "",
+        "author": "",
         "body": '[{"id": "c1"}]',
         **figures,
     }

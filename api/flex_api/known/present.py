@@ -115,6 +115,7 @@ def plan_row(cycle: Headline) -> PlanRow:
         moves=cycle.moves,
         scratch_moves=cycle.scratch_moves,
         worst_ratio=cycle.worst,
+        author=cycle.author,
     )
 
 

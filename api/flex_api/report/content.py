@@ -334,11 +334,7 @@ def _nights(data: ReportData) -> tuple[PlanRow, ...]:
     """The earlier nights and this one, oldest first."""
     plan = data.plan
     this = PlanRow(
-        id=plan.id,
-        state=plan.state,
-        created=plan.created,
-        settled=plan.settled,
-        sites=plan.sites,
+        **{name: getattr(plan, name) for name in ("id", "state", "created", "settled", "sites", "author")},
         moves=len(plan.moves),
         scratch_moves=plan.moves_from_scratch,
         worst_ratio=plan.after.worst_ratio,

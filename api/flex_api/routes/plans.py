@@ -25,7 +25,9 @@ router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
 
 MARKDOWN = "text/markdown"
 MEDIA = {"json": JSON, "md": MARKDOWN}
-Sort = Literal["-created", "created", "-moves", "moves", "-worst_ratio", "worst_ratio", "-sites", "sites"]
+Sort = Literal[
+    "-created", "created", "-moves", "moves", "-worst_ratio", "worst_ratio", "-sites", "sites", "author", "-author",
+]  # fmt: skip
 
 
 class PlansQuery(TimedQuery):
@@ -34,6 +36,9 @@ class PlansQuery(TimedQuery):
     min_moves: Annotated[int, Query(ge=0, le=2**62)] = 0
     base: Annotated[
         str | None, Query(max_length=100, pattern=CLEAN, description="made from this partition; empty: from none")
+    ] = None
+    author: Annotated[
+        str | None, Query(max_length=255, pattern=CLEAN, description="who asked for it; empty: no person")
     ] = None
 
 
@@ -46,6 +51,7 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
         if query.state in (None, one.state)
         and one.moves >= query.min_moves
         and query.base in (None, one.base)
+        and query.author in (None, one.author)
         and query.holds(one.created)
     ]
     found = page(
@@ -55,6 +61,7 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
             "moves": lambda one: one.moves,
             "worst_ratio": lambda one: one.worst,
             "sites": lambda one: one.sites,
+            "author": lambda one: one.author,
         },
         lambda one: one.id,
         sort=query.sort,

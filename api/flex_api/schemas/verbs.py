@@ -180,6 +180,7 @@ class PlanRow(Part):
     moves: int
     scratch_moves: int
     worst_ratio: float
+    author: str = Field("", description="who asked for it; empty where no person did")
 
 
 class PlansOutput(Output):
