@@ -5,6 +5,7 @@ In go sizes; out come servers, plans that replace every record set of a zone, an
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -27,6 +28,8 @@ from flex_dns.named import PrivateNamed
 from flex_dns.pair import pair
 from flex_dns.rfc2136 import Rfc2136Target
 
+# As `flex init` says.
+THREADS_A_CORE = 2
 OWNER = "bench"
 CLAIM = Claim(OWNER)
 TTL = 60
@@ -128,7 +131,8 @@ def rig(size: int, zones: Sequence[str] = (ZONE,), records: Mapping[str, str] | 
     both = placed("@", "_flex") + placed("www", "www._flex")
     records = records or {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, both)
     try:
-        with pair(folder, zones, key, records=records, threads=2, own_names=zones) as (primary, secondary):
+        threads = THREADS_A_CORE * (os.cpu_count() or 1)
+        with pair(folder, zones, key, records=records, threads=threads, own_names=zones) as (primary, secondary):
             yield Rig(primary, secondary, folder, size)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -82,6 +82,10 @@ include "/etc/bind/{reader_name}.key";
 // As a clause of its own, or these two lines in the one you have: else named logs every record that is changed.
 {_indented(update_logging(), "//   ")}
 
+// Run the primary with twice as many threads as it has cores, as `-n 8` on four; Debian has OPTIONS for that in
+// /etc/default/named. The thread that works on a change answers nobody meanwhile: of two threads every second question
+// waits for it, of four every fourth.
+
 zone "{zone}" {{
   type primary;
   file "/var/lib/bind/{zone}db";        // in a directory that named may write: the journal lies beside it

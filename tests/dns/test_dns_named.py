@@ -17,7 +17,14 @@ import pytest
 
 from flex.domain import Plan
 from flex.errors import BadSetting, FlexError
-from flex_dns.bind import bind_snippet, update_logging, update_policy
+from flex_dns.bind import (
+    PRIMARY_OPTIONS,
+    SECONDARY_OPTIONS,
+    asked_by_tcp,
+    bind_snippet,
+    update_logging,
+    update_policy,
+)
 from flex_dns.key import Key, make_key
 from flex_dns.named import PORTS, PrivateNamed, reserved
 from flex_dns.rfc2136 import Rfc2136Target
@@ -205,6 +212,10 @@ def test_the_snippet_holds_the_policy_that_the_private_server_runs_with(folder: 
     snippet = bind_snippet(ZONE, key.name, "reader")
     assert indent(update_policy(ZONE, key.name), "  ") in snippet
     assert indent(update_logging(), "//   ") in snippet
+    assert indent(f"{PRIMARY_OPTIONS}\n", "//   ") in snippet
+    assert indent(f"{SECONDARY_OPTIONS}\n", "//   ") in snippet
+    assert indent(asked_by_tcp("192.0.2.1"), "//   ") in snippet
+    assert "-n 8" in snippet
     assert "inline-signing no" in snippet
     assert "allow-transfer { key reader; };" in snippet
 
