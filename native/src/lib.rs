@@ -10,7 +10,9 @@ mod remedy;
 mod replay;
 mod scan;
 mod search;
+mod sift;
 mod simulate;
+mod table;
 
 use pyo3::prelude::*;
 
@@ -29,9 +31,11 @@ mod flex_native {
     #[pymodule_export]
     use super::scan::fitting;
     #[pymodule_export]
+    use super::sift::sift;
+    #[pymodule_export]
     use super::simulate::simulate;
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 13;
+    const INTERFACE: u32 = 14;
 }

@@ -14,16 +14,17 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Event
 
 import numpy as np
 
 from flex import score
 from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
 from flex.short import Relaxation
-from flex_solver import bound, forest, local, proof, runs
+from flex_solver import bound, forest, local, proof, runs, sifted
 from flex_solver.answer import LATE, answer
 from flex_solver.dealt import dealt
-from flex_solver.floor import floor
+from flex_solver.floor import Priced, priced
 from flex_solver.ilp import SHARE, Cost, Found, Give, Program
 from flex_solver.kinds import Kind, kinds
 from flex_solver.placed import movable_rows, placed
@@ -36,6 +37,8 @@ CASES = 30
 # How many are looked at for fewer moves by a program that leaves out what makes no difference as a rule.
 # The whole program gets what these leave of the seconds, at least so much.
 PROOF, FOR_PROGRAM = 1_000, 0.2
+# The part of the seconds left that may go into looking at all ways there are: it takes less, unless the loop is slow.
+FOR_SIFTING = 0.6
 
 Clock = Callable[[], float]
 
@@ -64,8 +67,8 @@ class _Search:
     left: Clock
     highs: bool
 
-    def program(self, give: Give) -> Program:
-        return Program(self.problem, self.kinds, highs=self.highs, give=give, spent=self.spent)
+    def program(self, give: Give, unwanted: Event | None = None) -> Program:
+        return Program(self.problem, self.kinds, highs=self.highs, give=give, spent=self.spent, unwanted=unwanted)
 
 
 def place(problem: Problem, budget: Budget, *, highs: bool = runs.HAVE_HIGHS) -> Solution:
@@ -109,24 +112,51 @@ def _asking(problem: Problem) -> Bools:
 
 
 def _found(search: _Search) -> _Answer:
-    """Which of the placements with as few moves it is gets settled while it is proven that none has fewer."""
-    if search.known is not None:
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(_fewest, search, search.known)
-            settled = _settled(search, search.known)
-            fewest = asked.result()
-        if fewest is not None:
-            return settled if fewest is search.known else _settled(search, fewest)
+    if search.known is not None and (found := _from_known(search, search.known)) is not None:
+        return found
     try:
         return _by_program(search)
     except runs.Impossible:
         return _best_effort(search)
 
 
-def _fewest(search: _Search, rows: Ints) -> Ints | None:
+def _from_known(search: _Search, rows: Ints) -> _Answer | None:
+    """The answer, where it takes no program to know how few moves there can be."""
+    problem, asked, others = search.problem, priced(search.problem), (1 - FOR_SIFTING) * search.left()
+    if sifted.is_small(problem):
+        fewest = sifted.fewest(problem, rows, asked, lambda: search.left() - others)
+        if fewest is not None:
+            return _coldest(search, fewest, asked)
+    return _proven(search, rows, asked.least)
+
+
+def _coldest(search: _Search, rows: Ints, asked: Priced) -> _Answer:
+    """Of placements with as many moves: by looking at all ways, or by the program, which begins meanwhile."""
+    unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
+    with ThreadPoolExecutor(1) as pool:
+        settled = pool.submit(_settled, search, rows, unwanted)
+        coldest = sifted.coldest(search.problem, rows, asked, lambda: search.left() - others)
+        if coldest is None:
+            return settled.result()
+        unwanted.set()
+    program = search.program(Give())
+    return _said(search, program, _settle_order(program, program.take(coldest, coldest=True), search.left))
+
+
+def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:
+    """Which of the placements with as few moves it is gets settled while it is proven that none has fewer."""
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(_fewest, search, rows, least)
+        settled = _settled(search, rows)
+        fewest = asked.result()
+    if fewest is None:
+        return None
+    return settled if fewest is rows else _settled(search, fewest)
+
+
+def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
     """The rows, or better ones, with no more moves than any others; None where that takes the program to know."""
     problem = search.problem
-    least = floor(problem)
     if score.moves(problem, rows) > least and forest.is_small(problem):
         least = max(least, forest.least(problem))
     while (moves := score.moves(problem, rows)) > least:
@@ -139,9 +169,9 @@ def _fewest(search: _Search, rows: Ints) -> Ints | None:
     return rows
 
 
-def _settled(search: _Search, rows: Ints) -> _Answer:
+def _settled(search: _Search, rows: Ints, unwanted: Event | None = None) -> _Answer:
     """Of placements with as many moves as these have."""
-    program = search.program(Give())
+    program = search.program(Give(), unwanted)
     return _said(search, program, _settle(program, program.take(rows), search.left))
 
 
@@ -170,7 +200,10 @@ def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
 
 def _settle(program: Program, found: Found, left: Clock) -> Found:
     """Of the placements with as few moves, one with the fewest cold bytes; then, of the same moves, always the same."""
-    found = _next(program, program.cold(), left(), found, cases=CASES)
+    return _settle_order(program, _next(program, program.cold(), left(), found, cases=CASES), left)
+
+
+def _settle_order(program: Program, found: Found, left: Clock) -> Found:
     if program.open_choices(found) > FEW_TARGETS:
         return found
     program.keep_sources(found)

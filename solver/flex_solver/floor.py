@@ -17,6 +17,8 @@ put it, for half the least worth.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from flex.problem import Bools, Floats, Problem
@@ -32,22 +34,36 @@ NARROW, MOST_NODES = 1e-3, 400
 FAR, FEW = 0.2, 3
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Priced:
+    """`least` moves, zero where nothing is said, and what each site costs the node that gives it, in moves."""
+
+    least: int
+    prices: Floats
+
+
 def floor(problem: Problem) -> int:
-    """Zero where nothing is said."""
+    return priced(problem).least
+
+
+def priced(problem: Problem) -> Priced:
     nodes = int(problem.open.sum())
+    worth = bound.prices(problem).astype(np.float64)
+    unknown = Priced(0, worth / 2)
     if not highs.AVAILABLE or problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
-        return 0
+        return unknown
     cluster = cluster_of(problem)
     if nodes > FEW and _outside(cluster) > FAR * nodes:
-        return 0
+        return unknown
     by_name = notable(cluster.of_site, nodes, problem.tolerance)
-    worth = bound.prices(problem).astype(np.float64)
     lacking = (problem.replicas - bound.held(problem)).astype(np.float64)
     market = _market(problem, cluster, by_name, worth, lacking)
     trade = Trade(market, -MARGIN * market.worth, with_small=True)
     trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
-    least = float((worth * lacking)[~by_name].sum() / 2 + trade.prices.site @ market.lacking) + _paid(trade)
-    return max(0, int(np.ceil(least - INEXACT * (1 + abs(least)))))
+    prices = worth / 2
+    prices[by_name] = trade.prices.site
+    least = float(prices @ lacking) + _paid(trade)
+    return Priced(max(0, int(np.ceil(least - INEXACT * (1 + abs(least))))), prices)
 
 
 def _outside(cluster: Cluster) -> float:

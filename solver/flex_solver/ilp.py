@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from threading import Event
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,7 +50,10 @@ class Give:
 
 
 class Program:
-    """Variables and rules of one Problem. `spent` are moves of sites that are not in the program."""
+    """Variables and rules of one Problem. `spent` are moves of sites that are not in the program.
+
+    Answers are no better than those known once they are `unwanted`.
+    """
 
     def __init__(
         self,
@@ -59,8 +63,9 @@ class Program:
         highs: bool,
         give: Give = Give(),
         spent: int = 0,
+        unwanted: Event | None = None,
     ) -> None:
-        self._highs = highs
+        self._highs, self._unwanted = highs, unwanted
         self._problem = problem
         self._kinds = of_kind
         self._nodes: list[int] = np.flatnonzero(problem.open).tolist()
@@ -121,12 +126,14 @@ class Program:
         counts = counts_of(self._kinds, rows)
         self._hint = {variable.name: float(counts[at]) for at, variable in self._count.items()}
 
-    def take(self, rows: Ints) -> Found:
-        """These rows, which keep every rule, have the fewest moves: later answers have no more."""
+    def take(self, rows: Ints, *, coldest: bool = False) -> Found:
+        """These rows, which keep every rule, have the fewest moves, or cold bytes too: later answers have no more."""
         self.start_from(rows)
         of_rows = counts_of(self._kinds, rows)
         counts = {at: of_rows[at] for at in self._count}
-        self._model += self.moves() <= sum(counts[at] * moves for at, (moves, _) in self._price.items())
+        held = {self._count[at].name: count for at, count in counts.items()}
+        for cost in (self.moves(), self.cold()) if coldest else (self.moves(),):
+            self._model += cost <= sum(held[variable.name] * each for variable, each in cost.items())
         return Found(counts, best=True)
 
     def minimise(
@@ -139,7 +146,7 @@ class Program:
         was found in time.
         """
         self._model.setObjective(cost)
-        effort = Effort(seconds, 0.5 if within is None else within, self._hint, polish, nodes)
+        effort = Effort(seconds, 0.5 if within is None else within, self._hint, polish, nodes, self._unwanted)
         best = run(self._model, effort, highs=self._highs)
         found = Found({at: round(variable.value() or 0.0) for at, variable in self._count.items()}, best)
         self._check(found)

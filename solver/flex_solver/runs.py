@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from threading import Event
 from typing import Any
 
 import pulp
@@ -37,7 +38,8 @@ class Effort:
     """How long to search, and how near to the least cost is near enough.
 
     `hint` are values to start from. With `polish`, they are good ones: no time goes into guesses at others. HiGHS
-    looks at no more than `nodes` cases, so that a search that ends before its proof ends the same way each time.
+    looks at no more than `nodes` cases, so that a search that ends before its proof ends the same way each time, and at
+    none from when its answer is `unwanted`.
     """
 
     seconds: float
@@ -45,6 +47,7 @@ class Effort:
     hint: Mapping[str, float] | None = None
     polish: bool = False
     nodes: int | None = None
+    unwanted: Event | None = None
 
 
 def run(model: Any, effort: Effort, *, highs: bool) -> bool:
@@ -74,7 +77,7 @@ class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
             options["mip_max_nodes"] = effort.nodes
         seconds = max(0.0, effort.seconds)
         super().__init__(msg=False, timeLimit=seconds, gapAbs=effort.gap, gapRel=0.0, threads=1, **options)
-        self._hint = effort.hint
+        self._hint, self._unwanted = effort.hint, effort.unwanted
 
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: N802  # PuLP's own name.
         with suppress(KeyError):
@@ -91,4 +94,10 @@ class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
             # Where nothing costs anything, PuLP adds a variable of its own.
             start.col_value = [self._hint.get(variable.name, 0.0) for variable in lp.variables()]
             lp.solverModel.setSolution(start)
+        if self._unwanted is not None:
+            lp.solverModel.cbMipInterrupt += self._interrupt
         super().callSolver(lp)
+
+    def _interrupt(self, event: Any) -> None:
+        if self._unwanted is not None and self._unwanted.is_set():
+            event.interrupt()

@@ -1,0 +1,281 @@
+"""All ways to put some places right with few moves, one after the other: the hot loop of sifted.py.
+
+In go plain arrays; out come the moves of the best way found. Loads are floats, added in one order, and prices whole
+numbers: every engine gives the same answer, bit for bit.
+
+A way is put together move by move, each from or to the place outside its band that leaves the fewest to choose from.
+A move that was looked at is banned from what goes on from the next one. What is left to be paid is bounded from below:
+the node that a row leaves and the one it comes to share the price of its move, so that each node pays for its own
+changes alone, whatever the others do, and a table says for any load what it pays at least.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from flex import engine
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+# The price of a move, and one that nobody pays: four of the first and the other are less than 2 ** 16.
+MOVE, DEAR = 1_000, 60_000
+# Cells of a table for the width of the band, and how many there are at most along each resource.
+CELLS, MOST_CELLS = 32.0, 640.0
+# Tables are for loads of up to so many times the largest.
+BEYOND = 1.5
+# The clock is looked at once in so many steps.
+NOW = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Puzzle:
+    """Places carry `load`, which is to lie between `low` and `high`, in two dimensions at least.
+
+    The first of them are nodes: changes `first_change[n]` to `first_change[n + 1]`, which a node may have once each,
+    bring it `change` at a price of `change_price`. For each other place `off` is to be paid until it is right. Move m
+    brings `asks[m]` of `site[m]`, at a price in all and with so many cold bytes, from one place to another; a `row`
+    moves once, and a place takes a site once.
+    """
+
+    load: Floats
+    low: Floats
+    high: Floats
+    off: Ints
+    first_change: Ints
+    change: Floats
+    change_price: Ints
+    row: Ints
+    site: Ints
+    source: Ints
+    target: Ints
+    asks: Floats
+    price: Ints
+    cold: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """All moves together cost no more than the `price`, with no more than so many `cold` bytes: of such ways the one
+    with the fewest, or `any`. No more than so many `steps` go into it, nor more `seconds`.
+    """
+
+    price: int
+    cold: int
+    any: bool
+    steps: int
+    seconds: float
+
+
+def reference_sift(puzzle: Puzzle, wanted: Wanted) -> tuple[Ints | None, bool]:
+    """The moves of the best way found, if there is one, and whether none was left out."""
+    search = _Search(puzzle, wanted)
+    every = search.run()
+    return None if search.best is None else np.array(search.best, dtype=np.int64), every
+
+
+class _Table:
+    """The price of the cheapest changes of a node, for each cell of the loads from nothing to `top`.
+
+    Up to three changes are what they are; of four, two might be the same. Five cost as much as the cheapest five.
+    """
+
+    def __init__(self, band: Floats, changes: Floats, prices: Ints, load: Floats, top: Floats) -> None:
+        self._low, self._high = band
+        self._cell = np.maximum((self._high - self._low) / CELLS, top / MOST_CELLS)
+        self._size = [int(size) + 1 for size in (top / self._cell).tolist()]
+        ordered = np.sort(prices)
+        one, three, five = (int(ordered[:count].sum()) if count <= len(ordered) else DEAR for count in (1, 3, 5))
+        self._any = one
+        sums, paid = _up_to_three(changes, prices)
+        self._least = self._in_reach(sums, paid)
+        found = paid[_within(load + sums, self._low, self._high)].min(initial=DEAR)
+        four = (prices + self._seen(load + changes, three)).min(initial=DEAR)
+        self.at_first = int(min(found, four, five))
+        self._with_one_more(changes, prices, three)
+        self._least = np.minimum(self._least, five)
+
+    def at(self, load: Floats) -> Ints:
+        """For loads outside the band."""
+        return np.maximum(self._seen(load, self._any), self._any)
+
+    def _seen(self, load: Floats, far: int) -> Ints:
+        place = np.floor(load / self._cell)
+        inside = np.all((place >= 0) & (place < self._size), axis=1)
+        row, column = np.where(inside[:, None], place, 0).astype(np.int64).T
+        return np.where(inside, self._least[row, column], far)
+
+    def _in_reach(self, sums: Floats, paid: Ints) -> Ints:
+        """The cheapest sum that brings a load somewhere in each cell into the band."""
+        beyond = ((self._high - self._low) / self._cell).astype(np.int64) + 1
+        least = np.full(self._size + beyond, DEAR)
+        first = np.floor((self._low - sums) / self._cell) + beyond
+        seen = np.all((first >= 0) & (first < least.shape), axis=1)
+        np.minimum.at(least, tuple(first[seen].astype(np.int64).T), paid[seen])
+        for axis, ahead in enumerate(beyond.tolist()):
+            least = _least_ahead(least, axis, ahead)
+        return least[: self._size[0], : self._size[1]]
+
+    def _with_one_more(self, changes: Floats, prices: Ints, far: int) -> None:
+        """A change leads from a cell to one of two in each direction; `far` is what three cost elsewhere."""
+        rows, columns = self._size
+        edged = np.full((rows + 1, columns + 1), far)
+        edged[:rows, :columns] = self._least
+        pooled = _least_ahead(_least_ahead(edged, 0, 1), 1, 1)[:rows, :columns]
+        steps = np.floor(changes / self._cell).astype(np.int64)
+        for (down, right), price in zip(steps.tolist(), prices.tolist(), strict=True):
+            there = np.full((rows, columns), far)
+            to = [
+                slice(max(0, -step), max(0, min(size, size - step))) for step, size in ((down, rows), (right, columns))
+            ]
+            of = [
+                slice(max(0, step), max(0, min(size, size + step))) for step, size in ((down, rows), (right, columns))
+            ]
+            there[to[0], to[1]] = pooled[of[0], of[1]]
+            self._least = np.minimum(self._least, there + price)
+
+
+def _up_to_three(changes: Floats, prices: Ints) -> tuple[Floats, Ints]:
+    """The sums of all sets of changes, and what they cost."""
+    sums, paid = [np.zeros((1, 2)), changes], [np.zeros(1, dtype=np.int64), prices]
+    for one in range(len(changes)):
+        two, both = changes[one] + changes[:one], prices[one] + prices[:one]
+        first, third = np.tril_indices(one, -1)
+        sums += [two, two[first] + changes[third]]
+        paid += [both, both[first] + prices[third]]
+    return np.concatenate(sums), np.concatenate(paid)
+
+
+def _within(load: Floats, low: Floats, high: Floats) -> Bools:
+    within: Bools = np.all((load >= low) & (load <= high), axis=-1)
+    return within
+
+
+def _least_ahead(cells: Ints, axis: int, ahead: int) -> Ints:
+    """The least of each cell and so many that follow along the axis."""
+    found = np.moveaxis(cells.copy(), axis, 0)
+    reach = 1
+    while reach <= ahead:
+        step = min(reach, ahead + 1 - reach)
+        found[:-step] = np.minimum(found[:-step], found[step:])
+        reach += step
+    return np.moveaxis(found, 0, axis)
+
+
+class _Search:
+    def __init__(self, puzzle: Puzzle, wanted: Wanted) -> None:
+        self._puzzle, self._wanted = puzzle, wanted
+        self._tables = _tables(puzzle)
+        self._touching = [
+            np.flatnonzero((puzzle.source == place) | (puzzle.target == place)) for place in range(len(puzzle.load))
+        ]
+        self._load = puzzle.load.copy()
+        self._least = self._at_first()
+        self._banned = np.zeros(len(puzzle.row), dtype=np.bool_)
+        self._moved = np.zeros(puzzle.row.max(initial=-1) + 1, dtype=np.bool_)
+        self._taken = np.zeros((puzzle.site.max(initial=-1) + 1, len(puzzle.load)), dtype=np.bool_)
+        self._chosen = list[int]()
+        self._cold, self._steps = wanted.cold, wanted.steps
+        self._until = time.monotonic() + wanted.seconds
+        self.best: list[int] | None = None
+
+    def run(self) -> bool:
+        return int(self._least.sum()) > self._wanted.price or self._go_on(0, 0)
+
+    def _go_on(self, price: int, cold: int) -> bool:
+        """Looks at all that goes on from the moves chosen; whether there were steps enough for that."""
+        off = np.flatnonzero(~_within(self._load, self._puzzle.low, self._puzzle.high))
+        if not len(off):
+            self.best, self._cold = self._chosen.copy(), cold - 1
+            return True
+        if not self._steps or (self._steps % NOW == 0 and time.monotonic() > self._until):
+            return False
+        self._steps -= 1
+        dearest_first = off[np.argsort(-self._least[off], kind="stable")].tolist()
+        nexts = min((self._nexts(place, price, cold) for place in dearest_first), key=len)
+        every = all(self._try_out(one, price, cold) for one in nexts.tolist())
+        self._banned[nexts] = False
+        return every
+
+    def _try_out(self, one: int, price: int, cold: int) -> bool:
+        """What goes on from one more move, which is banned from then on; false when the steps are used up."""
+        puzzle, its = self._puzzle, int(self._puzzle.cold[one])
+        self._banned[one] = True
+        if (self._wanted.any and self.best is not None) or cold + its > self._cold:
+            return True
+        ends = [int(puzzle.source[one]), int(puzzle.target[one])]
+        load, least = self._load[ends], self._least[ends]
+        self._load[ends] = [load[0] - puzzle.asks[one], load[1] + puzzle.asks[one]]
+        self._least[ends] = [int(self._of(place, self._load[place][None])[0]) for place in ends]
+        self._mark(one, made=True)
+        every = self._go_on(price + int(puzzle.price[one]), cold + its)
+        self._mark(one, made=False)
+        self._load[ends], self._least[ends] = load, least
+        return every
+
+    def _mark(self, one: int, *, made: bool) -> None:
+        puzzle = self._puzzle
+        self._moved[puzzle.row[one]] = self._taken[puzzle.site[one], puzzle.target[one]] = made
+        if made:
+            self._chosen.append(one)
+        else:
+            self._chosen.pop()
+
+    def _nexts(self, place: int, price: int, cold: int) -> Ints:
+        """The moves that may be next at a place, those first after which least is to be paid."""
+        puzzle, some = self._puzzle, self._touching[place]
+        barred = (
+            self._banned[some] | self._moved[puzzle.row[some]] | self._taken[puzzle.site[some], puzzle.target[some]]
+        )
+        some = some[~barred & (cold + puzzle.cold[some] <= self._cold)]
+        source, target = puzzle.source[some], puzzle.target[some]
+        after = price + self._least.sum() + puzzle.price[some] - self._least[source] - self._least[target]
+        after += self._of_each(source, self._load[source] - puzzle.asks[some])
+        after += self._of_each(target, self._load[target] + puzzle.asks[some])
+        cheap = after <= self._wanted.price
+        found: Ints = some[cheap][np.argsort(after[cheap], kind="stable")]
+        return found
+
+    def _of_each(self, place: Ints, load: Floats) -> Ints:
+        least = np.zeros(len(place), dtype=np.int64)
+        for one in np.unique(place).tolist():
+            least[place == one] = self._of(one, load[place == one])
+        return least
+
+    def _of(self, place: int, load: Floats) -> Ints:
+        """What is paid at least to put a place right that carries so much."""
+        right = _within(load, self._puzzle.low[place], self._puzzle.high[place])
+        if place < len(self._tables):
+            return np.where(right, 0, self._tables[place].at(load[:, :2]))
+        return np.where(right, 0, self._puzzle.off[place])
+
+    def _at_first(self) -> Ints:
+        load = self._puzzle.load
+        least = self._of_each(np.arange(len(load)), load)
+        for n, table in enumerate(self._tables):
+            if not _within(load[n], self._puzzle.low[n], self._puzzle.high[n]):
+                least[n] = table.at_first
+        return least
+
+
+def _tables(puzzle: Puzzle) -> list[_Table]:
+    first, top = puzzle.first_change.tolist(), BEYOND * np.maximum(puzzle.load, puzzle.high).max(axis=0, initial=0.0)
+    return [
+        _Table(
+            np.stack([puzzle.low[n], puzzle.high[n]])[:, :2],
+            puzzle.change[start:end, :2],
+            puzzle.change_price[start:end],
+            puzzle.load[n, :2],
+            top[:2],
+        )
+        for n, (start, end) in enumerate(pairwise(first))
+    ]
+
+
+sift = engine.pick("sift", reference_sift)

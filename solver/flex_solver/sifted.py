@@ -1,0 +1,140 @@
+"""Few moves for few nodes, by looking at all ways there are: none with so few, or the one with the fewest cold bytes.
+
+In go a Problem and a number of moves; out come rows, or the word that there are none. Where that takes more steps than
+it may, nothing is said. Steps are counted, so that it ends the same way each time, with and without the native loop.
+
+What may move, and from where to where, is what net.py says: wishes to be apart, limits and missing pins are left out,
+so that what cannot be done here cannot be done at all, and rows found here are looked at by the judge. A node that
+gives a row pays the price of floor.py for it, the one that takes it the rest of a move; any other prices would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from flex import score
+from flex.problem import Bools, Floats, Ints, Problem, in_order
+from flex_solver import bound, forest
+from flex_solver.floor import Priced
+from flex_solver.net import Net, net
+from flex_solver.sift import MOVE, Puzzle, Wanted, sift
+
+# There are tables of all sets of three changes of a node: no more changes than so many.
+CHANGES = 250
+# What it may take to look at all ways with so many moves, and at those with so few cold bytes.
+PROOF, COLDER = 2**18, 2**17
+# The cold bytes that there may be at first, as a part of those known, and how many times as many next.
+FIRST, FACTOR = 1 / 4, 1.4
+
+Clock = Callable[[], float]
+
+
+def is_small(problem: Problem) -> bool:
+    most = len(problem.sites) + int(np.bincount(problem.old[:, 1], minlength=1).max())
+    return most <= CHANGES and problem.tolerance > 0 and forest.is_small(problem)
+
+
+def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | None:
+    """Rows with the fewest moves, those known if there are none with fewer; None where nothing is said."""
+    most, cold = _moves(problem, known), int(problem.cold @ problem.replicas)
+    for moves in range(max(0, asked.least - score.moves(problem, known) + most), most):
+        rows, every = _sifted(problem, asked, known, Wanted(moves * MOVE, cold, any=True, steps=PROOF, seconds=left()))
+        if rows is not None:
+            return rows
+        if not every:
+            return None
+    return known
+
+
+def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | None:
+    """Of the rows with no more moves than those known, some with the fewest cold bytes; None where nothing is said."""
+    most = score.cold_bytes(problem, known)
+    parts = FIRST * FACTOR ** np.arange(np.log(1 / FIRST) / np.log(FACTOR))
+    for cold in [*(most * parts).astype(np.int64).tolist(), most]:
+        wanted = Wanted(_moves(problem, known) * MOVE, cold, any=False, steps=COLDER, seconds=left())
+        rows, every = _sifted(problem, asked, known, wanted)
+        if rows is not None or not every:
+            return rows if every else None
+    return None
+
+
+def _moves(problem: Problem, rows: Ints) -> int:
+    """Of sites that ask for something."""
+    return score.moves(problem, rows[_asking(problem)[rows[:, 0]]])
+
+
+def _asking(problem: Problem) -> Bools:
+    asking: Bools = np.asarray(problem.load.any(axis=1))
+    return asking
+
+
+def _sifted(problem: Problem, asked: Priced, known: Ints, wanted: Wanted) -> tuple[Ints | None, bool]:
+    """The best rows found, if they keep all rules, and whether there are none that are better."""
+    places = net(problem)
+    puzzle = _puzzle(problem, places, np.rint(asked.prices * MOVE).astype(np.int64), wanted.cold)
+    found, every = sift(puzzle, wanted)
+    if found is None:
+        return None, every
+    rows = _rows(problem, known, places, puzzle.row[found], puzzle.target[found])
+    return (None, False) if score.violations(problem, rows) else (rows, every)
+
+
+def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -> Ints:
+    """The placement that moves make of the one in force; sites that ask for nothing are where they are known to be."""
+    held = problem.old[bound.may_stay(problem)]
+    opened = np.flatnonzero(problem.open)
+    left = places.at[row] < len(opened)
+    gone = np.stack([places.site[row[left]], opened[places.at[row[left]]]], axis=1)
+    new = target < len(opened)
+    come = np.stack([places.site[row[new]], opened[target[new]]], axis=1)
+    asking = _asking(problem)
+    keys, away = (rows @ [len(problem.nodes), 1] for rows in (held, gone))
+    stays = asking[held[:, 0]] & ~np.isin(keys, away)
+    return in_order(np.concatenate([held[stays], come, known[~asking[known[:, 0]]]]))
+
+
+def _puzzle(problem: Problem, places: Net, gives: Ints, most: int) -> Puzzle:
+    """`gives` is what each site costs the node that gives it; no move has more than the `most` cold bytes."""
+    nodes, real = int(problem.open.sum()), len(places) - places.vanishing
+    row, target = np.nonzero(places.able)
+    able = (places.at[row] != target) & ((problem.cold[places.site[row]] <= most) | (target >= real))
+    row, target = row[able], target[able]
+    site, source, stays = places.site[row], places.at[row], target < real
+    changes = [_changes(places, row, target, n, gives) for n in range(nodes)]
+    off = np.zeros(len(places), dtype=np.int64)
+    off[source[source >= nodes]] = gives[site[source >= nodes]]
+    off[target[~stays]] = -gives[site[~stays]]
+    return Puzzle(
+        load=_wide(places.load, 0.0),
+        low=_wide(places.low, -1.0),
+        high=_wide(places.high, 1.0),
+        off=off,
+        first_change=np.cumsum([0, *(len(prices) for _, prices in changes)]),
+        change=_wide(np.concatenate([some for some, _ in changes]), 0.0),
+        change_price=np.concatenate([prices for _, prices in changes]),
+        row=row,
+        site=site,
+        source=source,
+        target=target,
+        asks=_wide(places.asks[row], 0.0),
+        price=np.where(stays, MOVE, 0),
+        cold=np.where(stays, problem.cold[site], 0),
+    )
+
+
+def _changes(places: Net, row: Ints, target: Ints, node: int, gives: Ints) -> tuple[Floats, Ints]:
+    """What may leave the node, each row once, and what may come, each site once, and what it pays for that."""
+    leave = np.unique(row[places.at[row] == node])
+    come, first = np.unique(places.site[row[target == node]], return_index=True)
+    asks = places.asks[row[target == node]][first]
+    return (
+        np.concatenate([-places.asks[leave], asks]),
+        np.concatenate([gives[places.site[leave]], MOVE - gives[come]]),
+    )
+
+
+def _wide(loads: Floats, other: float) -> Floats:
+    """Where there is one dimension alone, there is another that nothing asks for."""
+    return loads if loads.shape[1] > 1 else np.column_stack([loads, np.full(len(loads), other)])
