@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex import plan, rollout
-from flex.domain import Change, Plan, Verdict
+from flex.domain import Plan, Verdict
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
 from flex.journal import JournalRow, RowState
 from flex.ports import DnsTarget, Journal
@@ -93,14 +93,16 @@ class GentleTarget:
         if not begun:
             self._refuse_outdated(plans)
         steps, made = self._steps(plans, left, lost), list[_Step]()
-        if waits := sum(_wait_after(step.plans) for step in steps[:-1]):
-            self.hooks.begins(waits, steps[-1].wave + 1)
+        standing = _standing(steps[0].plans) if begun and steps else []
+        again = _wait_after(plans) if standing else 0.0
+        if waits := again + sum(_wait_after(step.plans) for step in steps[:-1]):
+            self.hooks.begins(waits, len({step.wave for step in steps}))
         for step in steps:
             with _on_the_way() if made else nullcontext():
                 if made:
                     self._settle(made[-1].plans, lost)
-                elif begun:
-                    self._settle_again(step.plans, plans)
+                elif standing:
+                    self._settle_again(standing, again)
                 self._make(step, steps[-1].wave, journal, lost, whole=not (made or begun))
             made.append(step)
         if lost:
@@ -165,13 +167,11 @@ class GentleTarget:
         if kept := _kept(plans, lost):
             self.wait(_wait_after(kept))
 
-    def _settle_again(self, step: Sequence[Plan], plans: Sequence[Plan]) -> None:
+    def _settle_again(self, standing: Sequence[Plan], seconds: float) -> None:
         """A run that was killed may have been waiting, and nobody knows since when."""
-        standing = [replace(made, changes=tuple(map(_as_it_is, made.changes))) for made in step]
-        if any(change.after for made in standing for change in made.changes):
-            with self.hooks.idle():
-                self._refuse_disagreement(standing)
-            self.wait(_wait_after(plans))
+        with self.hooks.idle():
+            self._refuse_disagreement(standing)
+        self.wait(seconds)
 
     def _left(self, plans: Sequence[Plan], lost: Lost) -> list[Plan]:
         found: list[Plan] = []
@@ -225,8 +225,10 @@ def _coming(plans: Iterable[Plan]) -> dict[str, set[str]]:
     return found
 
 
-def _as_it_is(change: Change) -> Change:
-    return replace(change, after=change.before)
+def _standing(step: Sequence[Plan]) -> list[Plan]:
+    """What DNS says where a step goes on; nothing where it only adds."""
+    found = [replace(made, changes=tuple(replace(one, after=one.before) for one in made.changes)) for made in step]
+    return found if any(one.after for made in found for one in made.changes) else []
 
 
 def _as_made(made: Plan) -> Plan:

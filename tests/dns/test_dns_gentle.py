@@ -163,6 +163,8 @@ class InWaves:
     killed_at: int = -1
     meanwhile: Callable[[int], None] = lambda _: None
     events: list[str] = field(default_factory=list)
+    # For how long each run said that it would wait, and in how many waves.
+    foretold: list[tuple[float, int]] = field(default_factory=list)
 
     @property
     def made(self) -> Plan:
@@ -170,7 +172,7 @@ class InWaves:
         return Plan(self.zone, tuple(Change(Rrset(name, "A", 60, OLD), Rrset(name, "A", 60, NEW)) for name in sites))
 
     def apply(self, journal: MemoryJournal | None = None) -> None:
-        hooks = Hooks(ahead=self._warm, well=self._well)
+        hooks = Hooks(lambda *told: self.foretold.append(told), self._warm, self._well)
         gentle = GentleTarget(self.target, self._wait, shares=SHARES, hooks=hooks)
         gentle.apply(self.made, journal=journal)
 
@@ -240,7 +242,10 @@ def test_killed_in_any_wave_it_goes_on_or_back(many: InWaves, killed_at: int, go
         many.apply(journal)
     many.killed_at = -1
     if goes_on:
+        many.events.clear()
         many.apply(begun(journal, many.zone))
+        waits = len([event for event in many.events if event.startswith("wait")])
+        assert many.foretold == [(300.0, 3), (60.0 * waits, 3 - (killed_at + 1) // 2)]
     else:
         many.take_back()
     assert many.homes == ((0, 0, 20) if goes_on else (20, 0, 0))
