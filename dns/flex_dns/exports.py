@@ -7,6 +7,7 @@ function and a line in EXPORTS. nsupdate gets the changes with what they require
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -118,13 +119,20 @@ def _octodns(zone: Wanted) -> Iterator[str]:
     of_name: dict[str, list[Rrset]] = {}
     for rrset in zone.sets:
         of_name.setdefault(_below(zone, rrset, ""), []).append(rrset)
-    for name in sorted(of_name):
+    # octoDNS refuses keys that stand in another order.
+    for name in sorted(of_name, key=_natural):
         yield f"{json.dumps(name)}:"
         for rrset in of_name[name]:
-            yield f"  - type: {rrset.type}"
-            yield f"    ttl: {rrset.ttl}"
+            yield f"  - ttl: {rrset.ttl}"
+            yield f"    type: {rrset.type}"
             yield "    values:"
             yield from (f"      - {json.dumps(value)}" for value in rrset.values)
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """site2 before site10: digits go by their number, and before other letters."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts]
 
 
 def dnscontrol(zones: Sequence[Wanted]) -> str:

@@ -143,6 +143,16 @@ def test_a_plan_that_was_applied_by_hand_is_in_force_once_every_server_says_it(
     assert "prereq nxrrset _controller" not in installation.flex("export", "nsupdate").out
 
 
+def test_a_plan_is_exported_with_its_ttl_whatever_the_settings_say_by_now(installation: Installation) -> None:
+    installation.flex("ingest")
+    assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
+    before = [installation.flex("export", form).out for form in ("zone", "octodns", "nsupdate")]
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(text.replace("[dns]\n", "[dns]\nttl = 77\n"), encoding="utf-8")
+    assert [installation.flex("export", form).out for form in ("zone", "octodns", "nsupdate")] == before
+    assert "77" not in before[0]
+
+
 def test_a_zones_lines_are_in_a_file_of_their_own(installation: Installation, tmp_path: Path) -> None:
     text = installation.settings.read_text(encoding="utf-8")
     two = text.replace(f'zones = ["{installation.zone}"]', f'zones = ["{installation.zone}", "z0.example."]')

@@ -95,8 +95,18 @@ def test_zone_lines_are_those_of_a_zone_file() -> None:
 
 def test_octodns_has_names_below_the_zone_with_their_types() -> None:
     text = EXPORTS["octodns"]([example("hosting.example.")])
-    assert text.startswith('---\n# hosting.example.\n"":\n  - type: A\n    ttl: 60\n    values:\n      - "192.0.2.2"\n')
-    assert '"www":\n  - type: A\n    ttl: 60\n    values:\n      - "192.0.2.1"\n  - type: AAAA\n' in text
+    assert text.startswith('---\n# hosting.example.\n"":\n  - ttl: 60\n    type: A\n    values:\n      - "192.0.2.2"\n')
+    assert '"www":\n  - ttl: 60\n    type: A\n    values:\n      - "192.0.2.1"\n  - ttl: 60\n    type: AAAA\n' in text
+
+
+def test_octodns_has_keys_in_the_order_that_it_enforces() -> None:
+    """The natural one of names, the plain one of what is below them."""
+    zone = "hosting.example."
+    rows = [(f"{name}.{zone}", "A", 60, "192.0.2.1") for name in ("site10", "site2", "b.1a", "10", "2", "*.x")]
+    records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    text = EXPORTS["octodns"]([wanted(Plan(zone, ()), records, Claim(OWNER), 60)])
+    keys = [line.strip('":') for line in text.splitlines() if line.startswith('"')]
+    assert [key for key in keys if "_flex" not in key] == ["2", "10", "*.x", "b.1a", "site2", "site10"]
 
 
 def test_dnscontrol_extends_the_domain() -> None:

@@ -6,6 +6,7 @@ script the name servers are asked whether another controller holds a zone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -23,10 +24,10 @@ from flex_dns.session import Session
 
 def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
-    dns = world.settings.dns
     claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
-    said = checking.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, dns.ttl)
-    found = {one.zone: wanted(one, said[one.zone], claim, dns.ttl) for one in cycle.plans}
+    ttl = _ttl_of(cycle, world.settings.dns.ttl)
+    said = checking.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, ttl)
+    found = {one.zone: wanted(one, said[one.zone], claim, ttl) for one in cycle.plans}
     asked = [f"{name.lower().rstrip('.')}." for name in only]
     for name in asked:
         if name not in found:
@@ -37,6 +38,12 @@ def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
                 advice="name one of these",
             )
     return [found[name] for name in asked or found]
+
+
+def _ttl_of(cycle: Cycle, default: int) -> int:
+    """That of the settings by which the plan was made, as far as it changes anything: not what they say by now."""
+    ttls = Counter(one.after.ttl for made in cycle.plans for one in made.changes if one.after)
+    return next((ttl for ttl, _ in ttls.most_common(1)), default)
 
 
 def fenced(world: World, given: Sequence[Wanted]) -> list[Wanted]:
