@@ -62,7 +62,7 @@ def judged(pulses: Mapping[str, Pulse], serving: Collection[str], down: int, ter
     allowed = max(1, int(terms.share * (len(serving) + down))) - down
     if not sick or len(sick) <= min(allowed, len(serving) - 1):
         return Finding(sick)
-    return Finding(
-        why_not=f"{', '.join(sick)} do not answer, and only {max(allowed, 0)} more of {len(serving) + down} nodes may "
-        "be taken out of service"
-    )
+    do = "does" if len(sick) == 1 else "do"
+    more = f"only {allowed} more" if allowed > 0 else "no more"
+    of_all = f"{more} of {len(serving) + down} nodes may be taken out of service"
+    return Finding(why_not=f"{', '.join(sick)} {do} not answer, and {of_all}")

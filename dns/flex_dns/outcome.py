@@ -55,7 +55,7 @@ def _of_all(
     whole = len(plans) - len(errors)
     return kind(*errors.values())(
         f"changing {sum(len(plan.changes) for plan in plans)} record sets in {len(plans)} zones",
-        f"{len(errors)} zones are not as planned: {named}{more}",
+        f"{'1 zone is' if len(errors) == 1 else f'{len(errors)} zones are'} not as planned: {named}{more}",
         kept=f"{whole} zones are as planned, {len(partly)} in part{_listed(partly)}, "
         f"{len(errors) - len(partly)} as they were",
         advice=f"{next(iter(errors.values())).advice.removesuffix(f'; {RESUME}')}; {RESUME}",

@@ -18,7 +18,7 @@ from flex.ports import Journal
 from flex.records import ZoneState
 from flex_dns.outcome import kind
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.trouble import not_authoritative
+from flex_dns.trouble import UNCHANGED, not_authoritative
 
 # More messages than any plan has for one primary.
 ROOM = 10**9
@@ -90,9 +90,10 @@ def _one_of(failed: Sequence[DnsError | PartlyApplied], changed: bool) -> DnsErr
     first = failed[0]
     if not changed and all(isinstance(error, DnsError) for error in failed):
         return first
+    kept = dict.fromkeys("nothing was changed there" if error.kept == UNCHANGED else error.kept for error in failed)
     return kind(*failed)(
         first.asked,
         "; ".join(error.answer for error in failed),
-        kept="; ".join(error.kept for error in failed) + "; what other primaries answer for is as planned",
+        kept=f"{'; '.join(kept)}; what other primaries answer for is as planned",
         advice=f"{first.advice.partition('; then `flex apply')[0]}; then `flex apply --resume` finishes it",
     )

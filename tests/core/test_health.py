@@ -54,7 +54,9 @@ def test_one_of_four_may_die_and_two_at_once_may_not() -> None:
 
 
 def test_what_is_down_already_counts() -> None:
-    assert judged({"n2": SICK}, ["n2", "n3", "n4"], 1, TERMS).dead == ()
+    found = judged({"n2": SICK}, ["n2", "n3", "n4"], 1, TERMS)
+    assert found.dead == ()
+    assert found.why_not == "n2 does not answer, and no more of 4 nodes may be taken out of service"
 
 
 @given(

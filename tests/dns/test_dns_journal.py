@@ -110,7 +110,7 @@ def test_many_zones_change_together_and_one_that_fails_is_named(real: Rfc2136Tar
     own = adopted(zones[5], f"ns1.{zones[5]}", "127.0.0.1", "192.0.2.1")
     plans = [many(zone, 2) if zone != zones[5] else Plan(zone, own) for zone in zones]
     journal = MemoryJournal()
-    with pytest.raises(PartlyApplied, match=f"1 zones are not as planned: {zones[5]}: REFUSED") as partly:
+    with pytest.raises(PartlyApplied, match=f"1 zone is not as planned: {zones[5]}: REFUSED") as partly:
         real.apply(*plans, journal=journal)
     assert partly.value.kept == "11 zones are as planned, 0 in part, 1 as they were"
     assert sum(owned(real, zone, 2) for zone in zones) == 22
