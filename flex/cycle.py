@@ -26,6 +26,9 @@ from flex.tables import PLACEMENT
 # What made a plan that is the way back to an earlier placement.
 ROLLBACK = "rollback"
 
+# How many servers that do not agree are named.
+NAMED = 5
+
 
 def unheard(_: str) -> None:
     """Where nobody follows the stages."""
@@ -375,9 +378,10 @@ def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> No
 
 
 def _unverified(wrong: Sequence[Verdict]) -> Unverified:
+    more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
     return Unverified(
         "checking what the name servers answer",
-        checking.said_wrong(wrong[0]),
+        "; ".join(map(checking.said_wrong, wrong[:NAMED])) + more,
         kept="the changes are applied and the placement is in force",
         advice="`flex verify` shows every difference; a secondary may only be late",
     )

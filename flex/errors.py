@@ -9,7 +9,7 @@
     │   ├── Reused       a key that belongs to another request
     │   ├── TooLarge     more than one request may bring
     │   └── Misused      a verb or an option that there is not    exit 2
-    ├── NoData           logs too old, missing or empty           exit 20
+    ├── NoData           no or too old logs; no plan or partition exit 20
     ├── Infeasible       no placement satisfies every wish        exit 21
     ├── Held             a rule or a missing approval stopped it  exit 22
     │   ├── Frozen       somebody froze all changes               exit 23

@@ -68,12 +68,51 @@ def test_what_was_begun_is_finished_by_its_journal(installation: Installation, s
     assert installation.flex("verify").code == 0
 
 
+def test_who_finishes_it_is_told_so_and_history_has_its_plan_and_stages(
+    installation: Installation, begun: Cycle
+) -> None:
+    said = installation.flex("apply", "--resume")
+    assert f"Plan {begun.id} is finished, and in force." in said.out
+    assert "48 record sets in 1 zone changed.\n" in said.out
+    assert installation.flex("plan", "show", begun.id).out.splitlines()[-2:] == said.out.splitlines()[-2:]
+    latest = installation.flex("-o", "json", "history").json["items"][0]
+    assert (latest["plan"], latest["moves"]) == (begun.id, len(begun.moves))
+    assert [stage["name"] for stage in latest["stages"]] == ["apply", "verify", "settle"]
+
+
+def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_is_outdated(
+    installation: Installation, store: SqlStore, begun: Cycle
+) -> None:
+    older = replace(begun, id="20200101T000000-0123456789ab", state="proposed")
+    store.propose(older, store.placement_of(begun.id))
+    named = installation.flex("apply", older.id)
+    assert (named.code, f"plan {begun.id} is half applied" in named.err) == (22, True)
+    assert said_in_dns(installation, begun) < 24
+    said = installation.flex("apply")
+    assert (said.code, f"Plan {begun.id} is finished, and in force." in said.out) == (0, True)
+    assert said_in_dns(installation, begun) == 24
+    again = installation.flex("apply")
+    assert (again.code, "none waits" in again.err) == (20, True)
+
+
+def test_what_was_begun_waits_until_changes_are_frozen_no_more(installation: Installation, begun: Cycle) -> None:
+    before = said_in_dns(installation, begun)
+    assert installation.flex("freeze").code == 0
+    said = installation.flex("apply")
+    assert (said.code, "it stays half applied" in said.err) == (23, True)
+    assert said_in_dns(installation, begun) == before
+    assert installation.flex("apply", begun.id, "--force", "freeze").code == 0
+
+
 def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStore, begun: Cycle) -> None:
     said = installation.flex("apply", "--undo")
     assert (said.code, "record sets put back." in said.out) == (0, True)
     assert said_in_dns(installation, begun) == 0
     assert store.cycle(begun.id).state == "failed"
     assert store.journal(begun.id).rows() == ()
+    assert said.out.endswith(
+        "Not applied as planned: taken back: DNS says what it said before, but for what others wrote.\n"
+    )
     assert installation.flex("apply", "--undo").out.startswith("No plan was being applied")
 
 
@@ -90,6 +129,12 @@ def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
     answers = [answer for _, answer in pipeline.deliver(installation.server.server, late, time.time, lambda _: None)]
     assert set(answers) == {dns.rcode.NXRRSET}
     assert said_in_dns(installation, begun) == before
+
+
+@pytest.mark.parametrize("said_twice", [("--undo", "--resume"), ("--abandon", "--by-hand"), ("2026", "--resume")])
+def test_who_says_two_things_at_once_is_refused(installation: Installation, said_twice: tuple[str, ...]) -> None:
+    said = installation.flex("apply", *said_twice)
+    assert (said.code, said.out) == (2, "")
 
 
 def test_who_makes_a_plan_finishes_nothing_in_dns(installation: Installation, begun: Cycle) -> None:
@@ -118,7 +163,7 @@ def test_what_others_wrote_meanwhile_is_not_taken_back(installation: Installatio
     change(installation, name.rstrip("."), "198.51.100.9")
     said = installation.flex("apply", "--undo")
     assert said.code == 0
-    assert f"left alone: {name}." in said.out
+    assert f"left alone: {name.rstrip('.')}.\n" in said.out
     assert installation.addresses(name) == ["198.51.100.9"]
     assert said_in_dns(installation, begun) == 1
 

@@ -33,7 +33,8 @@ sites as possible, push the changed addresses to the name server, check what it 
 
 EXIT_CODES = """
 Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settings or input that cannot be used.
-10 drift or changes found (only with --detailed-exitcode). 20 logs too old or missing. 21 wishes that cannot be met.
+10 drift or changes found (only with --detailed-exitcode). 20 logs too old or missing, or no plan or partition yet.
+21 wishes that cannot be met.
 22 waits for approval, or over a limit. 23 another run is at work, or changes are frozen. 24 a folder takes no more.
 25 the database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer.
 30 DNS refused or unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers

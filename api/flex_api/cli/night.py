@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +14,14 @@ import typer
 
 from flex.domain import Cycle, Run
 from flex.errors import BadInput, NoData, Unreachable, Unverified
+from flex.waiting import WAITING
 from flex_api.cli.common import Context, DryRun, Reason, author, context, now, write
 from flex_api.cli.following import count_down
 from flex_api.cli.opening import opened
 from flex_api.known import present, verifying
 from flex_api.night import applying, approving, nightly, stopping
 from flex_api.night.leases import lease
+from flex_api.night.steps import Steps
 from flex_api.report import paper, reporting
 from flex_api.report.page import put
 from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, RunsOutput, VerifyOutput
@@ -137,6 +141,7 @@ def apply(
 ) -> None:
     """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
     found = context(ctx)
+    _refuse_two({"--resume": resume, "--undo": undo, "--abandon": abandon, "--by-hand": by_hand}, plan_id)
     with opened(found, as_of, reason=reason) as here:
         if dry_run:
             show(found, _wanted(here, plan_id), diff=True)
@@ -148,34 +153,57 @@ def apply(
         with lease(here, "apply") as held:
             held.concerns(wanted)
             stopping.refuse_strange(force or (), "applying a plan")
-            applying.finish_where_allowed(here, force or ())
-            way = applying.accept if by_hand else applying.apply
-            cycle = way(here, wanted.id, force=force or [], checksum=checksum)
+            step = Steps(here, held.run)
+            way = applying.accept if by_hand else partial(applying.apply, enters=step.enter)
+            cycle = step.through(lambda: way(here, wanted.id, force=force or [], checksum=checksum), _became)
     show(found, cycle)
     if wait and cycle.old_answers_until:
         count_down(found.progress, cycle.old_answers_until)
 
 
+def _refuse_two(ways: Mapping[str, bool], plan_id: str) -> None:
+    """Raises BadParameter where it is said twice what is to become of which plan."""
+    given = [name for name, is_given in ways.items() if is_given]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{given[1]} goes not with {given[0]}")
+    if plan_id and given and given != ["--by-hand"]:
+        raise typer.BadParameter(f"{given[0]} is about what was begun, and takes no plan")
+
+
 def _end(found: Context, here: World, way: str) -> None:
     """Whatever an interrupted run left half applied comes to an end, one way or another."""
-    begun = [cycle.id for cycle in here.store.cycles(state="applying")]
-    ways = {"resume": applying.finish, "undo": applying.take_back, "abandon": applying.give_up}
-    with lease(here, way):
-        ways[way](here)
-        ended = [here.store.cycle(cycle_id) for cycle_id in begun]
+    begun = here.store.cycles(state="applying")
+    with lease(here, way) as held:
+        for cycle in begun:
+            held.concerns(cycle)
+        step = Steps(here, held.run)
+        ways = {
+            "resume": partial(step.through, lambda: applying.finish(here, step.enter), lambda _: "done"),
+            "undo": partial(step, way, lambda: applying.take_back(here), ", ".join),
+            "abandon": partial(step, way, lambda: applying.give_up(here), ", ".join),
+        }
+        ways[way]()
+        ended = [here.store.cycle(cycle.id) for cycle in begun]
     for cycle in ended:
         show(found, cycle)
     if not begun:
         found.say("No plan was being applied; there is nothing to finish.")
 
 
+def _became(cycle: Cycle) -> str:
+    return cycle.state
+
+
 def _wanted(here: World, plan_id: str) -> Cycle:
+    """Where none is named it is what a killed run began, else the latest that can be applied still."""
     if plan_id:
         return here.store.cycle(plan_id)
-    waiting = [cycle for cycle in here.store.cycles() if cycle.state in ("proposed", "failed")]
-    if not waiting:
+    in_force = here.store.in_force()
+    waiting = [one for one in here.store.cycles() if one.state in WAITING and one.base == in_force]
+    found = (*here.store.cycles(state="applying"), *waiting)
+    if not found:
         raise NoData("the plan to apply", "none waits", kept="nothing was changed", advice="make one with `flex plan`")
-    return waiting[0]
+    return found[0]
 
 
 def _latest(here: World) -> Cycle:
@@ -204,7 +232,8 @@ def rollback(
             # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
             here.store.update(replace(cycle, state="discarded"))
         else:
-            cycle = applying.apply(here, cycle.id, force=force or [])
+            step = Steps(here, held.run)
+            cycle = step.through(lambda: applying.apply(here, cycle.id, force=force or [], enters=step.enter), _became)
     show(found, cycle, diff=dry_run)
 
 

@@ -25,7 +25,7 @@ from flex_api.wiring import World
 NAMED = 10
 
 
-def finish(world: World) -> None:
+def finish(world: World, enters: Callable[[str], None] = cycles.unheard) -> None:
     """Apply to its end what a killed run began; give it up where somebody changed the records meanwhile."""
     for cycle in world.store.cycles(state="applying"):
         if world.settings.cluster.mode == "shadow":
@@ -33,14 +33,18 @@ def finish(world: World) -> None:
             continue
         way = "taken back" if cycle.taking_back else "applied"
         world.say(f"Plan {cycle.id} was being {way}; finishing it first.")
-        _finish(world, cycle)
+        _finish(world, cycle, enters)
+        if world.store.cycle(cycle.id).state == "applied":
+            world.say(f"Plan {cycle.id} is finished, and in force.")
 
 
-def finish_where_allowed(world: World, force: Collection[str] = ()) -> None:
+def finish_where_allowed(
+    world: World, force: Collection[str] = (), enters: Callable[[str], None] = cycles.unheard
+) -> None:
     """The same before what may wait: while changes are frozen, or outside the windows, nothing is finished."""
     stopped = [stop for stop in freezing.of_now(world) if stop.rule not in force]
     if not stopped:
-        finish(world)
+        finish(world, enters)
         return
     for cycle in world.store.cycles(state="applying"):
         world.say(f"Plan {cycle.id} is half applied, and was not finished: {'; '.join(stop.told for stop in stopped)}.")
@@ -81,9 +85,9 @@ def _began_at(cycle: Cycle, addresses: Collection[str]) -> set[str]:
     return {before.name for before in befores if not set(addresses).isdisjoint(before.values)}
 
 
-def _finish(world: World, cycle: Cycle) -> None:
+def _finish(world: World, cycle: Cycle, enters: Callable[[str], None]) -> None:
     try:
-        _finish_or_abandon(world, cycle)
+        _finish_or_abandon(world, cycle, enters)
     except Unreachable as error:
         raise OnTheWay(
             error.asked,
@@ -93,11 +97,13 @@ def _finish(world: World, cycle: Cycle) -> None:
         ) from error
 
 
-def _finish_or_abandon(world: World, cycle: Cycle) -> None:
+def _finish_or_abandon(world: World, cycle: Cycle, enters: Callable[[str], None]) -> None:
     """A name server that is away comes back; what it refuses today it refuses tomorrow, and every night after."""
     try:
-        way = _take_back if cycle.taking_back else carry_out
-        way(world, cycle)
+        if cycle.taking_back:
+            _take_back(world, cycle)
+        else:
+            carry_out(world, cycle, enters)
     except (Unreachable, OnTheWay):
         raise
     except Unwell as error:
@@ -181,7 +187,8 @@ def _undoing(world: World, made: Plan, ttl: int) -> Plan:
     state = world.target.read(made.zone, names)
     back = plans.undoing(made, state, ttl)
     others = sorted(set(names) - {change.name for change in back.changes} - _as_before(made, state))
-    left = f"; of others by now, and left alone: {', '.join(others[:NAMED])}" if others else ""
+    named = ", ".join(name.rstrip(".") for name in others[:NAMED])
+    left = f"; of others by now, and left alone: {named}" if others else ""
     world.say(f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}.")
     return back
 
@@ -210,18 +217,52 @@ def _abandon(world: World, cycle: Cycle) -> None:
     _steer(world)
 
 
-def apply(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
-    """Carry out a plan as it was approved. Raises Held when a rule forbids it and was not forced by name."""
+def apply(
+    world: World,
+    cycle_id: str,
+    *,
+    force: Sequence[str] = (),
+    checksum: str = "",
+    enters: Callable[[str], None] = cycles.unheard,
+) -> Cycle:
+    """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held when a rule forbids it
+    and was not forced by name, or when another plan is half applied.
+    """
+    if cycle_id in {begun.id for begun in world.store.cycles(state="applying")}:
+        return _gone_on(world, cycle_id, force, checksum, enters)
+    refuse_half_applied(world, f"applying {cycle_id}")
     cycle = allowed(world, cycle_id, force=force, checksum=checksum)
     if gently.warms_first(world, cycle):
+        enters("warm")
         world.say(f"Warming up: {warming.ahead(world, cycle)}.")
         # That took a while, and people may have thought again.
         cycle = allowed(world, cycle_id, force=force, checksum=checksum)
-    return carry_out(world, cycle)
+    return carry_out(world, cycle, enters)
+
+
+def _gone_on(
+    world: World, cycle_id: str, force: Collection[str], checksum: str, enters: Callable[[str], None]
+) -> Cycle:
+    cycle = world.store.cycle(cycle_id)
+    approving.refuse_other(cycle.id, cycle.digest, checksum, "finishing")
+    if world.settings.cluster.mode == "shadow":
+        raise _in_shadow(cycle)
+    if broken := [stop for stop in freezing.of_now(world) if stop.rule not in force]:
+        raise freezing.kind_of(broken)(
+            f"finishing {cycle_id}",
+            "; ".join(map(str, broken)),
+            kept="it stays half applied",
+            advice=f"to finish it all the same: flex apply {cycle_id} "
+            + " ".join(f"--force {stop.rule}" for stop in broken),
+            stops=broken,
+        )
+    finish(world, enters)
+    return world.store.cycle(cycle_id)
 
 
 def accept(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
     """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name server is asked."""
+    refuse_half_applied(world, f"applying {cycle_id}")
     cycle = allowed(world, cycle_id, force=force, checksum=checksum)
     return cycles.accept(
         cycle,

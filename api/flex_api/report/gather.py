@@ -56,8 +56,6 @@ def _logs(settings: Settings, store: Store, cycle: Cycle) -> tuple[QualityRow, .
 
 
 def _stages(store: Store, cycle: Cycle) -> tuple[StageRow, ...]:
-    """Those of the run that made the plan: its stages name what came out of them."""
-    for run in store.runs():
-        if cycle.id in (run.cycle, *(stage.outcome for stage in run.stages)):
-            return tuple(present.run_row(run).stages)
-    return ()
+    """Those of the runs that made the plan, applied it, or finished it: a stage's outcome names what came out of it."""
+    found = [run for run in store.runs() if cycle.id in (run.cycle, *(stage.outcome for stage in run.stages))]
+    return tuple(stage for run in reversed(found) for stage in present.run_row(run).stages)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flex.waiting import WAITING
 from flex_api.schemas.verbs import (
     BalanceOutput,
     CheckRow,
@@ -29,7 +30,7 @@ from flex_api.schemas.verbs import (
     VerdictRow,
     VerifyOutput,
 )
-from flex_api.told import foretold_text, words
+from flex_api.told import foretold_text, outcome, words
 from flex_api.told.grids import grid
 
 BAR = 24
@@ -39,18 +40,16 @@ NOTHING = ("nothing new", "copy", "empty")
 
 
 def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
-    """The verdict first, then what moves and why, then what it does to the nodes."""
+    """The verdict first, then what moves and why, then what it does to the nodes; what became of it last."""
     console.print(headline(output), markup=False)
-    if output.message:
+    if output.message and output.state not in ("applied", "failed"):
         console.print(f"  {output.message}", markup=False)
     for note in output.notes:
         console.print(f"  note: {note}", markup=False)
     for breach in output.breaches:
-        console.print(
-            f"  over a limit: {breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g} "
-            f"(past it: {breach.override})",
-            markup=False,
-        )
+        past = f" (past it: {breach.override})" if output.state in WAITING else ""
+        over = f"{breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g}{past}"
+        console.print(f"  over a limit: {over}", markup=False)
     if output.moves:
         console.print()
         console.print(moves(output.moves))
@@ -60,6 +59,8 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     foretold_text.show(console, output)
     if diff:
         dns(console, output)
+    for number, line in enumerate(outcome.lines(output)):
+        console.print(line if number else f"\n{line}", markup=False)
 
 
 def countdown(until: datetime, now: datetime) -> str:
