@@ -232,7 +232,7 @@ impl Search<'_> {
             self.wanted.cold = cold - 1;
             return true;
         }
-        if self.wanted.steps == 0 || (self.wanted.steps % NOW == 0 && Instant::now() > self.until) {
+        if self.wanted.steps == 0 || (self.wanted.steps.is_multiple_of(NOW) && Instant::now() > self.until) {
             return false;
         }
         self.wanted.steps -= 1;
