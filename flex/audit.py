@@ -2,14 +2,14 @@
 
 In go what was before and after a change and who made it, out come entries; whoever has them can check that none was
 altered, taken out or put in between. That none is missing at the end shows by the head, which is kept apart from them;
-and what is there without an entry, by what the entries tell of.
+what was changed without an entry, by what the entries say there is (flex/recorded.py).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
 
@@ -59,6 +59,9 @@ class Head:
 # Before the first entry.
 FIRST = Head()
 
+# What things of one subject are told apart by: it is said of each, whatever of it changed.
+APART = "campaign"
+
 # The entry that tells what was there before the record began: by action, the subjects that have no entry of their own.
 BEGIN = "audit.begin"
 
@@ -101,20 +104,11 @@ def broken(entries: Iterable[Entry], last: Head = FIRST) -> str:
     return ""
 
 
-def untold(there: Mapping[str, Set[str]], told: Mapping[str, Set[str]]) -> list[str]:
-    """What is there though no entry tells of it, in words; both by the action that makes it."""
-    return [
-        f"{subject} is there without an entry {action}"
-        for action, subjects in sorted(there.items())
-        for subject in sorted(subjects - told.get(action, frozenset()))
-    ]
-
-
 def changed(before: object, after: object) -> tuple[object, object]:
-    """Of two mappings only what differs between them; other values as they are."""
+    """Of two mappings only what differs between them, and what tells them apart; other values as they are."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return before, after
-    names = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    names = [name for name in before.keys() | after.keys() if name == APART or before.get(name) != after.get(name)]
     return _of(names, before), _of(names, after)
 
 

@@ -5,35 +5,46 @@ In goes a store, out comes how many entries hold and the last hash. Entries are 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain as joined
 
 from flex import audit as chain
-from flex.audit import BEGIN, Entry, Head
+from flex import recorded
+from flex.audit import Entry, Head
 from flex.errors import NotWhole
 from flex.ports import Store
+from flex.recorded import Parts, Record, Thing
+
+# So many differences are told, a line each.
+TOLD = 20
 
 
 def verified(store: Store, last: str = "") -> Head:
     """The last entry's number and hash. Raises NotWhole, saying where, for a record that is not whole.
 
-    `last` is a hash that somebody noted before. Others may write meanwhile: what is there is looked at first, so that
-    each of it has its entry by the time these are read.
+    `last` is a hash that somebody noted before. Others may write meanwhile: what is there is looked at between the two
+    heads, so that all that was changed since the first has its entry by the time these are read.
     """
-    there, before = _there(store), store.audit_head()
-    newest, told = Head(), dict[str, set[str]]()
+    before = store.audit_head()
+    found = there(store)
+    newest, record = Head(), Record()
     missed = ({before.hash} - {chain.NOTHING}) | ({last} - {""})
     for entries in _pieces(store):
         if broken := chain.broken(entries, newest):
             raise altered(broken)
         newest = Head(entries[-1].number, entries[-1].hash)
         missed -= {entry.hash for entry in entries}
-        _hear(told, entries)
+        for entry in entries:
+            record.hear(entry)
     _refuse_missing(before, newest, store.audit_head(), missed, last)
-    if found := chain.untold(there, told):
-        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        raise altered(f"{found[0]}{more}")
+    if wrong := record.differences(found, before.number):
+        raise altered(_listed(wrong))
     return newest
+
+
+def _listed(differences: Sequence[str]) -> str:
+    more = [f"and {len(differences) - TOLD} more"] if len(differences) > TOLD else []
+    return "\n  ".join([*differences[:TOLD], *more])
 
 
 def _refuse_missing(before: Head, newest: Head, after: Head, missed: set[str], last: str) -> None:
@@ -45,25 +56,21 @@ def _refuse_missing(before: Head, newest: Head, after: Head, missed: set[str], l
         raise altered(f"no entry has the hash {last}: it, and what came after, was taken out or replaced")
 
 
-def _there(store: Store) -> dict[str, set[str]]:
-    """What cannot be there without an entry, by the action that makes it."""
-    plans = store.headlines()
-    return {
-        "node.order": {order.node for order in store.node_orders()},
-        "node.put": {node.name for node in store.own_nodes()},
-        "pin.put": {pin.site for pin in store.pins()},
-        "plan.propose": {plan.id for plan in plans},
-        "plan.settle": {plan.id for plan in plans if plan.state == "applied"},
-        "token.create": {token.id for token in store.tokens()},
-    }
-
-
-def _hear(told: dict[str, set[str]], entries: tuple[Entry, ...]) -> None:
-    for entry in entries:
-        told.setdefault(entry.action, set()).add(entry.subject)
-        if entry.action == BEGIN:
-            for action, subjects in json.loads(entry.after).items():
-                told.setdefault(action, set()).update(subjects)
+def there(store: Store) -> Iterable[tuple[Thing, Parts]]:
+    """What cannot be there without an entry, nor otherwise than its entries say. A plan is kept with its figures beside
+    it, so that it comes twice.
+    """
+    plans, base, freeze = store.headlines(), store.in_force(), store.freeze()
+    return joined(
+        map(recorded.of_pin, store.pins()),
+        map(recorded.of_order, store.node_orders()),
+        map(recorded.of_node, store.own_nodes()),
+        map(recorded.of_token, store.tokens()),
+        map(recorded.of_headline, plans),
+        [recorded.of_plan(store.cycle(plan.id)) for plan in plans],
+        [recorded.of_base(base)] if base else [],
+        [recorded.of_freeze(freeze)] if freeze else [],
+    )
 
 
 def _pieces(store: Store) -> Iterator[tuple[Entry, ...]]:

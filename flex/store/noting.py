@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from flex import recorded
 from flex.audit import plain
 from flex.ports import Store
 
@@ -41,7 +42,7 @@ def _said(store: Store, cycle: Any) -> object:
 
 def _token(store: Store, token_id: str, *_: object) -> object:
     found = next((token for token in store.tokens() if token.id == token_id), None)
-    return found and replace(found, digest="", last_used=None)
+    return found and recorded.told_of_token(found)
 
 
 def _order(store: Store, node: str) -> object:

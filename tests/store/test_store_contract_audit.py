@@ -42,7 +42,9 @@ def test_a_change_is_noted_with_who_and_why_and_what_was_before(store: Store) ->
     first, second, third = store.entries()
     assert (first.actor, first.reason, first.request, first.time) == ("local:anna", "launch", "r-1", NOW)
     assert (first.action, first.subject, first.before) == ("pin.put", "a.example", "null")
-    assert (json.loads(second.before), json.loads(second.after)) == ({"nodes": ["n1"]}, {"nodes": ["n2"]})
+    assert (json.loads(second.before), json.loads(second.after)) == (
+            {"campaign": "", "nodes": ["n1"]}, {"campaign": "", "nodes": ["n2"]},
+        )  # fmt: skip
     assert (third.action, third.after) == ("pin.drop", "null")
 
 

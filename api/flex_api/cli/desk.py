@@ -99,7 +99,7 @@ def audit(
 
 @audit_app.command("verify")
 def audit_verify(ctx: typer.Context, last: Last = "") -> None:
-    """Check that no entry was altered, taken out or put in between, and that nothing is there without one.
+    """Check that no entry was altered, taken out or put in between, and that all is as they say.
 
     Prints the last hash, to be noted elsewhere.
     """

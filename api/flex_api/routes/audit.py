@@ -49,7 +49,7 @@ def verification(
     desk: Reader,
     last: Annotated[str, Query(max_length=64, pattern=r"^[0-9a-f]*$", description="a hash that was noted before")] = "",
 ) -> Response:
-    """Whether no entry was altered or taken out, and nothing is there without one. Reads all of it."""
+    """Whether no entry was altered or taken out, and all is as they say. Reads all of it."""
     try:
         head, wrong = auditing.verified(desk.store, last), ""
     except NotWhole as error:
