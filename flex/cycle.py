@@ -70,6 +70,7 @@ def build(facts: Facts, rules: Rules) -> Problem:
         replicate_above=rules.replicate_above,
         fixed=facts.fixed,
         terms=rules.terms,
+        lately=facts.guard.lately,
     )
 
 
@@ -168,6 +169,8 @@ def draft(
         after=score.balance(asked, rows),
         forecasts=forecasts,
         plans=plans,
+        needs={asked.sites[site]: count for site, count in asked.needs.items()},
+        grown=tuple(sorted({move.site for move in changed if not move.source} & facts.placed)),
         breaches=plan.breaches(
             changed,
             len(asked.sites),

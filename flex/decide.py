@@ -7,8 +7,9 @@ beyond that is the whole cluster balanced anew. What is over the limits of one n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -17,34 +18,43 @@ from flex.consent import Limits, Stop
 from flex.domain import Proven
 from flex.last_resort import solved
 from flex.ports import Solver
-from flex.problem import Budget, Ints, Problem, Solution
+from flex.problem import Budget, Ints, Lately, Problem, Solution
 
 TRIGGER = "safety.trigger_imbalance"
 HOLD = "safety.hold_runs"
 MARGIN = "safety.min_improvement"
 COOLDOWN = "safety.site_cooldown"
 
+# Since when a site is on a node that it did not come to lately.
+ALWAYS = datetime.min.replace(tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """The sites that a rule keeps where they are, as they moved lately or often, each with the reason."""
+    """The sites that a rule keeps where they are, as they moved lately or often, each with the reason.
+
+    `needed` is how many replicas sites needed in the nights that the rule looks back on: they keep as many.
+    """
 
     rule: str
     limit: str
     sites: Mapping[str, str]
+    needed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
     """What a night may do. The worst node was over the trigger in `over` nights running, tonight among them.
 
-    `resting` sites moved lately and stay where they are; `due` nodes must be empty tonight,
-    whatever the limits say, which are those of one night (None: of a plan that somebody looks at).
+    `resting` sites moved lately and stay where they are; `came` says when sites came to nodes, as far as that is known.
+    `due` nodes must be empty tonight, whatever the limits say, which are those of one night (None: of a plan that
+    somebody looks at).
     """
 
     hold: int = 1
     over: int = 1
     resting: tuple[Resting, ...] = ()
+    came: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)
     due: frozenset[str] = frozenset()
     limits: Limits | None = None
 
@@ -52,6 +62,13 @@ class Guard:
     def staying(self) -> Mapping[str, str]:
         """Every site that rests, with the reason."""
         return {site: why for each in self.resting for site, why in each.sites.items()}
+
+    @property
+    def lately(self) -> Lately:
+        needed: dict[str, int] = {}
+        for site, count in (pair for each in self.resting for pair in each.needed.items()):
+            needed[site] = max(count, needed.get(site, 0))
+        return Lately(needed, self.staying)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,17 +87,18 @@ def decide(
     """The rows to have next, which may be those in force, and how good they are. Raises Infeasible."""
     broken = any(violation.is_wish for violation in score.violations(asked, asked.old))
     worst = score.balance_in_force(asked).worst
+    keeping, held = kept(asked), resting(asked, guard)
+    stops = tuple(_rests(guard, {held.sites[site] for site in held.resting}, keeping))
     if stop := _stays(worst, trigger, guard):
         if not broken:
-            return Decision(asked.old, Proven("none needed", bound=0, proven=True, note=stop.told), (stop,))
+            quality = Proven("none needed", bound=0, proven=True, note=stop.told)
+            return Decision(asked.old, quality, (*_rests(guard, frozenset(), keeping), stop))
         # A new site or a new pin is no reason to rebalance: what the trigger tolerates is tolerated all the same.
-        repaired = solved(replace(asked, tolerance=max(trigger, asked.tolerance)), solver, budget)
+        repaired = solved(replace(held, tolerance=max(trigger, asked.tolerance)), solver, budget)
         if score.balance(asked, repaired.rows).worst <= max(trigger, worst):
-            return _tonight(asked, repaired.rows, _quality(repaired), guard)
-    held = resting(asked, guard.staying)
+            return _tonight(asked, repaired.rows, _quality(repaired), guard, stops)
     found = solved(held, solver, budget)
     reached = score.balance(asked, found.rows).worst
-    stops = _rest(guard) if held is not asked else ()
     if not broken and worst - reached < margin:
         said = "the best plan found betters the worst node by less"
         stop = _stop(MARGIN, f"{margin:.1%}", f"{worst - reached:.1%}", said)
@@ -91,19 +109,38 @@ def decide(
     return _tonight(asked, found.rows, _quality(found if within else replace(found, bound=0)), guard, stops)
 
 
-def resting(asked: Problem, sites: Mapping[str, str]) -> Problem:
-    """The problem in which these sites stay where they are, as far as nobody wishes otherwise."""
-    if not sites:
-        return asked
+def resting(asked: Problem, guard: Guard) -> Problem:
+    """The problem in which sites that rest stay where they are, as far as nobody wishes otherwise.
+
+    A site that is to be on fewer nodes stays on those that it has had for longest: or it would wander from one to
+    another by way of a replica that comes and goes.
+    """
     wished = {*asked.pinned, *asked.barred, *(site for group in (*asked.apart, *asked.together) for site in group)}
+    held = {site: _oldest_first(asked, guard, site) for site in _resting(asked, guard) if site not in wished}
+    stay = {site: frozenset(nodes[: int(asked.replicas[site])]) for site, nodes in held.items() if nodes}
+    return replace(asked, pinned={**asked.pinned, **stay}, resting=frozenset(stay)) if stay else asked
+
+
+def _resting(asked: Problem, guard: Guard) -> list[int]:
+    """The sites that rest, and those that are on more nodes than they are to be, and came to one of them lately."""
+    staying = guard.staying
+    fewer = np.bincount(asked.old[:, 0], minlength=len(asked.sites)) > asked.replicas
+    named = enumerate(asked.sites)
+    return [site for site, name in named if name in staying or (fewer[site] and name in guard.came)]
+
+
+def _oldest_first(asked: Problem, guard: Guard, site: int) -> list[int]:
+    """The open nodes that the site is on."""
+    since = guard.came.get(asked.sites[site], {})
+    held = [node for node in asked.old[asked.old[:, 0] == site, 1].tolist() if asked.open[node]]
+    return sorted(held, key=lambda node: (since.get(asked.nodes[node], ALWAYS), node))
+
+
+def kept(asked: Problem) -> dict[str, int]:
+    """The sites that keep more nodes than they need tonight, and how many."""
     count = np.bincount(asked.old[:, 0], minlength=len(asked.sites))
-    closed = set(asked.old[~asked.open[asked.old[:, 1]], 0].tolist())
-    stay = {
-        site: frozenset(asked.old[asked.old[:, 0] == site, 1].tolist())
-        for site, name in enumerate(asked.sites)
-        if name in sites and site not in wished and site not in closed and count[site] == asked.replicas[site]
-    }
-    return replace(asked, pinned={**asked.pinned, **stay}) if stay else asked
+    several = np.flatnonzero((count > 1) & (count >= asked.replicas)).tolist()
+    return {asked.sites[s]: int(asked.replicas[s]) for s in several if asked.replicas[s] > asked.needs.get(s, 1)}
 
 
 def _stays(worst: float, trigger: float, guard: Guard) -> Stop | None:
@@ -116,14 +153,20 @@ def _stays(worst: float, trigger: float, guard: Guard) -> Stop | None:
     return None
 
 
-def _rest(guard: Guard) -> tuple[Stop, ...]:
-    return tuple(_rests(each) for each in guard.resting if each.sites)
+def _rests(guard: Guard, staying: Set[str], keeping: Mapping[str, int]) -> Iterator[Stop]:
+    """What each rule of rest stopped: moves of sites that are `staying`, or that those `keeping` nodes give some up."""
+    for each in guard.resting:
+        stay = {site: why for site, why in each.sites.items() if site in staying}
+        keep = {site: f"{count} nodes" for site, count in keeping.items() if count <= each.needed.get(site, 0)}
+        said = {"sites that moved lately stay": stay, "sites keep as many nodes as they needed lately": keep}
+        if stay or keep:
+            count = len(stay.keys() | keep.keys())
+            told = "; ".join(f"{what}: {_named(sites)}" for what, sites in said.items() if sites)
+            yield _stop(each.rule, each.limit, f"{count:,} site{'' if count == 1 else 's'}", told)
 
 
-def _rests(each: Resting) -> Stop:
-    named = "; ".join(f"{site} ({why})" for site, why in sorted(each.sites.items())[:5])
-    count = f"{len(each.sites):,} site{'' if len(each.sites) == 1 else 's'}"
-    return _stop(each.rule, each.limit, count, f"sites that moved lately stay: {named}")
+def _named(found: Mapping[str, str]) -> str:
+    return "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:5])
 
 
 def _stop(rule: str, limit: str, actual: str, said: str) -> Stop:

@@ -27,9 +27,21 @@ RESOURCES = {
 WORKING_SET = list(RESOURCES).index("working set")
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Shares of a node: a site is split when it is larger than `above`, joined again when it is smaller than `below`.
+    One that rests is split when it is larger than `alone`: no placement is balanced with it then.
+    """
+
+    above: float
+    below: float
+    alone: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """What is known and wished of each site's number of replicas: at least, at most, and in force (0: none).
+    """What is known and wished of each site's number of replicas: at least, at most, in force (0: none), and needed
+    by a night of late (0: not known of any). A site that is `resting` is split by a mark of its own.
 
     A site of `stays` has just as many as it says. Those of a group of `together` have equally many, and those of a
     group of `apart` no more than there are nodes for all of them, as far as the least of each allows.
@@ -38,6 +50,8 @@ class Counts:
     least: Ints
     most: Ints
     in_force: Ints
+    needed: Ints
+    resting: Bools
     stays: Mapping[int, int]
     together: Sequence[Set[int]]
     apart: Sequence[Set[int]]
@@ -78,20 +92,28 @@ class Demand:
             asked[WORKING_SET] = whole if measured is None else measured * self.extra[site]
         return asked
 
-    def replicas(self, counts: Counts, nodes: int, *, above: float, below: float) -> Ints:
-        """The number is the smallest with which a site stays under `above` of a mean node in every dimension.
+    def needed(self, nodes: int, share: float) -> dict[int, int]:
+        """On how many nodes each site stays under the share of a mean one, where one node is not enough."""
+        mean = self._mean(nodes)
+        large = np.flatnonzero((self.whole > share * mean).any(axis=1)).tolist()
+        found = {site: self._fewest(site, mean * share, 1, nodes) for site in large}
+        return {site: count for site, count in found.items() if count > 1}
 
-        A site that has more keeps them until fewer would stay under `below`. A working set that stays too large on any
-        number of nodes does not add replicas beyond what everything else needs.
+    def replicas(self, counts: Counts, nodes: int, marks: Marks) -> Ints:
+        """The number is the smallest with which a site stays under `marks.above` of a mean node in every dimension.
+
+        A site that has more keeps them while fewer would not stay under `marks.below`, or a night of late needed them.
+        A working set that stays too large on any number of nodes does not add replicas beyond what everything else
+        needs.
         """
-        found = counts.least.copy()
-        mean = self.whole.sum(axis=0) / nodes
-        # One node is enough for all others, on however many they are.
-        many = (self.whole > below * mean).any(axis=1) | (counts.least > 1)
+        found, mean = counts.least.copy(), self._mean(nodes)
+        # One node is enough for all others.
+        many = (self.whole > marks.below * mean).any(axis=1) | (counts.least > 1) | (counts.needed > 1)
         for site in np.flatnonzero(many).tolist():
             least, most = int(counts.least[site]), int(counts.most[site])
-            high, low = (self._fewest(site, mean * mark, least, most) for mark in (above, below))
-            found[site] = min(max(high, int(counts.in_force[site])), max(high, low))
+            split = marks.alone if counts.resting[site] else marks.above
+            high, low = (self._fewest(site, mean * mark, least, most) for mark in (split, marks.below))
+            found[site] = max(high, min(int(counts.in_force[site]), max(low, int(counts.needed[site]))))
         for site, count in counts.stays.items():
             found[site] = count or max(1, int(found[site]))
         for group in counts.together:
@@ -101,6 +123,10 @@ class Demand:
         for group in counts.together:
             found[list(group)] = max(found[list(group)].min(), counts.least[list(group)].max())
         return found
+
+    def _mean(self, nodes: int) -> Floats:
+        mean: Floats = self.whole.sum(axis=0) / nodes
+        return mean
 
     def of(self, replicas: Ints) -> Floats:
         """What one replica of each site asks, where it has any."""

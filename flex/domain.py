@@ -6,6 +6,7 @@ Times are aware and in UTC, sizes are bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -290,9 +291,9 @@ class Cycle:
 
     The id ends in the digest of the plans and the placement, so a yes to the id is a yes to just those changes.
     `base` is the cycle whose placement was in force when this one was made; it is refused once that is no longer so.
-    `scratch_moves` is what a partition made from nothing would have moved, for comparison; `later` counts the moves
-    that limits leave to the next nights, `stops` say what kept others from being made. One that was begun to make
-    before it breaks has a `moving_ttl`, 0 for that of its records; one that is `taking_back` never goes forward again.
+    `scratch_moves` is what one from nothing would have moved; `later` counts the moves left to the next nights, `stops`
+    say what kept others from being made. Loads are a reason to keep as many replicas as `needs` says; `grown` sites get
+    one more. One that makes before it breaks has a `moving_ttl` (0: that of its records), or is `taking_back` for good.
     """
 
     id: str
@@ -322,6 +323,8 @@ class Cycle:
     outlook: Outlook | None = None
     moving_ttl: int | None = None
     taking_back: bool = False
+    needs: Mapping[str, int] = field(default_factory=dict)
+    grown: tuple[str, ...] = ()
 
     @property
     def cold_bytes(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from flex.demand import Counts, Demand
+from flex.demand import Counts, Demand, Marks
 from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible
 from flex.pins import Wished, fitted, wished
@@ -52,9 +52,11 @@ class Problem:
 
     `load[s, d]` is what one replica of site s asks of its node; every replica asks the same.
     `old` holds the (site, node) rows in force, sorted, and `held` what each of them asks of its node now, where that is
-    not what a replica will ask, as the number of replicas changes. A node that is in the settings no more and still
-    has rows is closed, and among `gone`.
+    not what a replica will ask, as the number of replicas changes. `needs[s]` is how many replicas keep their site
+    under the mark below which one is taken away, whatever is wished, where that is more than one. A node that is in the
+    settings no more and still has rows is closed, and among `gone`.
     A site must be on every node of `pinned[s]`, on none of `barred[s]`, and on exactly `replicas[s]` open nodes in all.
+    Of sites of `resting` it is a rule of movement that says `pinned[s]`, and not a wish.
     No two sites of a group of `apart` share a node; those of a group of `together` are on the same nodes, and have the
     same number of replicas. Node n is balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
 
@@ -76,8 +78,10 @@ class Problem:
     pinned: Mapping[int, frozenset[int]]
     tolerance: float
     held: Floats | None = None
+    needs: Mapping[int, int] = field(default_factory=dict)
     gone: frozenset[int] = frozenset()
     barred: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    resting: frozenset[int] = frozenset()
     apart: tuple[frozenset[int], ...] = ()
     together: tuple[frozenset[int], ...] = ()
     limits: MoveLimits = MoveLimits()
@@ -135,6 +139,16 @@ class Terms:
     limits: MoveLimits = MoveLimits()
 
 
+@dataclass(frozen=True, slots=True)
+class Lately:
+    """What the nights before mean for the number of replicas, by name: a site keeps as many of them as a night of late
+    `needed`, and one that is `resting` gets no more while one of those it has is no larger than a node.
+    """
+
+    needed: Mapping[str, int] = field(default_factory=dict)
+    resting: Container[str] = frozenset()
+
+
 def build(
     profiles: pd.DataFrame,
     spreads: pd.DataFrame,
@@ -146,6 +160,7 @@ def build(
     replicate_above: float,
     fixed: Set[str] = frozenset(),
     terms: Terms = Terms(),
+    lately: Lately = Lately(),
 ) -> Problem:
     """A site in the placement but not in the profiles is silent, not gone: it stays, with no load.
 
@@ -167,7 +182,8 @@ def build(
     known = {node.name: (at, node.state) for at, node in enumerate(ordered) if node.name not in gone}
     wishes = wished(pins, sites, known, is_open)
     demand = Demand(profiles, spreads, sites, terms.dimensions, terms.headroom, terms.routed)
-    replicas = fitted(wishes, _replicas(demand, wishes, old, stays, int(is_open.sum()), marks), is_open)
+    counts = _counts(wishes, old, stays, lately, sites)
+    replicas = fitted(wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open)
     asked = demand.of(replicas)
     total = (asked * replicas[:, None]).sum(axis=0)
     load = np.divide(asked * 100.0 * is_open.sum(), total, out=np.zeros_like(asked), where=total > 0)
@@ -184,6 +200,7 @@ def build(
         pinned={**wishes.pinned, **stays},
         tolerance=tolerance,
         held=_held(old, load, replicas, demand),
+        needs=demand.needed(int(is_open.sum()), marks.below),
         gone=frozenset(map(names.index, gone)),
         barred={site: nodes for site, nodes in wishes.barred.items() if site not in stays},
         apart=wishes.apart,
@@ -192,8 +209,7 @@ def build(
     )
 
 
-def _marks(tolerance: float, replicate_above: float, terms: Terms) -> tuple[float, float]:
-    """Above which share of a node a site is split, and below which it is joined again."""
+def _marks(tolerance: float, replicate_above: float, terms: Terms) -> Marks:
     below = replicate_above if terms.replicate_below is None else terms.replicate_below
     if not 0 < tolerance < 1:
         raise _bad_number("tolerance", tolerance, "a share between 0 and 1, such as 0.05")
@@ -204,22 +220,21 @@ def _marks(tolerance: float, replicate_above: float, terms: Terms) -> tuple[floa
     for site, extra in terms.headroom.items():
         if not -1 < extra < float("inf"):
             raise _bad_number(f"headroom of {site}", extra, "a share of what the site asks, such as 0.2 or -0.5")
-    return replicate_above, below
+    return Marks(replicate_above, below, alone=1 + tolerance)
 
 
-def _replicas(
-    demand: Demand, wishes: Wished, old: Ints, stays: Mapping[int, Set[int]], nodes: int, marks: tuple[float, float]
-) -> Ints:
-    in_force = np.bincount(old[:, 0], minlength=len(wishes.least)).astype(np.int64)
-    counts = Counts(
+def _counts(wishes: Wished, old: Ints, stays: Mapping[int, Set[int]], lately: Lately, sites: Sequence[str]) -> Counts:
+    in_force = np.bincount(old[:, 0], minlength=len(sites)).astype(np.int64)
+    return Counts(
         least=wishes.least,
         most=wishes.most,
         in_force=np.minimum(in_force, wishes.most),
+        needed=np.array([lately.needed.get(site, 0) for site in sites], dtype=np.int64),
+        resting=np.array([site in lately.resting for site in sites], dtype=np.bool_),
         stays={site: len(held) for site, held in stays.items()},
         together=sorted(set(wishes.whole.values()), key=sorted),
         apart=wishes.apart,
     )
-    return demand.replicas(counts, nodes, above=marks[0], below=marks[1])
 
 
 def _limits(limits: MoveLimits, replicas: Ints, old: Ints) -> MoveLimits:

@@ -13,17 +13,18 @@ import pandas as pd
 import pytest
 
 from flex.audit import broken
+from flex.decide import COOLDOWN
 from flex.domain import Cycle, Period, Pin
 from flex.errors import NoData
 from flex.orders import NodeOrder
 from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
 from flex_api import wiring
-from flex_api.known import verifying
+from flex_api.known import recent, verifying
 from flex_api.night import applying, failover, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
-from flex_api.wishes import pinning
+from flex_api.wishes import explaining, pinning
 from flex_dns.memory import MemoryTarget
 
 ZONE = "hosting.example."
@@ -53,7 +54,8 @@ class Cluster:
         made = nightly.propose(self.world).cycle
         assert made.breaches == ()
         applied = applying.carry_out(self.world, made)
-        self.moved.update({move.site for move in applied.moves if move.source and move.target})
+        served = set(rows["site"])
+        self.moved.update(move.site for move in applied.moves if move.target and move.site in served)
         self.check(applied)
         self.check_moves(applied, rows)
         assert (applied.measured.cycle if applied.measured else "") == before, "each prediction is compared"
@@ -103,6 +105,10 @@ class Cluster:
 def wished(cycle: Cycle) -> bool:
     """Whether somebody asked for some of its moves, whatever they do to balance."""
     return any(word in move.reason for move in cycle.moves for word in ("pinned", "wished", "drained", "enough"))
+
+
+def resting(cluster: Cluster) -> Mapping[str, str]:
+    return recent.guard(cluster.world, Period.days_before(cluster.now, 1)).staying
 
 
 def profiles(loads: Mapping[str, float]) -> pd.DataFrame:
@@ -216,6 +222,58 @@ def test_a_load_that_swings_for_thirty_nights_moves_no_site_more_than_twice(
     for night in range(30):
         cluster.night(SWINGS[swing][(night // length) % 2])
     assert max(cluster.moved.values(), default=0) <= 2
+
+
+# One site that asks for 0.9 of a node, and for a quarter of one.
+LARGE, SMALL = ({**dict.fromkeys(SITES, 1.0), SITES[0]: load} for load in (17.0, 4.0))
+RHYTHMS = {"every other night": "HL", "every third night": "HLL", "at weekends": "LLLLLHH", "on workdays": "HHHHHLL"}
+
+
+@pytest.mark.parametrize("rhythm", RHYTHMS.values(), ids=RHYTHMS)
+def test_a_large_site_that_swings_for_thirty_nights_gets_and_loses_no_replica_more_than_twice(
+    cluster: Cluster, rhythm: str
+) -> None:
+    for night in range(31):
+        cluster.night(LARGE if rhythm[night % len(rhythm)] == "H" else SMALL)
+    assert max(cluster.moved.values(), default=0) <= 2
+
+
+def test_a_growth_that_lasts_gets_its_replica_in_the_first_night_and_keeps_it(cluster: Cluster) -> None:
+    for _ in range(2):
+        cluster.night(SMALL)
+    first = cluster.nodes_of(SITES[0])
+    cluster.night(LARGE)
+    grown = cluster.nodes_of(SITES[0])
+    assert (len(first), len(grown), first < grown) == (1, 2, True)
+    for _ in range(5):
+        cluster.night(LARGE)
+        assert cluster.nodes_of(SITES[0]) == grown
+
+
+def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(cluster: Cluster) -> None:
+    cluster.night(SMALL)
+    first = cluster.nodes_of(SITES[0])
+    cluster.night(LARGE)
+    assert resting(cluster)[SITES[0]].startswith("moved ")
+    kept = [cluster.night(SMALL) for _ in range(2)]
+    assert len(cluster.nodes_of(SITES[0])) == 2
+    said = "sites keep as many nodes as they needed lately: s00.hosting.example (2 nodes)"
+    assert all(any(said in stop.said for stop in one.stops if stop.rule == COOLDOWN) for one in kept)
+    why = "keeps 2 nodes: it needed as many lately; safety.site_cooldown is 3 d 0 h"
+    assert why in explaining.explained(cluster.world, SITES[0]).reasons
+    cluster.night(SMALL)
+    assert cluster.nodes_of(SITES[0]) == first
+    assert resting(cluster)[SITES[0]].startswith("gave a node up ")
+
+
+def test_a_drained_node_loses_the_replica_that_rests_there_and_no_other_one_moves(cluster: Cluster) -> None:
+    cluster.night(SMALL)
+    cluster.night(LARGE)
+    gone, stays = sorted(cluster.nodes_of(SITES[0]))
+    cluster.world.store.order_node(NodeOrder(gone, "draining", cluster.now, cluster.now + DAY, "new disks"))
+    cluster.night(SMALL)
+    now = cluster.nodes_of(SITES[0])
+    assert (gone in now, stays in now, len(now)) == (False, True, 2)
 
 
 def test_each_rule_that_keeps_a_site_where_it_is_is_said(cluster: Cluster) -> None:

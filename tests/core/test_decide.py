@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from flex import score
 from flex.consent import Limits
@@ -19,6 +20,7 @@ Make = Callable[..., Problem]
 
 
 NO_GUARD = Guard()
+YESTERDAY = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
 RESTING = (Resting(COOLDOWN, "3 d", {"b": "moved 1 d ago"}), Resting("safety.max_moves_per_site", "2 in 30 days", {}))
 
 
@@ -53,6 +55,15 @@ def test_a_site_that_moved_lately_stays_and_is_named(problem: Make) -> None:
     assert found.stops[0].way_past == "flex plan --force safety.site_cooldown"
     assert "b (moved 1 d ago)" in found.stops[0].said
     assert asked.sites.index("b") not in score.moved(asked, found.rows)[:, 0]
+
+
+def test_a_site_on_fewer_nodes_stays_on_those_it_had_before(problem: Make) -> None:
+    asked = problem({"a": (40, 40), "b": (40, 40), "c": (10, 10)}, {"a": "n1 n2", "b": "n1", "c": "n2"})
+    assert (int(asked.replicas[0]), asked.needs) == (1, {})
+    # Balance alone would leave it on n2.
+    for last, first in (("n1", 1), ("n2", 0)):
+        found = decided(asked, Guard(came={"a": {last: YESTERDAY}}))
+        assert found.rows[found.rows[:, 0] == 0].tolist() == [[0, first]]
 
 
 def test_wishes_that_no_placement_keeps_together_stop_no_plan_and_as_few_as_do_give_way(problem: Make) -> None:

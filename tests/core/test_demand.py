@@ -10,7 +10,7 @@ import pytest
 from flex.demand import RESOURCES
 from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible
-from flex.problem import MoveLimits, Problem, Terms, build
+from flex.problem import Lately, MoveLimits, Problem, Terms, build
 from flex.tables import SPREADS
 
 Make = Callable[..., Problem]
@@ -30,6 +30,7 @@ def asked(
         pins: Sequence[Pin] = (),
         terms: Terms = Terms(),  # noqa: B008  # It is frozen.
         tolerance: float = 0.5,
+        lately: Lately = Lately(),  # noqa: B008  # So is this.
     ) -> Problem:
         return build(
             profiles({"big": big, "rest": (1000 - big[0], 1000 - big[1])}),
@@ -40,6 +41,7 @@ def asked(
             tolerance=tolerance,
             replicate_above=0.6,
             terms=terms,
+            lately=lately,
         )
 
     return make
@@ -60,6 +62,44 @@ def test_a_split_site_stays_split_until_it_is_clearly_smaller(
 ) -> None:
     problem = asked((sent, 10), {"big": in_force}, terms=Terms(replicate_below=0.5))
     assert int(problem.replicas[0]) == replicas
+
+
+@pytest.mark.parametrize(
+    ("sent", "in_force", "replicas"),
+    [
+        (60, "n1 n2 n3", 2),  # a night of late needed two
+        (60, "n1", 1),  # but what is not there is not added for it
+        (160, "n1", 2),  # 0.64 of a node
+        (410, "n1 n2", 3),  # 1.64: more than any night of late
+    ],
+)
+def test_a_site_keeps_what_a_night_of_late_needed_and_grows_at_once(
+    asked: Make, sent: int, in_force: str, replicas: int
+) -> None:
+    problem = asked((sent, 10), {"big": in_force}, terms=Terms(replicate_below=0.5), lately=Lately({"big": 2}))
+    assert int(problem.replicas[0]) == replicas
+
+
+@pytest.mark.parametrize(
+    ("sent", "in_force", "replicas"),
+    [
+        (240, "n1", 1),  # 0.96 of a node: no reason to touch it
+        (240, "n1 n2", 2),
+        (280, "n1", 2),  # 1.12 of a node, and a tenth over is allowed
+        (560, "n1 n2", 3),
+    ],
+)
+def test_a_site_that_rests_is_split_only_where_it_is_more_than_a_node(
+    asked: Make, sent: int, in_force: str, replicas: int
+) -> None:
+    rests = Lately(resting=frozenset({"big"}))
+    problem = asked((sent, 10), {"big": in_force}, terms=Terms(replicate_below=0.5), tolerance=0.1, lately=rests)
+    assert int(problem.replicas[0]) == replicas
+
+
+def test_what_a_site_needs_is_known_whatever_is_wished_of_it(asked: Make) -> None:
+    problem = asked((140, 10), pins=[Pin("big", max_replicas=1)], terms=Terms(replicate_below=0.5))
+    assert (int(problem.replicas[0]), dict(problem.needs)) == (1, {0: 2, 1: 4})
 
 
 def test_replicas_stay_within_what_is_wished(asked: Make) -> None:

@@ -16,6 +16,7 @@ from flex.consent import Limits
 from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Resting
 from flex.domain import Cycle, Period
 from flex.given import Rules
+from flex.headline import Headline
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -44,6 +45,7 @@ def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
         hold=1 if HOLD in force else safety.hold_runs,
         over=1 + _nights_over(known, period, safety.trigger_imbalance),
         resting=tuple(_resting(world, known, force)),
+        came=_came(known),
         due=frozenset(_due(world)),
         limits=_limits(safety.limits(), force) if safety.spread else None,
     )
@@ -57,10 +59,15 @@ def forced(rules: Rules, force: Collection[str]) -> Rules:
 
 
 def _known(world: World) -> list[Cycle]:
-    """The cycles of the last month, newest first, without first placements: they are large, and moved nothing."""
-    since = world.clock() - MONTH
-    lately = [one for one in world.store.headlines() if one.created >= since and (one.base or one.moves < one.sites)]
+    """The cycles of the last month, newest first, without old first placements: they are large, and moved nothing."""
+    now = world.clock()
+    since, first = now - MONTH, now - world.settings.safety.site_cooldown
+    lately = [one for one in world.store.headlines() if one.created >= (since if _moves(one) else first)]
     return [world.store.cycle(one.id) for one in lately[:CYCLES]]
+
+
+def _moves(one: Headline) -> bool:
+    return bool(one.base) or one.moves < one.sites
 
 
 def _limits(limits: Limits, force: Collection[str]) -> Limits:
@@ -83,25 +90,57 @@ def _nights_over(known: Sequence[Cycle], period: Period, trigger: float) -> int:
 
 
 def _resting(world: World, known: Sequence[Cycle], force: Collection[str]) -> Iterator[Resting]:
-    """The sites that stay where they are for now, by the rule that keeps them."""
+    """The sites that stay where they are for now, by the rule that keeps them, and what they needed meanwhile."""
     now, safety = world.clock(), world.settings.safety
-    moved = [(site, when) for cycle in known for site, when in _moved(cycle) if when <= now < when + MONTH]
-    often = Counter(site for site, _ in moved)
+    month, lately = now - MONTH, now - safety.site_cooldown
+    chosen = _chosen(known, now)
     if OFTEN not in force:
+        often = Counter(site for cycle, when in chosen if when > month for site in _moved(cycle))
         many = {site: number for site, number in often.items() if number >= safety.max_moves_per_site}
         told = {site: f"moved {words.count(number, 'time')} in 30 days" for site, number in many.items()}
-        yield Resting(OFTEN, f"{safety.max_moves_per_site} in 30 days", told)
+        needed = {site: count for site, count in _needed(known, month).items() if site in many}
+        yield Resting(OFTEN, f"{safety.max_moves_per_site} in 30 days", told, needed)
     if COOLDOWN not in force:
-        lately = {site: when for site, when in reversed(moved) if now < when + safety.site_cooldown}
-        told = {site: f"moved {words.ago(when, now)}" for site, when in lately.items()}
-        yield Resting(COOLDOWN, words.span(safety.site_cooldown), told)
+        told = {}
+        for cycle, when in chosen:
+            if when > lately:
+                told |= dict.fromkeys(_shrunk(cycle), f"gave a node up {words.ago(when, now)}")
+                told |= dict.fromkeys(_moved(cycle), f"moved {words.ago(when, now)}")
+        yield Resting(COOLDOWN, words.span(safety.site_cooldown), told, _needed(known, lately))
 
 
-def _moved(cycle: Cycle) -> list[tuple[str, datetime]]:
-    """Sites that left a node for another one; off a dead node is no move that anybody chose."""
-    if cycle.settled is None or cycle.state != "applied" or cycle.quality.solver == failover.SOLVER:
-        return []
-    return [(site, cycle.settled) for site in sorted({m.site for m in cycle.moves if m.source and m.target})]
+def _needed(known: Sequence[Cycle], since: datetime) -> dict[str, int]:
+    """The most replicas that any plan after then found each site to need for its load."""
+    found: dict[str, int] = {}
+    for site, count in (pair for cycle in known if cycle.created > since for pair in cycle.needs.items()):
+        found[site] = max(count, found.get(site, 0))
+    return found
+
+
+def _chosen(known: Sequence[Cycle], now: datetime) -> list[tuple[Cycle, datetime]]:
+    """What came into force, the earliest first, and when; off a dead node is no move that anybody chose."""
+    applied = [one for one in reversed(known) if one.state == "applied" and one.quality.solver != failover.SOLVER]
+    return [(one, one.settled) for one in applied if one.settled and one.settled <= now]
+
+
+def _moved(cycle: Cycle) -> set[str]:
+    """Sites that left a node for another one, or got one more."""
+    return {*cycle.grown, *(move.site for move in cycle.moves if move.source and move.target)}
+
+
+def _shrunk(cycle: Cycle) -> set[str]:
+    return {move.site for move in cycle.moves if move.target is None}
+
+
+def _came(known: Sequence[Cycle]) -> dict[str, dict[str, datetime]]:
+    """When sites came to nodes, of those that were on others before."""
+    found: dict[str, dict[str, datetime]] = {}
+    for cycle in reversed(known):
+        if cycle.base and cycle.settled and cycle.state == "applied":
+            for move in cycle.moves:
+                if move.target:
+                    found.setdefault(move.site, {})[move.target] = cycle.settled
+    return found
 
 
 def _due(world: World) -> list[str]:

@@ -18,7 +18,9 @@ class Safety(Section):
     trigger_imbalance: Share = Field(0.05, description="nothing moves while the worst node is within this")
     min_improvement: float = Field(0.01, ge=0, lt=1, description="nor for a gain of less than this")
     hold_runs: Whole = Field(1, ge=1, description="nor before the worst node was over it in so many nights running")
-    site_cooldown: Span = Field(timedelta(days=3), description="a site that moved stays for so long, wishes aside")
+    site_cooldown: Span = Field(
+        timedelta(days=3), description="a site that moved stays, and keeps its replicas, for so long"
+    )
     max_moves_per_site: Whole = Field(2, ge=1, description="likewise one that moved so many times in 30 days")
     spread: bool = Field(
         True, description="what is over the limits below is left to the next nights, the most valuable moves first"

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from flex import cycle as cycles
-from flex import explain, wishes
+from flex import decide, explain, wishes
+from flex.decide import Guard
 from flex.explain import Because
 from flex.instead import Chosen, Other
 from flex.pins import unknown_site
@@ -27,14 +28,14 @@ def explained(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
     facts = nightly.facts(world, replayed=False)
     kept = wishes.possible(facts.pins, set(facts.sites), facts.nodes)
-    facts = replace(facts, pins=kept.pins)
+    facts = replace(facts, pins=kept.pins, guard=recent.guard(world, facts.period))
     problem = cycles.build(facts, world.rules)
     if site not in problem.sites:
         raise unknown_site(site, problem.sites)
     waiting = [one for one in world.store.cycles(1) if one.state == "proposed" and one.base == facts.base]
     plan = waiting[0].id if waiting else facts.base
     rows = rows_of(problem, world.store.placement_of(waiting[0].id)) if waiting else problem.old
-    position, resting = problem.sites.index(site), recent.guard(world, facts.period).staying
+    position, resting = problem.sites.index(site), facts.guard.staying
     return ExplainOutput(
         site=site,
         plan=plan,
@@ -43,6 +44,7 @@ def explained(world: World, site: str) -> ExplainOutput:
         asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
         reasons=[
             *_reasons(problem, cycles.because(facts), rows, position, resting.get(site, "")),
+            *_kept(facts.guard, decide.kept(problem).get(site, 0), site),
             *_given_way(kept.suspended, site),
         ],
         others=[_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
@@ -60,6 +62,12 @@ def _reasons(problem: Problem, because: Because, rows: Ints, site: int, resting:
     kept = [node for node in rows[rows[:, 0] == site, 1].tolist() if node in before]
     why_kept = {problem.nodes[n]: explain.stays(problem, rows, site, n, resting) for n in kept}
     return [*moved, *(f"stays on {node}: {why}" for node, why in why_kept.items())]
+
+
+def _kept(guard: Guard, count: int, site: str) -> list[str]:
+    """By which rule it keeps more nodes than it needs; nothing where it does not."""
+    rules = [f"{each.rule} is {each.limit}" for each in guard.resting if 0 < count <= each.needed.get(site, 0)]
+    return [f"keeps {count} nodes: it needed as many lately; {', '.join(rules)}"] if rules else []
 
 
 def _given_way(suspended: Sequence[str], site: str) -> list[str]:

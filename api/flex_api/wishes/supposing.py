@@ -68,8 +68,8 @@ def frontier_of(world: World) -> FrontierOutput:
     The plan that waits is one of the placements compared; no name server is asked for names that are not ours.
     """
     known, _ = expected(world, nightly.facts(world, replayed=False))
-    facts, guard = _possible(known), recent.guard(world, known.period)
-    asked = decide.resting(cycles.build(facts, world.rules), guard.staying)
+    facts = replace(_possible(known), guard=recent.guard(world, known.period))
+    asked = decide.resting(cycles.build(facts, world.rules), facts.guard)
     waiting = [one for one in world.store.cycles(1, state="proposed") if one.base == facts.base]
     planned = [problem.rows_of(asked, world.store.placement_of(one.id)) for one in waiting]
     points = frontier.points(asked, short(world.rules.budget), planned)
