@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# What would do besides more of a limit: wishes that go, or sites that move though a rule of movement lets them rest.
+PINS = "pins taken back"
+RESTING = "sites that rest moved all the same"
+EITHER = "pins taken back, or sites that rest moved all the same"
+
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:

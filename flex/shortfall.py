@@ -16,13 +16,20 @@ from flex import score
 from flex.conflicts import conflict
 from flex.problem import Floats, Ints, Problem
 from flex.score import ROUNDING, Violation
-from flex.short import Relaxation, Shortfall
+from flex.short import EITHER, PINS, RESTING, Relaxation, Shortfall
 
 # How many broken wishes and limits, and causes of each, are named.
 MOST = 5
 BAND = ("over", "under")
 # What limits of moves are on.
 LIMITS = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node"}
+# What would do, where one of it is enough.
+ONE = {
+    "moves": "move",
+    PINS: "pin taken back",
+    RESTING: "site that rests moved all the same",
+    EITHER: "pin taken back, or site that rests moved all the same",
+}
 
 
 def shortfalls(problem: Problem, rows: Ints) -> tuple[Shortfall, ...]:
@@ -71,7 +78,8 @@ def _said(shortfall: Shortfall) -> str:
 def _named(relaxation: Relaxation) -> str:
     if relaxation.rule == "tolerance":
         return f"a tolerance of {relaxation.enough:.3f}"
-    return f"{relaxation.enough:.0f} {relaxation.rule}"
+    enough = round(relaxation.enough)
+    return f"{enough} {ONE.get(relaxation.rule, relaxation.rule) if enough == 1 else relaxation.rule}"
 
 
 def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
@@ -128,7 +136,7 @@ def _of_wishes(problem: Problem) -> Iterator[tuple[float, tuple[str, ...]]]:
     if over.max(initial=0.0) > problem.tolerance + ROUNDING:
         node = int(over.max(axis=1).argmax())
         sites = [site for site, nodes in sorted(problem.pinned.items()) if node in nodes]
-        named = [f"the pin of {problem.sites[site]} to {problem.nodes[node]}" for site in sites]
+        named = [_pinned(problem, site, node) for site in sites]
         others = [site for site in sorted(problem.barred) if site not in sites and node in _only(problem, site)]
         yield float(over.max()), _some([*named, *(_barred(problem, site, problem.barred[site]) for site in others)])
     if under.max(initial=0.0) > problem.tolerance + ROUNDING:
@@ -159,6 +167,11 @@ def _kept_from(problem: Problem) -> Floats:
     for site, nodes in problem.barred.items():
         total[sorted(nodes)] += problem.load[site]
     return total
+
+
+def _pinned(problem: Problem, site: int, node: int) -> str:
+    name, where = problem.sites[site], problem.nodes[node]
+    return f"{name} at rest on {where}" if site in problem.resting else f"the pin of {name} to {where}"
 
 
 def _barred(problem: Problem, site: int, nodes: Set[int]) -> str:

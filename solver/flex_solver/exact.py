@@ -20,7 +20,7 @@ import numpy as np
 
 from flex import score
 from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
-from flex.short import Relaxation
+from flex.short import EITHER, PINS, RESTING, Relaxation
 from flex_solver import bound, forest, local, proof, runs, sifted
 from flex_solver.answer import LATE, answer
 from flex_solver.dealt import dealt
@@ -260,7 +260,7 @@ def _with_more(search: _Search) -> tuple[Relaxation, ...]:
 
 
 def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
-    """How many pins to nodes would have to go, at least."""
+    """How many pins to nodes would have to go, at least, or how many sites could not rest where they are."""
     pins = sum(len(kind.sites) * len(kind.pinned) for kind in search.kinds)
     if not pins:
         return ()
@@ -270,7 +270,9 @@ def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
     except (runs.Impossible, runs.NoAnswer):
         return ()
     kept = sum(found.counts[k, n] for k, kind in enumerate(search.kinds) for n in kind.pinned)
-    return (Relaxation("pins taken back", float(pins - kept), least=found.best),)
+    wished, resting = search.problem.pinned.keys() - search.problem.resting, search.problem.resting
+    rule = EITHER if wished and resting else RESTING if resting else PINS
+    return (Relaxation(rule, float(pins - kept), least=found.best),)
 
 
 def _next(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flex import score
 from flex.problem import Budget, Ints, Problem
-from flex.short import Relaxation
+from flex.short import EITHER, PINS, RESTING, Relaxation
 from flex_solver import SOLVERS, exact
 from flex_solver.kinds import kinds
 from tests.solver.given import placements
@@ -93,10 +93,8 @@ def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
     short = exact.place(problem, Budget()).shortfalls
     free = replace(problem, pinned={})
     broken = [_broken_pins(problem, rows) for rows in placements(free) if not score.violations(free, rows)]
-    said = [one for each in short for one in each.instead if one.rule == "pins taken back"]
-    wanted = (
-        [Relaxation("pins taken back", float(min(broken)), least=True)] if short and problem.pinned and broken else []
-    )
+    said = [one for each in short for one in each.instead if one.rule == PINS]
+    wanted = [Relaxation(PINS, float(min(broken)), least=True)] if short and problem.pinned and broken else []
     assert said == wanted
 
 
@@ -109,7 +107,24 @@ def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None
     sites = dict.fromkeys("abcd", (50, 50))
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
     said = exact.place(cluster(sites, in_force, pins=in_force), Budget()).shortfalls[0].instead
-    assert Relaxation("pins taken back", 1.0, least=True) in said
+    assert Relaxation(PINS, 1.0, least=True) in said
+
+
+@pytest.mark.parametrize(
+    ("resting", "rule", "would_do"),
+    [
+        ("abcd", RESTING, "1 site that rests moved all the same would do, and none smaller"),
+        ("abc", EITHER, "1 pin taken back, or site that rests moved all the same would do, and none smaller"),
+        ("", PINS, "1 pin taken back would do, and none smaller"),
+    ],
+)
+def test_sites_that_rest_are_not_counted_as_pins(cluster: Cluster, resting: str, rule: str, would_do: str) -> None:
+    in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
+    pinned = cluster(dict.fromkeys("abcd", (50, 50)), in_force, pins=in_force)
+    found = exact.place(replace(pinned, resting=frozenset(map("abcd".index, resting))), Budget())
+    assert Relaxation(rule, 1.0, least=True) in found.shortfalls[0].instead
+    assert would_do in found.note
+    assert ("the pin of a to n0" in found.note, "a at rest on n0" in found.note) == (not resting, bool(resting))
 
 
 @pytest.mark.parametrize("seed", range(3))
