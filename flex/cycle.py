@@ -298,7 +298,7 @@ def _on_active_nodes(placement: pd.DataFrame, asked: Problem, nodes: Sequence[No
     closed = sorted(set(placement["node"]) - active)
     if closed:
         state = next((node.state for node in nodes if node.name == closed[0]), None)
-        back = pins.back_in_service(closed[0], state) if state else f"put {closed[0]} back into the settings"
+        back = pins.back_in_service(closed[0], state) if state else f"add {closed[0]} again with `flex nodes add`"
         raise Infeasible(
             "going back to the earlier placement",
             f"it uses {', '.join(closed)}, which takes no sites now",

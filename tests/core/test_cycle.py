@@ -324,6 +324,18 @@ def test_going_back_is_an_ordinary_plan(cluster: Cluster, nodes: Callable[[int],
     assert sorted(move.site[0] for move in back.cycle.moves) == ["a", "c"]
 
 
+def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it(
+    cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
+    first = cluster.night()
+    _, two = nodes(2)
+    earlier = cluster.store.placement_of(first.id)
+    facts = replace(cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2"))
+    with pytest.raises(Infeasible, match="n1") as refused:
+        cycles.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW)
+    assert "add n1 again with `flex nodes add`" in refused.value.advice
+
+
 def test_going_back_to_a_drained_node_is_refused(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
     first = cluster.night()
     one, two = nodes(2)

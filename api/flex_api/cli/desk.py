@@ -62,7 +62,7 @@ def token_list(ctx: typer.Context) -> None:
     found = context(ctx)
     with opened(found) as here:
         output = TokensOutput(items=[token_row(token) for token in here.store.tokens() if not token.parent])
-    found.show(output, lambda console: desk_text.tokens(console, output))
+    found.show(output, lambda console: desk_text.tokens(console, output, now()))
 
 
 @token_app.command("revoke")

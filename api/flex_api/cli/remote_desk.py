@@ -10,7 +10,7 @@ import typer
 
 from flex_api import access, auditing
 from flex_api.cli.asked import Asked, asked_of
-from flex_api.cli.common import Reason, given_as, moment
+from flex_api.cli.common import Reason, given_as, moment, now
 from flex_api.cli.desk import Action, Actor, Expires, Last, Newest, Since, TokenName, TokenRole
 from flex_api.cli.night import Detailed, ReportForm, ReportFormat, deliver, exit_as
 from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokenRow, TokensOutput
@@ -141,7 +141,7 @@ def token_list(ctx: typer.Context) -> None:
     """Every token, also those that open nothing any more; never their secrets."""
     asked = asked_of(ctx)
     output = TokensOutput(items=list(asked.client.tokens()))
-    asked.context.show(output, lambda console: desk_text.tokens(console, output))
+    asked.context.show(output, lambda console: desk_text.tokens(console, output, now()))
 
 
 @token_app.command("revoke")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 from rich.console import Console
 
-from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput
+from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokenRow, TokensOutput
 from flex_api.schemas.night import PinOutput
 from flex_api.told import preview_text, wished, words
 from flex_api.told.grids import grid
@@ -15,13 +16,19 @@ from flex_api.told.grids import grid
 SHORT = 60
 
 
-def tokens(console: Console, output: TokensOutput) -> None:
+def tokens(console: Console, output: TokensOutput, now: datetime) -> None:
     table = grid("id", "name", "role", "by", "until", "last used", "state")
     for row in output.items:
         until = words.when(row.expires) if row.expires else ""
         used = words.when(row.last_used) if row.last_used else "never"
-        table.add_row(row.id, row.name, row.role, row.author, until, used, "revoked" if row.revoked else "")
+        table.add_row(row.id, row.name, row.role, row.author, until, used, _state(row, now))
     console.print(table if output.items else "No token yet: `flex token create NAME` makes one.")
+
+
+def _state(row: TokenRow, now: datetime) -> str:
+    if row.revoked:
+        return "revoked"
+    return "expired" if row.expires and row.expires <= now else ""
 
 
 def audit(console: Console, output: AuditOutput) -> None:
