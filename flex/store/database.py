@@ -43,6 +43,7 @@ class Kind:
     check: Callable[[Engine], None]
     create: Callable[[URL], None]
     backup: Callable[[URL, Path], None]
+    check_references: Callable[[Connection], None]
     is_busy: Callable[[BaseException], bool]
     watch: Callable[[URL], Watch]
 
@@ -55,6 +56,7 @@ KINDS: dict[str, Kind] = {
         sqlite.check,
         sqlite.create,
         sqlite.backup,
+        sqlite.check_references,
         sqlite.is_busy,
         sqlite.Watch,
     ),
@@ -65,6 +67,7 @@ KINDS: dict[str, Kind] = {
         postgresql.check,
         postgresql.create,
         postgresql.backup,
+        postgresql.check_references,
         postgresql.is_busy,
         postgresql.Watch,
     ),
@@ -74,13 +77,14 @@ KINDS: dict[str, Kind] = {
 class Database:
     """Connects when it is first used. Every statement runs in one of the two transactions.
 
-    `patience` is how many seconds one writer waits for another before it gives up.
+    `patience` is how many seconds one writer waits for another before it gives up. One that `rebuilds` its tables makes
+    sure by check_references that no row points to nothing.
     """
 
-    def __init__(self, url: str, *, patience: float = 30.0) -> None:
+    def __init__(self, url: str, *, patience: float = 30.0, rebuilds: bool = False) -> None:
         self.url, self.kind = _parse(url)
         self.engine = self.kind.connect(self.url, patience)
-        self._writer = self.engine.execution_options(writes=True)
+        self._writer = self.engine.execution_options(writes=True, rebuilds=rebuilds)
         self._patience = patience
         # Writers of one process wait for each other here and not each on a connection of its own.
         self._turn = threading.Lock()

@@ -24,11 +24,12 @@ _DONE = table("alembic_version", column("version_num"))
 
 def upgrade(url: str, to: str = "head") -> None:
     """Bring the tables to the newest revision, in one transaction. A missing SQLite file is made first."""
-    database = Database(url)
+    database = Database(url, rebuilds=True)
     try:
         database.kind.create(database.url)
         with database.writing() as connection:
             _upgrade(database, connection, to)
+            database.kind.check_references(connection)
     finally:
         database.close()
 

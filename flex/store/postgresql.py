@@ -45,6 +45,10 @@ class Watch:
     def close(self) -> None: ...
 
 
+def check_references(_connection: Connection) -> None:
+    """PostgreSQL alters tables in place, and checks each statement itself."""
+
+
 def is_busy(error: BaseException) -> bool:
     return isinstance(error, psycopg.errors.LockNotAvailable)
 

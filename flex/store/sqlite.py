@@ -43,8 +43,25 @@ def _set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
 def _begin(connection: Connection) -> None:
     """A writer takes the lock at once: had it read before, another's commit in between would fail it at its first
     write, without waiting.
+
+    A table that is altered is made anew under another name: what points to its rows would go with the old one. Nothing
+    is said of references before a transaction that `rebuilds` is ready to end.
     """
+    if connection.get_execution_options().get("rebuilds"):
+        connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+
+
+def check_references(connection: Connection) -> None:
+    """Raises StoreError where a row points to one that is not there."""
+    if broken := connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+        tables = ", ".join(sorted({f"{row[0]} to {row[2]}" for row in broken}))
+        raise StoreError(
+            f"upgrading the database {connection.engine.url.database}",
+            f"rows would point to nothing: {tables}",
+            kept="nothing was changed",
+            advice="restore a backup, or report this as a bug of FLEX",
+        )
 
 
 def is_busy(error: BaseException) -> bool:

@@ -276,6 +276,35 @@ def test_plans_that_were_there_get_their_author_and_keep_their_placements(empty_
         assert store.placement_of("p1")["node"].tolist() == ["n1"]
 
 
+def test_tables_that_are_made_anew_keep_what_points_to_their_rows(empty_url: str) -> None:
+    body = '[{"moves": [], "after": {"worst": 0.25}, "sites": 1, "scratch_moves": 0}]'
+    migrate.upgrade(empty_url, "0007")
+    database = Database(empty_url)
+    with database.writing() as connection:
+        plan = (
+            "INSERT INTO cycles (id, created, state, digest, base, body) VALUES ('p1', :time, 'applied', '', '', :body)"
+        )
+        connection.execute(text(plan), {"time": "2026-03-01 00:00:00", "body": body})
+        placed = "INSERT INTO placements (cycle, position, site, node) VALUES ('p1', 0, 'a.example', 'n1')"
+        connection.execute(text(placed))
+    database.close()
+    migrate.upgrade(empty_url)
+    with open_store(empty_url) as store:
+        assert [(one.id, one.worst) for one in store.headlines()] == [("p1", 0.25)]
+        assert store.placement_of("p1")["node"].tolist() == ["n1"]
+
+
+def test_an_upgrade_that_would_leave_rows_pointing_to_nothing_changes_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/flex.db"
+    migrate.upgrade(url, "0016")
+    with closing(sqlite3.connect(path_of(url))) as connection:
+        connection.execute("INSERT INTO placements (cycle, position, site, node) VALUES ('none', 0, 'a.example', 'n1')")
+        connection.commit()
+    with pytest.raises(StoreError, match="placements to cycles"):
+        migrate.upgrade(url)
+    assert migrate.revision(url)[0] == "0016"
+
+
 def test_the_newest_file_is_the_newest_revision() -> None:
     place = Path(migrate.__file__).parents[2] / "alembic"
     assert migrate.head() == ScriptDirectory(str(place)).get_current_head()
