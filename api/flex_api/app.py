@@ -96,7 +96,7 @@ def create_app(
         gate,
         views,
         Later(store),
-        Workers(lambda error, job: problems.described(error, f"/api/v1/jobs/{job.id}")),
+        Workers(lambda error, job, request: problems.described(error, f"/api/v1/jobs/{job.id}", request)),
         timing,
         Turns(),
     )

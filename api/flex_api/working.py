@@ -31,6 +31,7 @@ class Follow:
 
     store: Store
     job_id: str
+    request: str = ""
     told: datetime = field(default_factory=lambda: datetime.min.replace(tzinfo=UTC))
 
     def say(self, line: str) -> None:
@@ -72,10 +73,10 @@ Work = Callable[[World, Follow], str]
 class Workers:
     """Starts jobs, one of each kind at a time."""
 
-    describe: Callable[[BaseException, Job], str]
+    describe: Callable[[BaseException, Job, str], str]
     threads: dict[str, threading.Thread] = field(default_factory=dict)
 
-    def start(self, world: World, kind: str, author: str, work: Work) -> Job:
+    def start(self, world: World, kind: str, author: str, work: Work, request: str = "") -> Job:
         """Raises Busy while another job is being done that changes the same things."""
         store = world.store
         now = datetime.now(UTC)
@@ -84,7 +85,7 @@ class Workers:
             _refuse_busy(store, kind)
             store.put_job(job)
             store.note("job.start", job.id, None, {"kind": kind})
-        follow = Follow(store, job.id)
+        follow = Follow(store, job.id, request)
         inside = replace(world, say=follow.say, progress=follow.progress)
         thread = threading.Thread(target=self._do, args=(inside, follow, work), name=f"job-{job.id}", daemon=True)
         self.threads[job.id] = thread
@@ -105,7 +106,7 @@ class Workers:
         except Cancelled:
             self._end(follow, state="cancelled", stage="cancelled")
         except BaseException as error:  # noqa: BLE001  whatever it was, the job says so
-            problem = self.describe(error, found(follow.store, follow.job_id))
+            problem = self.describe(error, found(follow.store, follow.job_id), follow.request)
             self._end(follow, state="failed", problem=problem, stage="failed")
         finally:
             self.threads.pop(follow.job_id, None)

@@ -129,9 +129,11 @@ def test_a_partition_that_was_given_up_half_way_was_in_force_and_can_be_gone_bac
 @pytest.mark.parametrize("address", ["plans", "rollbacks"])
 def test_making_a_plan_finishes_none_that_is_half_applied(door: Door, address: str) -> None:
     other = begun(door)
-    job = door.open("operator").post(f"/api/v1/{address}", json={}).json()
+    asked = door.open("operator").post(f"/api/v1/{address}", json={})
+    job = asked.json()
     door.app.state.house.workers.wait(job["id"])
     ended = door.open("viewer").get(f"/api/v1/jobs/{job['id']}").json()
+    assert ended["problem"]["request_id"] == asked.headers["X-Request-Id"]
     assert (ended["state"], other.id in ended["problem"]["detail"]) == ("failed", True)
     assert door.store.cycle(other.id).state == "applying"
 

@@ -107,7 +107,7 @@ def rollback(desk: Operator, given: RollbackGiven) -> Response:
 
 
 def _started(desk: Desk, kind: str, work: Work) -> Response:
-    job = desk.house.workers.start(desk.world(), kind, desk.caller.name, work)
+    job = desk.house.workers.start(desk.world(), kind, desk.caller.name, work, desk.request.state.request_id)
     return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 

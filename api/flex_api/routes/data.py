@@ -78,7 +78,7 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
         world.say(f"{words.count(len(files), 'file')}, {words.count(lines, 'new line')}")
         return "/api/v1/ingests"
 
-    job = desk.house.workers.start(desk.world(), "ingest", desk.caller.name, work)
+    job = desk.house.workers.start(desk.world(), "ingest", desk.caller.name, work, desk.request.state.request_id)
     return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 

@@ -185,7 +185,7 @@ def down(desk: Approver, node: str, given: DownGiven, dry_run: DryRun = False) -
             raise _left(node, taken)
         return f"/api/v1/plans/{taken.cycle.id}" if taken.cycle else f"/api/v1/nodes/{node}"
 
-    job = desk.house.workers.start(here, "down", desk.caller.name, work)
+    job = desk.house.workers.start(here, "down", desk.caller.name, work, desk.request.state.request_id)
     return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 
