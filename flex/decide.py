@@ -93,10 +93,12 @@ def decide(
         if not broken:
             quality = Proven("none needed", bound=0, proven=True, note=stop.told)
             return Decision(asked.old, quality, (*_rests(guard, frozenset(), keeping), stop))
-        # A new site or a new pin is no reason to rebalance: what the trigger tolerates is tolerated all the same.
-        repaired = solved(replace(held, tolerance=max(trigger, asked.tolerance)), solver, budget)
-        if score.balance(asked, repaired.rows).worst <= max(trigger, worst):
-            return _tonight(asked, repaired.rows, _quality(repaired), guard, stops)
+        # A new site or a new pin is no reason to rebalance: what is tolerated tonight is tolerated all the same.
+        tolerated = max(trigger, worst)
+        repaired = solved(replace(held, tolerance=max(tolerated, asked.tolerance)), solver, budget)
+        if score.balance(asked, repaired.rows).worst <= tolerated + score.ROUNDING:
+            held_back = (stop,) if stop.rule == HOLD else ()
+            return _tonight(asked, repaired.rows, _quality(repaired), guard, (*stops, *held_back))
     found = solved(held, solver, budget)
     reached = score.balance(asked, found.rows).worst
     if not broken and worst - reached < margin:

@@ -44,6 +44,15 @@ def test_an_imbalance_must_have_lasted(problem: Make) -> None:
     assert rules(decided(asked, Guard(hold=3, over=3))) == []
 
 
+def test_a_wish_is_no_reason_to_balance_what_has_not_lasted(problem: Make) -> None:
+    asked = problem(LOADS, UNEVEN, pins=[Pin("c", nodes=("n1",)), Pin("a", nodes=("n2",))])
+    found = decided(asked, Guard(hold=3, over=2))
+    moved = {asked.sites[site] for site in score.moved(asked, found.rows)[:, 0].tolist()}
+    assert (rules(found), moved) == ([HOLD], {"a", "c"})
+    everything = decided(asked, Guard(hold=3, over=3))
+    assert rules(everything) == []
+
+
 def test_a_gain_below_the_margin_moves_nothing(problem: Make) -> None:
     assert rules(decided(problem(LOADS, UNEVEN), margin=0.9)) == [MARGIN]
 
