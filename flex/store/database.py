@@ -45,6 +45,7 @@ class Kind:
     backup: Callable[[URL, Path], None]
     check_references: Callable[[Connection], None]
     is_busy: Callable[[BaseException], bool]
+    is_full: Callable[[URL, BaseException], bool]
     watch: Callable[[URL], Watch]
 
 
@@ -58,6 +59,7 @@ KINDS: dict[str, Kind] = {
         sqlite.backup,
         sqlite.check_references,
         sqlite.is_busy,
+        sqlite.is_full,
         sqlite.Watch,
     ),
     "postgresql": Kind(
@@ -69,6 +71,7 @@ KINDS: dict[str, Kind] = {
         postgresql.backup,
         postgresql.check_references,
         postgresql.is_busy,
+        postgresql.is_full,
         postgresql.Watch,
     ),
 }
@@ -195,11 +198,14 @@ class Database:
     def _failed(self, doing: str, error: DBAPIError) -> FlexError:
         if error.orig is not None and self.kind.is_busy(error.orig):
             return self._busy(doing, f"another process has been writing to it for too long ({_said(error)})")
+        is_full = error.orig is not None and self.kind.is_full(self.url, error.orig)
         return StoreError(
             f"{doing} {self.name}",
-            _said(error),
+            f"its disk is full ({_said(error)})" if is_full else _said(error),
             kept="nothing was stored; whole transactions from before are all there",
-            advice="check that the database is there, reachable and writable, and url in [database]",
+            advice="make room on its disk, and run the same again"
+            if is_full
+            else "check that the database is there, reachable and writable, and url in [database]",
         )
 
 

@@ -49,6 +49,10 @@ def check_references(_connection: Connection) -> None:
     """PostgreSQL alters tables in place, and checks each statement itself."""
 
 
+def is_full(_url: URL, error: BaseException) -> bool:
+    return isinstance(error, psycopg.errors.DiskFull)
+
+
 def is_busy(error: BaseException) -> bool:
     return isinstance(error, psycopg.errors.LockNotAvailable)
 

@@ -19,6 +19,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from flex.errors import BadInput, StoreError
 
+# Fewer bytes are no room to write into.
+LITTLE = 2**17
 SETTINGS = ("foreign_keys = ON", "journal_mode = WAL", "synchronous = FULL")
 
 
@@ -66,6 +68,15 @@ def check_references(connection: Connection) -> None:
 
 def is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def is_full(url: URL, error: BaseException) -> bool:
+    """Where the index beside the file can not grow, SQLite knows no better than that it could not write."""
+    code = error.sqlite_errorcode & 0xFF if isinstance(error, sqlite3.OperationalError) else None
+    if code == sqlite3.SQLITE_IOERR:
+        room = os.statvfs(_path(url).parent)
+        return room.f_bavail * room.f_frsize < LITTLE
+    return code == sqlite3.SQLITE_FULL
 
 
 def exists(url: URL) -> bool:

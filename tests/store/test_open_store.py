@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from sqlalchemy import insert, text
+from sqlalchemy import insert, make_url, text
 
 from flex.domain import Pin
 from flex.errors import BadInput, Busy, FlexError, StoreError
-from flex.store import SqlStore, migrate, open_store, schema
+from flex.store import SqlStore, migrate, open_store, schema, sqlite
 from flex.store.database import Database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -153,3 +155,29 @@ def test_a_cycle_that_another_version_wrote_is_told_from_a_bug(url: str) -> None
         with database.writing() as connection:
             connection.execute(insert(schema.cycles), row)
         assert "version" in refusal(lambda: store.cycle("c1")).advice
+
+
+def test_a_database_that_may_not_grow_is_told_as_full(tmp_path: Path, sqlite_template: Path) -> None:
+    path = tmp_path / "flex.db"
+    shutil.copy(sqlite_template, path)
+    database = Database(f"sqlite:///{path}")
+
+    def grow() -> None:
+        with database.writing() as connection:
+            connection.execute(text("PRAGMA max_page_count = 1"))
+            connection.execute(text("CREATE TABLE more AS SELECT zeroblob(100000)"))
+
+    error = refusal(grow)
+    database.close()
+    assert "its disk is full" in str(error)
+    assert "make room" in error.advice
+
+
+@pytest.mark.parametrize(("free", "is_full"), [(0, True), (10, True), (1_000, False)])
+def test_what_could_not_be_written_is_told_as_full_where_there_is_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, is_full: bool
+) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    monkeypatch.setattr(os, "statvfs", lambda _: Mock(f_bavail=free, f_frsize=4096))
+    assert sqlite.is_full(make_url(f"sqlite:///{tmp_path}/flex.db"), error) == is_full
