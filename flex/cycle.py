@@ -6,7 +6,7 @@ carry_out() does exactly what a proposal says, or refuses; never something like 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -90,11 +90,20 @@ def go_back(
     back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
     newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
     rows = _on_active_nodes(PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked, facts.nodes)
-    broken = [str(one.subject) for one in score.violations(asked, rows) if one.is_wish]
-    against = f"; against wishes that hold: {remarks.some(broken)}" if broken else ""
-    quality = Proven(ROLLBACK, bound=0, proven=False, note=f"an earlier placement, as it was{against}")
+    note = "; ".join(("an earlier placement, as it was", *_otherwise(asked, rows, facts)))
+    quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
     fresh = scratch(asked, rules.budget).rows
     return draft(asked, rows, quality, fresh, facts, rules, found, now, _drifted(facts, rules, found))
+
+
+def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
+    """To go against what people wished takes leave; to have other replicas than FLEX itself wants now does not."""
+    before, after = (wishes.places(facts.pins, one) for one in (facts.placement, problem.placement_of(asked, rows)))
+    if against := [pin.site for pin in facts.pins if wishes.against(pin, before, after)]:
+        yield f"against wishes that hold: {remarks.some(against)}"
+    broken = score.violations(asked, rows)
+    if others := [one.subject for one in broken if one.kind == "replicas" and one.subject not in against]:
+        yield f"not as many replicas as are wanted now: {remarks.some(others)}"
 
 
 def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime) -> Proposal:

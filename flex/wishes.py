@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+import pandas as pd
+
 from flex import groups
 from flex.domain import Node, Pin
 
@@ -62,6 +64,13 @@ def asks(pin: Pin) -> bool:
 
 
 Places = Mapping[str, Set[str]]
+
+
+def places(pins: Sequence[Pin], placement: pd.DataFrame) -> Places:
+    """The nodes of every site that a pin speaks of."""
+    sites = {site for pin in pins for site in (pin.site, *pin.together, *pin.apart)}
+    rows = placement[placement["site"].isin(list(sites))]
+    return {str(site): frozenset(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
 
 
 def against(pin: Pin, before: Places, after: Places) -> bool:

@@ -114,6 +114,7 @@ def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStor
         "Not applied as planned: taken back: DNS says what it said before, but for what others wrote.\n"
     )
     assert installation.flex("apply", "--undo").out.startswith("No plan was being applied")
+    assert installation.flex("-o", "json", "apply", "--undo").out == "null\n"
 
 
 @pytest.mark.parametrize("way", ["--undo", "--abandon"])

@@ -322,6 +322,27 @@ def test_going_back_is_an_ordinary_plan(cluster: Cluster, nodes: Callable[[int],
     back = cycles.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW.replace(hour=5))
     assert back.placement.equals(earlier)
     assert sorted(move.site[0] for move in back.cycle.moves) == ["a", "c"]
+    assert back.cycle.quality.note == "an earlier placement, as it was"
+
+
+def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
+    cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
+    first = cluster.night()
+    one, two = nodes(2)
+    cluster.facts = replace(cluster.facts, nodes=(replace(one, state="draining"), two))
+    cluster.night()
+    base, placement = cluster.store.placement()
+    site, other = sorted(set(cluster.store.placement_of(first.id).query("node == 'n1'")["site"]))[:2]
+    facts = replace(cluster.facts, nodes=(one, two), base=base, placement=placement)
+    pinned = replace(facts, pins=(Pin(site, not_on=("n1",)), Pin(other, weight=9.0)))
+    rules = replace(RULES, replicate_above=0.01)
+    earlier = cluster.store.placement_of(first.id)
+    back = cycles.go_back(pinned, rules, earlier, scratch=turns, target=cluster.target, now=NOW)
+    _, against, replicas = back.cycle.quality.note.split("; ")
+    assert against == f"against wishes that hold: {site}"
+    assert replicas.startswith("not as many replicas as are wanted now: ")
+    assert site not in replicas
 
 
 def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it(

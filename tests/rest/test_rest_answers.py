@@ -105,6 +105,14 @@ def test_what_is_so_already_is_not_recorded_again(door: Door) -> None:
     assert door.store.noted() == noted
 
 
+def test_a_dead_node_is_taken_out_without_reading_it_first_and_not_where_it_was_changed_since(door: Door) -> None:
+    approver, path = door.open("approver"), "/api/v1/nodes/n3/down?dry_run=true"
+    read = approver.get("/api/v1/nodes/n3").headers["etag"]
+    assert [approver.put(path, json={}, headers=said).status_code for said in ({}, {"If-Match": read})] == [200, 200]
+    refused = approver.put(path, json={}, headers={"If-Match": '"of-yesterday"'})
+    assert (refused.status_code, refused.json()["code"]) == (412, "precondition-failed")
+
+
 @pytest.mark.parametrize(
     ("content", "kind", "status", "code"),
     [

@@ -32,7 +32,7 @@ def show_result(asked: Asked, job: JobShown) -> None:
     ended = asked.client.followed(job, asked.context.say)
     kind, _, name = ended.result.removeprefix("/api/v1/").partition("/")
     if ended.state != "done":
-        asked.context.say(f"The job {ended.id} was {ended.state}: {ended.stage}")
+        asked.context.show_nothing(f"The job {ended.id} was {ended.state}: {ended.stage}")
     elif kind == "plans":
         show_plan(asked, asked.client.plan(name)[0])
     elif kind == "nodes":

@@ -115,6 +115,12 @@ class Context:
         if self.output is Format.TABLE and not self.quiet:
             self.console.print(line, markup=False)
 
+    def show_nothing(self, line: str) -> None:
+        """Where there is no result: a line for people, and for programs what JSON has for it."""
+        if self.output is Format.JSON:
+            write("null\n")
+        self.say(line)
+
     def show(self, output: Output, table: Callable[[Console], None]) -> None:
         """The result, as the caller wants it."""
         if self.output is Format.JSON:

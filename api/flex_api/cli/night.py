@@ -187,7 +187,7 @@ def _end(found: Context, here: World, way: str) -> None:
     for cycle in ended:
         show(found, cycle)
     if not begun:
-        found.say("No plan was being applied; there is nothing to finish.")
+        found.show_nothing("No plan was being applied; there is nothing to finish.")
 
 
 def _became(cycle: Cycle) -> str:

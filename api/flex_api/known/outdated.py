@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from flex import wishes
 from flex.consent import Stop
 from flex.cycle import ROLLBACK
@@ -63,17 +61,11 @@ def _wishes(world: World, cycle: Cycle) -> Iterator[Stop]:
     pins = [pin for pin in world.pins if back or pin.site in newer]
     if not pins or not cycle.moves:
         return
-    sites = {site for pin in pins for site in (pin.site, *pin.together, *pin.apart)}
     before, after = (
-        _places(table, sites) for table in (world.store.placement()[1], world.store.placement_of(cycle.id))
+        wishes.places(pins, table) for table in (world.store.placement()[1], world.store.placement_of(cycle.id))
     )
     if found := [pin.site for pin in pins if wishes.against(pin, before, after)]:
         yield Stop(WISHES, LIMIT, some(found), f"it moves sites against wishes that {'hold' if back else 'are newer'}")
-
-
-def _places(placement: pd.DataFrame, sites: set[str]) -> dict[str, frozenset[str]]:
-    rows = placement[placement["site"].isin(list(sites))]
-    return {str(site): frozenset(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
 
 
 def _begun_or_ended(world: World, cycle: Cycle) -> set[str]:

@@ -164,11 +164,16 @@ def undrain(desk: Operator, node: str, condition: TheCondition, reason: Why = ""
     responses={200: {"model": NodeChanged, "description": "of a dry run"}},
     dependencies=[DRY_IN_TURN],
 )
-def down(desk: Approver, node: str, given: DownGiven, dry_run: DryRun = False) -> Response:
-    """Take a dead node out of DNS now: its sites go on elsewhere. The job's result is the plan, or the node."""
+def down(desk: Approver, node: str, given: DownGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
+    """Take a dead node out of DNS now: its sites go on elsewhere. The job's result is the plan, or the node.
+
+    A node that does not answer is not read first: `If-Match` may be left out.
+    """
     desk = desk.because(given.reason)
     here = desk.world()
     dead = noding.known(here, node)
+    if condition.is_given:
+        condition.refuse_overtaken(f"the node {node}", _row(desk, desk.views.carried(), node))
     noding.refuse_last(here, node)
     if dry_run:
         notes, row = noding.stopped_by(here, node, "down"), _row(desk, desk.views.carried(), node)

@@ -94,10 +94,18 @@ class Condition(BaseModel):
     if_match: str = ""
     if_none_match: str = ""
 
+    @property
+    def is_given(self) -> bool:
+        return bool(self.if_match or self.if_none_match)
+
     def refuse_unmet(self, thing: str, current: BaseModel | None) -> None:
         """Asked in the transaction of the change. Raises Unconditional or Overtaken; what is there is left alone."""
-        if not self.if_match and not self.if_none_match:
+        if not self.is_given:
             raise _unconditional(thing)
+        self.refuse_overtaken(thing, current)
+
+    def refuse_overtaken(self, thing: str, current: BaseModel | None) -> None:
+        """For what may be asked without a condition. Raises Overtaken where one was given and does not hold."""
         if self.if_none_match and (self.if_none_match.strip() != "*" or current is not None):
             raise _overtaken(thing, "it is there already")
         if self.if_match and current is None:
