@@ -19,7 +19,7 @@ from flex.errors import Refused
 from flex.journal import JournalRow
 from flex.ports import Journal
 from flex.records import ZoneState
-from flex_dns import fence, nameservers, reading, settling, update
+from flex_dns import fence, nameservers, reading, rights, settling, update
 from flex_dns.carrying import carry
 from flex_dns.claim import Claim
 from flex_dns.contents import Asked
@@ -91,6 +91,9 @@ class Rfc2136Target:
     def look(self, *plans: Plan) -> None:
         """Raises what `apply` would raise before it sends anything: Stale, or what the server refuses."""
         _refuse_outdated(plans, self._looked_at(plans))
+        firsts = [(plan.zone, plan.changes[0]) for plan in plans if plan.changes]
+        with self._session() as session:
+            rights.refuse_denied(session, [(zone, change.name, change.type) for zone, change in firsts])
 
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a verdict with an error."""

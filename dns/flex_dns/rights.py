@@ -15,7 +15,7 @@ import dns.update
 from flex_dns.bind import update_policy
 from flex_dns.check import Check
 from flex_dns.session import Session
-from flex_dns.trouble import said_no
+from flex_dns.trouble import not_granted, said_no
 
 # What no host, mail server or text is called.
 NOBODYS = {
@@ -77,6 +77,17 @@ def _granted(session: Session, zone: str, tries: Sequence[tuple[str, str]]) -> l
         if rcode not in (dns.rcode.NOERROR, dns.rcode.REFUSED):
             raise said_no(rcode, session.server, asked)
     return [rcode == dns.rcode.NOERROR for rcode in rcodes]
+
+
+def refuse_denied(session: Session, tries: Sequence[tuple[str, str, str]]) -> None:
+    """Raises what the server says to a change of nothing: a key that may not, a frozen zone. Of zone, name and kind."""
+    asked = "what is to be changed, before anything is sent"
+    answers = session.ask_all([_away(*one) for one in tries], asked)
+    for (zone, name, _), answer in zip(tries, answers, strict=True):
+        if answer.rcode() == dns.rcode.REFUSED:
+            raise not_granted(session.server, zone, asked, [name])
+        if answer.rcode() != dns.rcode.NOERROR:
+            raise said_no(answer.rcode(), session.server, f"{asked} in {zone}")
 
 
 def _away(zone: str, name: str, kind: str) -> dns.update.UpdateMessage:

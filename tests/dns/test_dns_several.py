@@ -82,16 +82,17 @@ def test_one_that_goes_away_in_between_leaves_a_plan_that_can_be_finished(
     assert {row.state for row in journal.rows()} == {"done"}
 
 
-def test_of_one_that_takes_no_updates_it_is_said_that_the_others_took_theirs(
-    several: SeveralTargets, folder: Path
+@pytest.mark.parametrize("clause", ["allow-update { none; };", "update-policy { deny * wildcard *; };"])
+def test_one_that_takes_no_updates_stops_all_before_anything_is_sent(
+    several: SeveralTargets, folder: Path, clause: str
 ) -> None:
-    closed = "type primary;\nallow-update { none; };\n"
+    closed = f"type primary;\n{clause}\n"
     with PrivateNamed(folder / "closed", [ZONES[1]], make_key("key-c"), clause=closed) as other:
         second = Rfc2136Target(other.server, "flex", patience=1)
-        with pytest.raises(PartlyApplied) as partly:
+        with pytest.raises(DnsError, match="REFUSED") as refused:
             SeveralTargets({ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: second}).apply(*plans())
-    assert partly.value.kept == "nothing was changed there; what other primaries answer for is as planned"
-    assert said(several) == ["192.0.2.1"]
+    assert refused.value.kept == "nothing was changed"
+    assert said(several) == []
 
 
 class Ending(MemoryJournal):

@@ -249,6 +249,8 @@ def test_a_frozen_zone_is_named_and_nothing_is_changed(folder: Path, key: Key, f
         error = refusal(target, zone)
         assert isinstance(error, Refused)
         assert "a frozen zone needs `rndc thaw`" in error.advice
+        with pytest.raises(Refused, match="REFUSED"):
+            target.look(Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
         assert target.read(zone, []).serial == serial
         failed = {check.name: check for check in preflight(own.server, zone) if check.state == "fail"}
         assert "rndc thaw" in failed["addresses"].advice
