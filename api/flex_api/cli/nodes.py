@@ -148,7 +148,9 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
             held.concerns(done)
     found.show(output, lambda console: preview_text.nodes(console, output))
     if done:
-        found.say(f"Plan {done.id}: {text.moved(present.plan_output(done))}; {_agreed(done)}.")
+        # What it changed in DNS, line by line, is not said here, and would take a while of tens of thousands.
+        moved = text.moved(present.plan_output(replace(done, plans=())))
+        found.say(f"Plan {done.id}: {moved}; {_agreed(done)}.")
     if done and done.old_answers_until:
         found.say(text.countdown(done.old_answers_until, now()))
     if taken.left:
