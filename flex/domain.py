@@ -130,14 +130,14 @@ class Change:
 
     @property
     def name(self) -> str:
-        return self._either.name
+        return self.either.name
 
     @property
     def type(self) -> RecordType:
-        return self._either.type
+        return self.either.type
 
     @property
-    def _either(self) -> Rrset:
+    def either(self) -> Rrset:
         rrset = self.after or self.before
         assert rrset is not None, "a change without before and after changes nothing"
         return rrset

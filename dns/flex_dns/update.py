@@ -57,11 +57,11 @@ def messages(
 ) -> Iterator[Message]:
     """The changes in groups that fit one message. All changes of one name are in the same group."""
     batch: list[Change] = []
-    size, mark = 0, marker_text(claim.owner) if claim.owner else ""
+    size, mark = 0, wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None
     for name, together in _of_names(zone, changes).items():
         needed = sum([wire.part_size(zone, change) for change in together])
-        if mark and all(change.type != "TXT" for change in together):
-            needed += wire.mark_size(zone, name, mark)
+        if mark is not None and "TXT" not in [change.type for change in together]:
+            needed += len(name) + mark
         if batch and size + needed > limit:
             yield Message(zone, tuple(batch), row, claim)
             batch, size = [], 0
@@ -94,6 +94,7 @@ def by_site(zone: str, changes: Sequence[Change]) -> list[list[Change]]:
 def _of_names(zone: str, changes: Sequence[Change]) -> dict[str, list[Change]]:
     of_name: dict[str, list[Change]] = {}
     for change in changes:
-        name = change.name if change.type != "TXT" else site_name(zone, change.name)
+        either = change.either
+        name = either.name if either.type != "TXT" else site_name(zone, either.name)
         of_name.setdefault(name, []).append(change)
     return of_name

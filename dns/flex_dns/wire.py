@@ -84,18 +84,19 @@ def _marker(zone: str, name: str, marks: bytes) -> bytes:
     return owner[: -len(ZONE_AT)] + marks if owner.endswith(ZONE_AT) else name_bytes(marker_name(name, zone))
 
 
-def mark_size(zone: str, name: str, text: str) -> int:
-    """How many bytes the requirement of a marker takes at most."""
-    return len(name) - len(zone) + len(MARKS) + RECORD + len(text.encode()) + 1
+def mark_size(zone: str, text: str) -> int:
+    """How many bytes the requirement of a marker takes at most, beside its name."""
+    return len(MARKS) - len(zone) + RECORD + len(text.encode()) + 1
 
 
 def part_size(zone: str, change: Change) -> int:
     """How many bytes a change of a name in the zone takes, without making them."""
-    name, kind, before, after = change.name, change.type, change.before, change.after
+    before, after, either = change.before, change.after, change.either
+    name, kind = either.name, either.type
     owner = 2 if name == zone else len(name) - len(zone) + len(ZONE_AT)
-    values = (*(before.values if before else ()), *(after.values if after else ()))
-    records = len(values) + (1 if before or kind == "TXT" or not after else 2)
-    data = _VALUE[kind] * len(values) or sum(len(value.encode()) + 1 for value in values)
+    values = before.values + after.values if before and after else either.values
+    records = len(values) + (1 if before or kind == "TXT" else 2)
+    data = _VALUE[kind] * len(values) or sum([len(value.encode()) + 1 for value in values])
     return records * (owner + RECORD) + data
 
 

@@ -119,7 +119,7 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except piped.Unread:
         code = piped.end()
-    # What is left goes with the process: Python would look through all of it for circles first, for a fifth of a second.
+    # What is left goes with the process: Python would look through it all for circles first, for a fifth of a second.
     gc.freeze()
     sys.exit(code)
 
