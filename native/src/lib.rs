@@ -37,5 +37,5 @@ mod flex_native {
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 14;
+    const INTERFACE: u32 = 15;
 }

@@ -22,27 +22,28 @@ pub struct Arrays<'py> {
     load: PyReadonlyArray2<'py, f64>,
     low: PyReadonlyArray2<'py, f64>,
     high: PyReadonlyArray2<'py, f64>,
-    off: PyReadonlyArray1<'py, i64>,
+    off: PyReadonlyArray2<'py, i64>,
     first_change: PyReadonlyArray1<'py, i64>,
     change: PyReadonlyArray2<'py, f64>,
-    change_price: PyReadonlyArray1<'py, i64>,
+    change_price: PyReadonlyArray2<'py, i64>,
     row: PyReadonlyArray1<'py, i64>,
     site: PyReadonlyArray1<'py, i64>,
     source: PyReadonlyArray1<'py, i64>,
     target: PyReadonlyArray1<'py, i64>,
     asks: PyReadonlyArray2<'py, f64>,
-    price: PyReadonlyArray1<'py, i64>,
+    price: PyReadonlyArray2<'py, i64>,
     cold: PyReadonlyArray1<'py, i64>,
 }
 
 /// That of flex_solver.sift.
 #[derive(FromPyObject)]
 pub struct Wanted {
-    price: i64,
+    price: Vec<i64>,
     cold: i64,
     any: bool,
     steps: u64,
     seconds: f64,
+    reads: Vec<i64>,
 }
 
 #[derive(Clone, Copy)]
@@ -51,8 +52,14 @@ struct Move {
     site: usize,
     source: usize,
     target: usize,
-    price: i64,
     cold: i64,
+}
+
+/// What places cost that are no nodes, what nodes' changes cost, and what the moves do: each sets a limit of its own.
+struct Prices {
+    off: Vec<i64>,
+    nodes: Vec<Node>,
+    of_move: Vec<i64>,
 }
 
 /// Loads, bands and what moves ask stand in rows of one number for each dimension.
@@ -61,8 +68,7 @@ struct Puzzle {
     load: Vec<f64>,
     low: Vec<f64>,
     high: Vec<f64>,
-    off: Vec<i64>,
-    nodes: Vec<Node>,
+    prices: Vec<Prices>,
     moves: Vec<Move>,
     asks: Vec<f64>,
     /// The moves from or to each place.
@@ -77,6 +83,10 @@ pub fn sift<'py>(
     wanted: Wanted,
 ) -> PyResult<(Option<Bound<'py, PyArray1<i64>>>, bool)> {
     let puzzle = puzzle.checked()?;
+    let count = puzzle.prices.len();
+    if count == 0 || [&wanted.price, &wanted.reads].iter().any(|its| its.len() != count) {
+        return Err(PyValueError::new_err("the prices do not fit each other"));
+    }
     let (best, every) = py.detach(|| Search::new(&puzzle, wanted).run());
     Ok((best.map(|best| PyArray1::from_iter(py, best.into_iter().map(|m| m as i64))), every))
 }
@@ -86,26 +96,19 @@ impl Arrays<'_> {
         let [count, dimensions] = [self.load.shape()[0], self.load.shape()[1]];
         let (row, site) = (places(&self.row)?, places(&self.site)?);
         let (source, target) = (places(&self.source)?, places(&self.target)?);
-        let (price, cold) = (self.price.as_slice()?, self.cold.as_slice()?);
-        let many = row.len();
+        let (cold, many) = (self.cold.as_slice()?, row.len());
         let fits = dimensions >= 2
             && [&self.low, &self.high].iter().all(|edge| edge.shape() == [count, dimensions])
-            && self.off.len() == count
+            && self.off.shape() == [self.off.shape()[0], count]
+            && self.price.shape() == [self.off.shape()[0], many]
             && self.asks.shape() == [many, dimensions]
-            && [site.len(), source.len(), target.len(), price.len(), cold.len()].iter().all(|length| *length == many)
+            && [site.len(), source.len(), target.len(), cold.len()].iter().all(|length| *length == many)
             && source.iter().chain(&target).all(|place| *place < count);
         if !fits {
             return Err(PyValueError::new_err("the arrays do not fit each other"));
         }
         let moves: Vec<Move> = (0..many)
-            .map(|m| Move {
-                row: row[m],
-                site: site[m],
-                source: source[m],
-                target: target[m],
-                price: price[m],
-                cold: cold[m],
-            })
+            .map(|m| Move { row: row[m], site: site[m], source: source[m], target: target[m], cold: cold[m] })
             .collect();
         let touches = |m: &usize, place: usize| moves[*m].source == place || moves[*m].target == place;
         Ok(Puzzle {
@@ -113,33 +116,42 @@ impl Arrays<'_> {
             load: by_rows(&self.load),
             low: by_rows(&self.low),
             high: by_rows(&self.high),
-            off: self.off.as_slice()?.to_vec(),
-            nodes: self.nodes()?,
+            prices: self.prices()?,
             touching: (0..count).map(|place| (0..many).filter(|m| touches(m, place)).collect()).collect(),
             asks: by_rows(&self.asks),
             moves,
         })
     }
 
-    fn nodes(&self) -> PyResult<Vec<Node>> {
-        let (first, prices) = (places(&self.first_change)?, self.change_price.as_slice()?);
+    fn prices(&self) -> PyResult<Vec<Prices>> {
+        let (first, prices) = (places(&self.first_change)?, self.change_price.as_array());
         let (load, low, high) = (self.load.as_array(), self.low.as_array(), self.high.as_array());
         let fits = (1..=load.shape()[0] + 1).contains(&first.len())
             && first.is_sorted()
-            && first.last() == Some(&prices.len())
-            && self.change.shape() == [prices.len(), load.shape()[1]]
+            && first.last() == Some(&prices.shape()[1])
+            && prices.shape()[0] == self.off.shape()[0]
+            && self.change.shape() == [prices.shape()[1], load.shape()[1]]
             && prices.iter().all(|price| (0..=MOST).contains(price));
         if !fits {
             return Err(PyValueError::new_err("the changes do not fit the places"));
         }
         let change = self.change.as_array();
-        let node = |n: usize| Node {
+        let node = |p: usize, n: usize| Node {
             load: [0, 1].map(|d| load[[n, d]]),
             low: [0, 1].map(|d| low[[n, d]]),
             high: [0, 1].map(|d| high[[n, d]]),
-            changes: (first[n]..first[n + 1]).map(|c| ([0, 1].map(|d| change[[c, d]]), prices[c] as u16)).collect(),
+            changes: (first[n]..first[n + 1])
+                .map(|c| ([0, 1].map(|d| change[[c, d]]), prices[[p, c]] as u16))
+                .collect(),
         };
-        Ok((0..first.len() - 1).map(node).collect())
+        let (off, of_move) = (self.off.as_array(), self.price.as_array());
+        Ok((0..prices.shape()[0])
+            .map(|p| Prices {
+                off: off.row(p).to_vec(),
+                nodes: (0..first.len() - 1).map(|n| node(p, n)).collect(),
+                of_move: of_move.row(p).to_vec(),
+            })
+            .collect())
     }
 }
 
@@ -164,16 +176,75 @@ impl Puzzle {
     }
 }
 
+/// Rounded up, and not less than nothing.
+fn part(whole: i64, one: i64, of: i64) -> i64 {
+    let [whole, one, of] = [whole, one, of.max(1)].map(i128::from);
+    (-(-whole * one).div_euclid(of)).max(0) as i64
+}
+
 /// A place as it was.
-type Before = (usize, Vec<f64>, i64);
+type Before = (usize, Vec<f64>, Vec<i64>);
+
+/// What is paid so far by one of the puzzle's prices, what each place is to pay at least, and how much is too much.
+struct Bill<'a> {
+    prices: &'a Prices,
+    tables: Vec<Table>,
+    most: i64,
+    paid: i64,
+    least: Vec<i64>,
+}
+
+impl Bill<'_> {
+    fn of<'a>(prices: &'a Prices, puzzle: &Puzzle, most: i64) -> Bill<'a> {
+        let top = puzzle.top();
+        let tables = prices.nodes.iter().map(|node| Table::of(node, top)).collect();
+        let mut bill = Bill { prices, tables, most, paid: 0, least: Vec::new() };
+        bill.least = (0..prices.off.len()).map(|place| bill.at_first(puzzle, place)).collect();
+        bill
+    }
+
+    fn at_first(&self, puzzle: &Puzzle, place: usize) -> i64 {
+        let load = puzzle.at(&puzzle.load, place);
+        match (self.tables.get(place), puzzle.is_right(place, load)) {
+            (Some(table), false) => i64::from(table.at_first),
+            (_, right) => self.put_right(place, load, right),
+        }
+    }
+
+    /// What is paid at least to put a place right that carries so much.
+    fn put_right(&self, place: usize, load: &[f64], right: bool) -> i64 {
+        match self.tables.get(place) {
+            _ if right => 0,
+            Some(table) => i64::from(table.at([load[0], load[1]])),
+            None => self.prices.off[place],
+        }
+    }
+
+    /// What a move adds to the least that is to be paid, once both its ends carry so much.
+    fn more(&self, one: usize, ends: [usize; 2], loads: &[Vec<f64>; 2], right: [bool; 2]) -> i64 {
+        let end = |end: usize| self.put_right(ends[end], &loads[end], right[end]) - self.least[ends[end]];
+        self.prices.of_move[one] + end(0) + end(1)
+    }
+
+    /// The same where both ends are right then, as far as anybody knows before a table is looked at.
+    fn at_best(&self, one: usize, ends: [usize; 2]) -> i64 {
+        let end = |place: usize| self.prices.off[place].min(0) - self.least[place];
+        self.prices.of_move[one] + end(ends[0]) + end(ends[1])
+    }
+
+    fn at_least(&self) -> i64 {
+        self.paid + self.least.iter().sum::<i64>()
+    }
+}
 
 struct Search<'a> {
     puzzle: &'a Puzzle,
     wanted: Wanted,
     until: Instant,
-    tables: Vec<Table>,
+    bills: Vec<Bill<'a>>,
+    /// The cold bytes that there might be before any way was found.
+    all_cold: i64,
     load: Vec<f64>,
-    least: Vec<i64>,
     banned: Vec<bool>,
     moved: Vec<bool>,
     taken: Vec<bool>,
@@ -183,74 +254,59 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn new(puzzle: &Puzzle, wanted: Wanted) -> Search<'_> {
-        let (places, moves, top) = (puzzle.off.len(), &puzzle.moves, puzzle.top());
+        let (places, moves) = (puzzle.touching.len(), &puzzle.moves);
         let seconds = Duration::try_from_secs_f64(wanted.seconds).unwrap_or_default();
-        let mut search = Search {
+        Search {
             puzzle,
-            wanted,
             until: Instant::now() + seconds.min(Duration::from_secs(1_000_000)),
-            tables: puzzle.nodes.iter().map(|node| Table::of(node, top)).collect(),
+            bills: puzzle.prices.iter().zip(&wanted.price).map(|(its, most)| Bill::of(its, puzzle, *most)).collect(),
+            all_cold: wanted.cold,
             load: puzzle.load.clone(),
-            least: Vec::new(),
             banned: vec![false; moves.len()],
             moved: vec![false; moves.iter().map(|one| one.row + 1).max().unwrap_or(0)],
             taken: vec![false; moves.iter().map(|one| one.site + 1).max().unwrap_or(0) * places],
             chosen: Vec::new(),
             best: None,
-        };
-        search.least = (0..places).map(|place| search.at_first(place)).collect();
-        search
+            wanted,
+        }
     }
 
     fn run(mut self) -> (Option<Vec<usize>>, bool) {
-        let every = self.least.iter().sum::<i64>() > self.wanted.price || self.go_on(0, 0);
+        let every = self.bills.iter().any(|bill| bill.at_least() > bill.most) || self.go_on(0);
         (self.best, every)
     }
 
-    /// What is paid at least to put a place right that carries so much.
-    fn paid(&self, place: usize, load: &[f64]) -> i64 {
-        match self.tables.get(place) {
-            _ if self.puzzle.is_right(place, load) => 0,
-            Some(table) => i64::from(table.at([load[0], load[1]])),
-            None => self.puzzle.off[place],
-        }
-    }
-
-    fn at_first(&self, place: usize) -> i64 {
-        let load = self.puzzle.at(&self.load, place);
-        match self.tables.get(place) {
-            Some(table) if !self.puzzle.is_right(place, load) => i64::from(table.at_first),
-            _ => self.paid(place, load),
-        }
-    }
-
     /// Looks at all that goes on from the moves chosen; whether there were steps enough for that.
-    fn go_on(&mut self, price: i64, cold: i64) -> bool {
+    fn go_on(&mut self, cold: i64) -> bool {
         let off = self.off();
         if off.is_empty() {
             self.best = Some(self.chosen.clone());
             self.wanted.cold = cold - 1;
+            for (at, bill) in self.bills.iter_mut().enumerate() {
+                let [most, reads] = [self.wanted.price[at], self.wanted.reads[at]];
+                bill.most = most - reads + part(reads, self.wanted.cold, self.all_cold);
+            }
             return true;
         }
         if self.wanted.steps == 0 || (self.wanted.steps.is_multiple_of(NOW) && Instant::now() > self.until) {
             return false;
         }
         self.wanted.steps -= 1;
-        let nexts = self.fewest(&off, price, cold);
-        let all = nexts.iter().all(|(_, next)| self.try_out(*next, price, cold));
+        let nexts = self.fewest(&off, cold);
+        let all = nexts.iter().all(|(_, next)| self.try_out(*next, cold));
         nexts.iter().for_each(|(_, next)| self.banned[*next] = false);
         all
     }
 
     /// What goes on from one more move, which is banned from then on; false when the steps are used up.
-    fn try_out(&mut self, next: usize, price: i64, cold: i64) -> bool {
+    fn try_out(&mut self, next: usize, cold: i64) -> bool {
         let one = self.puzzle.moves[next];
         self.banned[next] = true;
         if (self.wanted.any && self.best.is_some()) || cold + one.cold > self.wanted.cold {
             return true;
         }
         let before = self.make(next);
-        let all = self.go_on(price + one.price, cold + one.cold);
+        let all = self.go_on(cold + one.cold);
         self.unmake(next, before);
         all
     }
@@ -258,15 +314,15 @@ impl Search<'_> {
     /// The places outside their bands, those first for which most is to be paid.
     fn off(&self) -> Vec<usize> {
         let off = |place: &usize| !self.puzzle.is_right(*place, self.puzzle.at(&self.load, *place));
-        let mut found: Vec<usize> = (0..self.least.len()).filter(off).collect();
-        found.sort_by_key(|place| -self.least[*place]);
+        let mut found: Vec<usize> = (0..self.puzzle.touching.len()).filter(off).collect();
+        found.sort_by_key(|place| -self.bills[0].least[*place]);
         found
     }
 
-    fn fewest(&self, off: &[usize], price: i64, cold: i64) -> Vec<(i64, usize)> {
-        let mut best = self.nexts(off[0], price, cold, usize::MAX).unwrap_or_default();
+    fn fewest(&self, off: &[usize], cold: i64) -> Vec<(i64, usize)> {
+        let mut best = self.nexts(off[0], cold, usize::MAX).unwrap_or_default();
         for place in &off[1..] {
-            if let Some(fewer) = self.nexts(*place, price, cold, best.len()) {
+            if let Some(fewer) = self.nexts(*place, cold, best.len()) {
                 best = fewer;
             }
         }
@@ -275,31 +331,36 @@ impl Search<'_> {
     }
 
     /// The moves that may be next at a place, those first after which least is to be paid.
-    fn nexts(&self, place: usize, price: i64, cold: i64, fewer: usize) -> Option<Vec<(i64, usize)>> {
-        let (puzzle, total) = (self.puzzle, price + self.least.iter().sum::<i64>());
-        let (mut left, mut full) = (vec![0.0; puzzle.dimensions], vec![0.0; puzzle.dimensions]);
+    fn nexts(&self, place: usize, cold: i64, fewer: usize) -> Option<Vec<(i64, usize)>> {
+        let puzzle = self.puzzle;
+        let left: Vec<i64> = self.bills.iter().map(|bill| bill.most - bill.at_least()).collect();
+        let mut loads = [vec![0.0; puzzle.dimensions], vec![0.0; puzzle.dimensions]];
         let mut found = Vec::new();
         if fewer == 0 {
             return None;
         }
         for &next in &puzzle.touching[place] {
             let one = puzzle.moves[next];
-            let taken = self.moved[one.row] || self.taken[one.site * self.least.len() + one.target];
+            let taken = self.moved[one.row] || self.taken[one.site * puzzle.touching.len() + one.target];
             if taken || self.banned[next] || cold + one.cold > self.wanted.cold {
                 continue;
             }
-            let (from, to) = (puzzle.at(&self.load, one.source), puzzle.at(&self.load, one.target));
-            for (d, asks) in puzzle.at(&puzzle.asks, next).iter().enumerate() {
-                (left[d], full[d]) = (from[d] - asks, to[d] + asks);
+            let ends = [one.source, one.target];
+            if self.bills.iter().zip(&left).any(|(bill, left)| bill.at_best(next, ends) > *left) {
+                continue;
             }
-            let after = total + one.price - self.least[one.source] - self.least[one.target]
-                + self.paid(one.source, &left)
-                + self.paid(one.target, &full);
-            if after <= self.wanted.price {
+            for (d, asks) in puzzle.at(&puzzle.asks, next).iter().enumerate() {
+                loads[0][d] = self.load[one.source * puzzle.dimensions + d] - asks;
+                loads[1][d] = self.load[one.target * puzzle.dimensions + d] + asks;
+            }
+            let right = [0, 1].map(|end| puzzle.is_right(ends[end], &loads[end]));
+            let more = |bill: &Bill| bill.more(next, ends, &loads, right);
+            let first = more(&self.bills[0]);
+            if first <= left[0] && self.bills[1..].iter().zip(&left[1..]).all(|(bill, left)| more(bill) <= *left) {
                 if found.len() + 1 == fewer {
                     return None;
                 }
-                found.push((after, next));
+                found.push((first, next));
             }
         }
         Some(found)
@@ -308,14 +369,20 @@ impl Search<'_> {
     fn make(&mut self, next: usize) -> [Before; 2] {
         let (puzzle, one) = (self.puzzle, self.puzzle.moves[next]);
         let asks = puzzle.at(&puzzle.asks, next);
-        let before =
-            [one.source, one.target].map(|place| (place, puzzle.at(&self.load, place).to_vec(), self.least[place]));
+        let before = [one.source, one.target].map(|place| {
+            let least = self.bills.iter().map(|bill| bill.least[place]).collect();
+            (place, puzzle.at(&self.load, place).to_vec(), least)
+        });
         for (d, asks) in asks.iter().enumerate() {
             self.load[one.source * puzzle.dimensions + d] -= asks;
             self.load[one.target * puzzle.dimensions + d] += asks;
         }
-        for place in [one.source, one.target] {
-            self.least[place] = self.paid(place, puzzle.at(&self.load, place));
+        for bill in &mut self.bills {
+            for place in [one.source, one.target] {
+                let load = puzzle.at(&self.load, place);
+                bill.least[place] = bill.put_right(place, load, puzzle.is_right(place, load));
+            }
+            bill.paid += bill.prices.of_move[next];
         }
         self.mark(one, true);
         self.chosen.push(next);
@@ -326,14 +393,15 @@ impl Search<'_> {
         for (place, load, least) in before {
             let first = place * self.puzzle.dimensions;
             self.load[first..first + load.len()].copy_from_slice(&load);
-            self.least[place] = least;
+            self.bills.iter_mut().zip(least).for_each(|(bill, least)| bill.least[place] = least);
         }
+        self.bills.iter_mut().for_each(|bill| bill.paid -= bill.prices.of_move[next]);
         self.mark(self.puzzle.moves[next], false);
         self.chosen.pop();
     }
 
     fn mark(&mut self, one: Move, made: bool) {
         self.moved[one.row] = made;
-        self.taken[one.site * self.least.len() + one.target] = made;
+        self.taken[one.site * self.puzzle.touching.len() + one.target] = made;
     }
 }

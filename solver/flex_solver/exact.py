@@ -32,8 +32,9 @@ from flex_solver.start import repair, repaired
 
 # With more moves than this times nodes, which of equally cheap placements comes out is left to the solver's own order.
 FEW_TARGETS = 600
-# How many cases are looked at for fewer cold bytes, after the number of moves is settled.
-CASES = 30
+# How many cases are looked at for fewer cold bytes, after the number of moves is settled; beside looking at all ways.
+CASES, BESIDE = 30, 10
+COLDER = "other plans with as few moves may read fewer cold bytes"
 # How many are looked at for fewer moves by a program that leaves out what makes no difference as a rule.
 # The whole program gets what these leave of the seconds, at least so much.
 PROOF, FOR_PROGRAM = 1_000, 0.2
@@ -134,13 +135,16 @@ def _coldest(search: _Search, rows: Ints, asked: Priced) -> _Answer:
     """Of placements with as many moves: by looking at all ways, or by the program, which begins meanwhile."""
     unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
     with ThreadPoolExecutor(1) as pool:
-        settled = pool.submit(_settled, search, rows, unwanted)
-        coldest = sifted.coldest(search.problem, rows, asked, lambda: search.left() - others)
-        if coldest is None:
-            return settled.result()
-        unwanted.set()
+        settled = pool.submit(_settled, search, rows, BESIDE, unwanted)
+        coldest, every = sifted.coldest(search.problem, rows, asked, lambda: search.left() - others)
+        if every:
+            unwanted.set()
+        found = settled.result()
+    if not every and (not found.note or not _cheaper(search.problem, coldest, found.rows, search.spent)):
+        return found
     program = search.program(Give())
-    return _said(search, program, _settle_order(program, program.take(coldest, coldest=True), search.left))
+    found = _said(search, program, _settle_order(program, program.take(coldest, coldest=True), search.left))
+    return found if every else replace(found, note=COLDER)
 
 
 def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:
@@ -169,10 +173,10 @@ def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
     return rows
 
 
-def _settled(search: _Search, rows: Ints, unwanted: Event | None = None) -> _Answer:
+def _settled(search: _Search, rows: Ints, cases: int = CASES, unwanted: Event | None = None) -> _Answer:
     """Of placements with as many moves as these have."""
     program = search.program(Give(), unwanted)
-    return _said(search, program, _settle(program, program.take(rows), search.left))
+    return _said(search, program, _settle(program, program.take(rows), search.left, cases))
 
 
 def _by_program(search: _Search) -> _Answer:
@@ -188,8 +192,7 @@ def _by_program(search: _Search) -> _Answer:
 
 def _said(search: _Search, program: Program, settled: Found) -> _Answer:
     rows = program.rows(settled)
-    note = "" if settled.best else "other plans with as few moves may read fewer cold bytes"
-    return _Answer(rows, score.moves(search.problem, rows), note)
+    return _Answer(rows, score.moves(search.problem, rows), "" if settled.best else COLDER)
 
 
 def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
@@ -198,9 +201,9 @@ def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
     return as_few and score.cold_bytes(problem, known) < score.cold_bytes(problem, rows)
 
 
-def _settle(program: Program, found: Found, left: Clock) -> Found:
+def _settle(program: Program, found: Found, left: Clock, cases: int = CASES) -> Found:
     """Of the placements with as few moves, one with the fewest cold bytes; then, of the same moves, always the same."""
-    return _settle_order(program, _next(program, program.cold(), left(), found, cases=CASES), left)
+    return _settle_order(program, _next(program, program.cold(), left(), found, cases=cases), left)
 
 
 def _settle_order(program: Program, found: Found, left: Clock) -> Found:

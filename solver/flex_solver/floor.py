@@ -46,9 +46,11 @@ def floor(problem: Problem) -> int:
     return priced(problem).least
 
 
-def priced(problem: Problem) -> Priced:
+def priced(problem: Problem, more: Floats | None = None) -> Priced:
+    """A new row of each site may cost `more` than a move."""
     nodes = int(problem.open.sum())
     worth = bound.prices(problem).astype(np.float64)
+    worth = worth if more is None else worth + more
     unknown = Priced(0, worth / 2)
     if not highs.AVAILABLE or problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
         return unknown

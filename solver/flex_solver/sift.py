@@ -41,7 +41,7 @@ class Puzzle:
     The first of them are nodes: changes `first_change[n]` to `first_change[n + 1]`, which a node may have once each,
     bring it `change` at a price of `change_price`. For each other place `off` is to be paid until it is right. Move m
     brings `asks[m]` of `site[m]`, at a price in all and with so many cold bytes, from one place to another; a `row`
-    moves once, and a place takes a site once.
+    moves once, and a place takes a site once. There may be several prices, in a row each: all of them count.
     """
 
     load: Floats
@@ -62,15 +62,17 @@ class Puzzle:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """All moves together cost no more than the `price`, with no more than so many `cold` bytes: of such ways the one
-    with the fewest, or `any`. No more than so many `steps` go into it, nor more `seconds`.
+    """All moves together cost no more than each `price`, with no more than so many `cold` bytes: of such ways the one
+    with the fewest, or `any`. No more than so many `steps` go into it, nor more `seconds`. Of each price so much is
+    for all the cold bytes that there may be: with fewer of them it is less.
     """
 
-    price: int
+    price: tuple[int, ...]
     cold: int
     any: bool
     steps: int
     seconds: float
+    reads: tuple[int, ...] = (0,)
 
 
 def reference_sift(puzzle: Puzzle, wanted: Wanted) -> tuple[Ints | None, bool]:
@@ -171,12 +173,11 @@ def _least_ahead(cells: Ints, axis: int, ahead: int) -> Ints:
 class _Search:
     def __init__(self, puzzle: Puzzle, wanted: Wanted) -> None:
         self._puzzle, self._wanted = puzzle, wanted
-        self._tables = _tables(puzzle)
+        self._bills = [_Bill(puzzle, number, most) for number, most in enumerate(wanted.price)]
         self._touching = [
             np.flatnonzero((puzzle.source == place) | (puzzle.target == place)) for place in range(len(puzzle.load))
         ]
         self._load = puzzle.load.copy()
-        self._least = self._at_first()
         self._banned = np.zeros(len(puzzle.row), dtype=np.bool_)
         self._moved = np.zeros(puzzle.row.max(initial=-1) + 1, dtype=np.bool_)
         self._taken = np.zeros((puzzle.site.max(initial=-1) + 1, len(puzzle.load)), dtype=np.bool_)
@@ -186,37 +187,44 @@ class _Search:
         self.best: list[int] | None = None
 
     def run(self) -> bool:
-        return int(self._least.sum()) > self._wanted.price or self._go_on(0, 0)
+        return any(bill.at_least > bill.most for bill in self._bills) or self._go_on(0)
 
-    def _go_on(self, price: int, cold: int) -> bool:
+    def _go_on(self, cold: int) -> bool:
         """Looks at all that goes on from the moves chosen; whether there were steps enough for that."""
         off = np.flatnonzero(~_within(self._load, self._puzzle.low, self._puzzle.high))
         if not len(off):
             self.best, self._cold = self._chosen.copy(), cold - 1
+            for bill, most, reads in zip(self._bills, self._wanted.price, self._wanted.reads, strict=True):
+                bill.most = most - reads + _part(reads, self._cold, self._wanted.cold)
             return True
         if not self._steps or (self._steps % NOW == 0 and time.monotonic() > self._until):
             return False
         self._steps -= 1
-        dearest_first = off[np.argsort(-self._least[off], kind="stable")].tolist()
-        nexts = min((self._nexts(place, price, cold) for place in dearest_first), key=len)
-        every = all(self._try_out(one, price, cold) for one in nexts.tolist())
+        dearest_first = off[np.argsort(-self._bills[0].least[off], kind="stable")].tolist()
+        nexts = min((self._nexts(place, cold) for place in dearest_first), key=len)
+        every = all(self._try_out(one, cold) for one in nexts.tolist())
         self._banned[nexts] = False
         return every
 
-    def _try_out(self, one: int, price: int, cold: int) -> bool:
+    def _try_out(self, one: int, cold: int) -> bool:
         """What goes on from one more move, which is banned from then on; false when the steps are used up."""
         puzzle, its = self._puzzle, int(self._puzzle.cold[one])
         self._banned[one] = True
         if (self._wanted.any and self.best is not None) or cold + its > self._cold:
             return True
         ends = [int(puzzle.source[one]), int(puzzle.target[one])]
-        load, least = self._load[ends], self._least[ends]
+        load, before = self._load[ends], [bill.least[ends] for bill in self._bills]
         self._load[ends] = [load[0] - puzzle.asks[one], load[1] + puzzle.asks[one]]
-        self._least[ends] = [int(self._of(place, self._load[place][None])[0]) for place in ends]
+        for bill in self._bills:
+            bill.least[ends] = [int(bill.put_right(place, self._load[place][None])[0]) for place in ends]
+            bill.paid += int(bill.price[one])
         self._mark(one, made=True)
-        every = self._go_on(price + int(puzzle.price[one]), cold + its)
+        every = self._go_on(cold + its)
         self._mark(one, made=False)
-        self._load[ends], self._least[ends] = load, least
+        self._load[ends] = load
+        for bill, least in zip(self._bills, before, strict=True):
+            bill.least[ends] = least
+            bill.paid -= int(bill.price[one])
         return every
 
     def _mark(self, one: int, *, made: bool) -> None:
@@ -227,50 +235,69 @@ class _Search:
         else:
             self._chosen.pop()
 
-    def _nexts(self, place: int, price: int, cold: int) -> Ints:
+    def _nexts(self, place: int, cold: int) -> Ints:
         """The moves that may be next at a place, those first after which least is to be paid."""
         puzzle, some = self._puzzle, self._touching[place]
         barred = (
             self._banned[some] | self._moved[puzzle.row[some]] | self._taken[puzzle.site[some], puzzle.target[some]]
         )
         some = some[~barred & (cold + puzzle.cold[some] <= self._cold)]
-        source, target = puzzle.source[some], puzzle.target[some]
-        after = price + self._least.sum() + puzzle.price[some] - self._least[source] - self._least[target]
-        after += self._of_each(source, self._load[source] - puzzle.asks[some])
-        after += self._of_each(target, self._load[target] + puzzle.asks[some])
-        cheap = after <= self._wanted.price
-        found: Ints = some[cheap][np.argsort(after[cheap], kind="stable")]
+        left = self._load[puzzle.source[some]] - puzzle.asks[some]
+        full = self._load[puzzle.target[some]] + puzzle.asks[some]
+        after = [bill.after(some, left, full) for bill in self._bills]
+        cheap = np.all([its <= bill.most for bill, its in zip(self._bills, after, strict=True)], axis=0)
+        found: Ints = some[cheap][np.argsort(after[0][cheap], kind="stable")]
         return found
+
+
+def _part(whole: int, one: int, of: int) -> int:
+    """Rounded up, and not less than nothing."""
+    return max(0, -(-whole * one // max(1, of)))
+
+
+class _Bill:
+    """What is `paid` so far by one of the puzzle's prices, and what each place is still to pay at `least`."""
+
+    def __init__(self, puzzle: Puzzle, number: int, most: int) -> None:
+        self._puzzle, self.most, self.paid = puzzle, most, 0
+        self.price, self._off = puzzle.price[number], puzzle.off[number]
+        self._tables = _tables(puzzle, puzzle.change_price[number])
+        self.least = self._of_each(np.arange(len(puzzle.load)), puzzle.load)
+        for n, table in enumerate(self._tables):
+            if not _within(puzzle.load[n], puzzle.low[n], puzzle.high[n]):
+                self.least[n] = table.at_first
+
+    @property
+    def at_least(self) -> int:
+        return self.paid + int(self.least.sum())
+
+    def after(self, some: Ints, left: Floats, full: Floats) -> Ints:
+        """What is paid at least once one of these moves is made, which leave the loads of their two places so."""
+        source, target = self._puzzle.source[some], self._puzzle.target[some]
+        after: Ints = self.at_least + self.price[some] - self.least[source] - self.least[target]
+        return after + self._of_each(source, left) + self._of_each(target, full)
 
     def _of_each(self, place: Ints, load: Floats) -> Ints:
         least = np.zeros(len(place), dtype=np.int64)
         for one in np.unique(place).tolist():
-            least[place == one] = self._of(one, load[place == one])
+            least[place == one] = self.put_right(one, load[place == one])
         return least
 
-    def _of(self, place: int, load: Floats) -> Ints:
+    def put_right(self, place: int, load: Floats) -> Ints:
         """What is paid at least to put a place right that carries so much."""
         right = _within(load, self._puzzle.low[place], self._puzzle.high[place])
         if place < len(self._tables):
             return np.where(right, 0, self._tables[place].at(load[:, :2]))
-        return np.where(right, 0, self._puzzle.off[place])
-
-    def _at_first(self) -> Ints:
-        load = self._puzzle.load
-        least = self._of_each(np.arange(len(load)), load)
-        for n, table in enumerate(self._tables):
-            if not _within(load[n], self._puzzle.low[n], self._puzzle.high[n]):
-                least[n] = table.at_first
-        return least
+        return np.where(right, 0, self._off[place])
 
 
-def _tables(puzzle: Puzzle) -> list[_Table]:
+def _tables(puzzle: Puzzle, prices: Ints) -> list[_Table]:
     first, top = puzzle.first_change.tolist(), BEYOND * np.maximum(puzzle.load, puzzle.high).max(axis=0, initial=0.0)
     return [
         _Table(
             np.stack([puzzle.low[n], puzzle.high[n]])[:, :2],
             puzzle.change[start:end, :2],
-            puzzle.change_price[start:end],
+            prices[start:end],
             puzzle.load[n, :2],
             top[:2],
         )

@@ -17,17 +17,17 @@ import numpy as np
 from flex import score
 from flex.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver import bound, forest
-from flex_solver.floor import Priced
+from flex_solver.floor import Priced, priced
 from flex_solver.net import Net, net
 from flex_solver.sift import MOVE, Puzzle, Wanted, sift
 
 # There are tables of all sets of three changes of a node: no more changes than so many.
 CHANGES = 250
-# What it may take to look at all ways with so many moves, and at those with so few cold bytes.
-PROOF, COLDER = 2**18, 2**17
-# The cold bytes that there may be at first, as a part of those known, and how many times as many next.
-FIRST, FACTOR = 1 / 4, 1.4
-
+# What it may take to look at all ways with so few moves, and at all with as many.
+PROOF, COLDER = 2**18, 2**15
+# What a move costs by a second price, and how many moves all the cold bytes cost that there may be: together no more
+# than MOVE.
+COUNTS, READS = 330, 2
 Clock = Callable[[], float]
 
 
@@ -40,7 +40,8 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
     """Rows with the fewest moves, those known if there are none with fewer; None where nothing is said."""
     most, cold = _moves(problem, known), int(problem.cold @ problem.replicas)
     for moves in range(max(0, asked.least - score.moves(problem, known) + most), most):
-        rows, every = _sifted(problem, asked, known, Wanted(moves * MOVE, cold, any=True, steps=PROOF, seconds=left()))
+        wanted = Wanted((moves * MOVE,), cold, any=True, steps=PROOF, seconds=left())
+        rows, every = _sifted(problem, asked, known, wanted)
         if rows is not None:
             return rows
         if not every:
@@ -48,16 +49,15 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
     return known
 
 
-def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | None:
-    """Of the rows with no more moves than those known, some with the fewest cold bytes; None where nothing is said."""
-    most = score.cold_bytes(problem, known)
-    parts = FIRST * FACTOR ** np.arange(np.log(1 / FIRST) / np.log(FACTOR))
-    for cold in [*(most * parts).astype(np.int64).tolist(), most]:
-        wanted = Wanted(_moves(problem, known) * MOVE, cold, any=False, steps=COLDER, seconds=left())
-        rows, every = _sifted(problem, asked, known, wanted)
-        if rows is not None or not every:
-            return rows if every else None
-    return None
+def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> tuple[Ints, bool]:
+    """Of the rows with no more moves than those known the best found, and whether none have fewer cold bytes."""
+    moves, cold = _moves(problem, known), score.cold_bytes(problem, known) - 1
+    if cold < 0:
+        return known, True
+    price, reads = (moves * MOVE, (moves + READS) * COUNTS), (0, READS * COUNTS)
+    wanted = Wanted(price, cold, any=False, steps=COLDER, seconds=left(), reads=reads)
+    rows, every = _sifted(problem, asked, known, wanted)
+    return (known if rows is None else rows), every
 
 
 def _moves(problem: Problem, rows: Ints) -> int:
@@ -73,7 +73,7 @@ def _asking(problem: Problem) -> Bools:
 def _sifted(problem: Problem, asked: Priced, known: Ints, wanted: Wanted) -> tuple[Ints | None, bool]:
     """The best rows found, if they keep all rules, and whether there are none that are better."""
     places = net(problem)
-    puzzle = _puzzle(problem, places, np.rint(asked.prices * MOVE).astype(np.int64), wanted.cold)
+    puzzle = _puzzle(problem, places, _shares(problem, asked, wanted), wanted.cold)
     found, every = sift(puzzle, wanted)
     if found is None:
         return None, every
@@ -95,43 +95,59 @@ def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -
     return in_order(np.concatenate([held[stays], come, known[~asking[known[:, 0]]]]))
 
 
-def _puzzle(problem: Problem, places: Net, gives: Ints, most: int) -> Puzzle:
-    """`gives` is what each site costs the node that gives it; no move has more than the `most` cold bytes."""
+def _shares(problem: Problem, asked: Priced, wanted: Wanted) -> list[tuple[Ints, Ints]]:
+    """By each price, what a row of each site costs the node that gives it, and the one that takes it.
+
+    By the second price a part is for the move, and a part for the bytes that it reads.
+    """
+    gives = np.rint(asked.prices * MOVE).astype(np.int64)
+    shares = [(gives, MOVE - gives)]
+    if len(wanted.price) > 1:
+        reads = np.minimum(problem.cold, wanted.cold) / max(1, wanted.cold)
+        worth = (COUNTS * (1 + READS * reads)).astype(np.int64)
+        gives = np.rint(priced(problem, READS * reads).prices * COUNTS).astype(np.int64).clip(0, worth)
+        shares.append((gives, worth - gives))
+    return shares
+
+
+def _puzzle(problem: Problem, places: Net, shares: list[tuple[Ints, Ints]], most: int) -> Puzzle:
+    """No move has more than the `most` cold bytes."""
     nodes, real = int(problem.open.sum()), len(places) - places.vanishing
     row, target = np.nonzero(places.able)
     able = (places.at[row] != target) & ((problem.cold[places.site[row]] <= most) | (target >= real))
     row, target = row[able], target[able]
     site, source, stays = places.site[row], places.at[row], target < real
-    changes = [_changes(places, row, target, n, gives) for n in range(nodes)]
-    off = np.zeros(len(places), dtype=np.int64)
-    off[source[source >= nodes]] = gives[site[source >= nodes]]
-    off[target[~stays]] = -gives[site[~stays]]
+    changes = [_changes(places, row, target, n, shares) for n in range(nodes)]
+    off = np.zeros((len(shares), len(places)), dtype=np.int64)
+    for number, (gives, _) in enumerate(shares):
+        off[number, source[source >= nodes]] = gives[site[source >= nodes]]
+        off[number, target[~stays]] = -gives[site[~stays]]
     return Puzzle(
         load=_wide(places.load, 0.0),
         low=_wide(places.low, -1.0),
         high=_wide(places.high, 1.0),
         off=off,
-        first_change=np.cumsum([0, *(len(prices) for _, prices in changes)]),
+        first_change=np.cumsum([0, *(len(some) for some, _ in changes)]),
         change=_wide(np.concatenate([some for some, _ in changes]), 0.0),
-        change_price=np.concatenate([prices for _, prices in changes]),
+        change_price=np.concatenate([prices for _, prices in changes], axis=1),
         row=row,
         site=site,
         source=source,
         target=target,
         asks=_wide(places.asks[row], 0.0),
-        price=np.where(stays, MOVE, 0),
+        price=np.array([np.where(stays, gives[site] + takes[site], 0) for gives, takes in shares]),
         cold=np.where(stays, problem.cold[site], 0),
     )
 
 
-def _changes(places: Net, row: Ints, target: Ints, node: int, gives: Ints) -> tuple[Floats, Ints]:
+def _changes(places: Net, row: Ints, target: Ints, node: int, shares: list[tuple[Ints, Ints]]) -> tuple[Floats, Ints]:
     """What may leave the node, each row once, and what may come, each site once, and what it pays for that."""
     leave = np.unique(row[places.at[row] == node])
     come, first = np.unique(places.site[row[target == node]], return_index=True)
     asks = places.asks[row[target == node]][first]
     return (
         np.concatenate([-places.asks[leave], asks]),
-        np.concatenate([gives[places.site[leave]], MOVE - gives[come]]),
+        np.array([np.concatenate([gives[places.site[leave]], takes[come]]) for gives, takes in shares]),
     )
 
 

@@ -49,9 +49,10 @@ def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
         return
     assert score.violations(problem, fewest) == ()
     assert score.moves(problem, fewest) == min(score.moves(problem, rows) for rows in balanced)
-    coldest = sifted.coldest(problem, fewest, asked, _ever)
-    if coldest is not None:
-        assert score.violations(problem, coldest) == ()
+    coldest, every = sifted.coldest(problem, fewest, asked, _ever)
+    assert score.violations(problem, coldest) == ()
+    assert _merit(problem, coldest) <= _merit(problem, fewest)
+    if every:
         assert _merit(problem, coldest) == min(_merit(problem, rows) for rows in balanced)
 
 
@@ -68,8 +69,8 @@ def test_without_wishes_it_is_always_said(seed: int) -> None:
     problem = family.cluster(40, 3, seed=seed)
     known, asked = exact.place(problem, Budget()).rows, priced(problem)
     assert sifted.fewest(problem, known, asked, _ever) is known
-    coldest = sifted.coldest(problem, known, asked, _ever)
-    assert coldest is not None
+    coldest, every = sifted.coldest(problem, known, asked, _ever)
+    assert every
     assert _merit(problem, coldest) == _merit(problem, known)
 
 
@@ -84,7 +85,7 @@ def test_what_took_too_many_cases_is_settled() -> None:
 )
 def test_no_time_settles_nothing(run: Sift) -> None:
     puzzle = replace(_puzzle(1), off=np.zeros_like(_puzzle(1).off))
-    wanted = Wanted(50 * MOVE, 1_000, any=False, steps=NOW - 1, seconds=0.0)
+    wanted = Wanted((50 * MOVE,) * 2, 1_000, any=False, steps=NOW - 1, seconds=0.0, reads=(0, 0))
     found, every = run(puzzle, wanted)
     assert (found is not None, every) == (True, True)
     assert run(puzzle, replace(wanted, steps=NOW)) == (None, False)
@@ -95,12 +96,13 @@ def test_no_time_settles_nothing(run: Sift) -> None:
 @given(
     seed=st.integers(0, 10**6),
     moves=st.integers(0, 5),
+    second=st.integers(0, 5 * MOVE),
     cold=st.integers(0, 40),
     some=st.booleans(),
     steps=st.sampled_from([0, 1, 20, 1_000]),
 )
-def test_both_engines_find_the_same(seed: int, moves: int, cold: int, some: bool, steps: int) -> None:
-    puzzle, wanted = _puzzle(seed), Wanted(moves * MOVE, cold, any=some, steps=steps, seconds=600.0)
+def test_both_engines_find_the_same(seed: int, moves: int, second: int, cold: int, some: bool, steps: int) -> None:
+    puzzle, wanted = _puzzle(seed), Wanted((moves * MOVE, second), cold, some, steps, 600.0, reads=(0, second // 2))
     (one, its_all), (other, all_of_other) = sift(puzzle, wanted), reference_sift(puzzle, wanted)
     assert its_all == all_of_other
     assert (one is None) == (other is None)
@@ -112,7 +114,7 @@ def _puzzle(seed: int) -> Puzzle:
     random = np.random.default_rng(seed)
     nodes, sites, dimensions = int(random.integers(1, 5)), int(random.integers(1, 9)), int(random.integers(2, 4))
     asks = random.choice([0.0, 0.01, 0.02, 0.05, 0.1, 0.3], (sites, dimensions)) * random.uniform(0.9, 1.1, (sites, 1))
-    at, gives = random.integers(0, nodes + 1, sites), random.integers(0, MOVE + 1, sites)
+    at, (gives, others) = random.integers(0, nodes + 1, sites), random.integers(0, MOVE + 1, (2, sites))
     load = np.zeros((nodes + 1, dimensions))
     np.add.at(load, at, asks)
     middle, reach = random.uniform(0.9, 1.1) * asks.sum(axis=0) / nodes, random.uniform(0.02, 0.4)
@@ -124,16 +126,16 @@ def _puzzle(seed: int) -> Puzzle:
         load=load,
         low=np.vstack([np.repeat([middle - reach], nodes, axis=0), [np.zeros(dimensions)]]),
         high=np.vstack([np.repeat([middle + reach], nodes, axis=0), [np.full(dimensions, 1e-9)]]),
-        off=np.array([*[0] * nodes, int(random.integers(-MOVE, MOVE))]),
+        off=np.array([[*[0] * nodes, int(random.integers(-MOVE, MOVE))] for _ in range(2)]),
         first_change=np.cumsum([0, *(len(of_node) for of_node, _ in changes)]),
         change=asks[site] * sign[:, None],
-        change_price=np.where(sign < 0, gives[site], MOVE - gives[site]),
+        change_price=np.array([np.where(sign < 0, gives[site], takes[site]) for takes in (MOVE - gives, others)]),
         row=row,
         site=row // 2,
         source=at[row],
         target=target,
         asks=asks[row],
-        price=np.where(target < nodes, MOVE, 0),
+        price=np.array([np.where(target < nodes, gives[row] + takes[row], 0) for takes in (MOVE - gives, others)]),
         cold=random.integers(0, 20, len(row)),
     )
 
@@ -145,13 +147,15 @@ def _changes(row: Ints, target: Ints, at: Ints, node: int) -> tuple[Ints, Ints]:
 
 @native
 def test_arrays_that_do_not_fit_are_refused() -> None:
-    puzzle, wanted = _puzzle(1), Wanted(MOVE, 100, any=True, steps=10, seconds=1.0)
+    puzzle, wanted = _puzzle(1), Wanted((MOVE, MOVE), 100, any=True, steps=10, seconds=1.0, reads=(0, 0))
     for wrong in (
         replace(puzzle, target=puzzle.target + 100),
         replace(puzzle, cold=puzzle.cold[:-1]),
         replace(puzzle, first_change=puzzle.first_change + 1),
         replace(puzzle, change_price=puzzle.change_price + 10 * MOVE),
         replace(puzzle, row=-1 - puzzle.row),
+        replace(puzzle, off=puzzle.off[:1]),
+        replace(puzzle, price=puzzle.price[:1], off=puzzle.off[:1], change_price=puzzle.change_price[:1]),
     ):
         with pytest.raises(ValueError, match=r"do not fit|negative"):
             sift(wrong, wanted)
