@@ -3,7 +3,7 @@
 /// A price that nobody pays.
 pub const DEAR: u16 = 60_000;
 /// Cells for the width of the band, and how many there are at most along each resource.
-const CELLS: f64 = 32.0;
+const CELLS: f64 = 16.0;
 const MOST_CELLS: f64 = 640.0;
 
 type Pair = [f64; 2];

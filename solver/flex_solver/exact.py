@@ -123,28 +123,37 @@ def _found(search: _Search) -> _Answer:
 
 def _from_known(search: _Search, rows: Ints) -> _Answer | None:
     """The answer, where it takes no program to know how few moves there can be."""
-    problem, asked, others = search.problem, priced(search.problem), (1 - FOR_SIFTING) * search.left()
-    if sifted.is_small(problem):
-        fewest = sifted.fewest(problem, rows, asked, lambda: search.left() - others)
-        if fewest is not None:
-            return _coldest(search, fewest, asked)
+    asked = priced(search.problem)
+    if sifted.is_small(search.problem) and (found := _sifted(search, rows, asked)) is not None:
+        return found
     return _proven(search, rows, asked.least)
 
 
-def _coldest(search: _Search, rows: Ints, asked: Priced) -> _Answer:
-    """Of placements with as many moves: by looking at all ways, or by the program, which begins meanwhile."""
+def _sifted(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
+    """By looking at all ways there are: those with fewer moves, and then those with fewer cold bytes.
+
+    The program looks for fewer cold bytes all the while.
+    """
     unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
     with ThreadPoolExecutor(1) as pool:
         settled = pool.submit(_settled, search, rows, BESIDE, unwanted)
-        coldest, every = sifted.coldest(search.problem, rows, asked, lambda: search.left() - others)
-        if every:
+        fewest = sifted.fewest(search.problem, rows, asked, lambda: search.left() - others)
+        if fewest is rows:
+            coldest, every = sifted.coldest(search.problem, rows, asked, lambda: search.left() - others)
+        if fewest is not rows or every:
             unwanted.set()
-        found = settled.result()
+    if fewest is not rows:
+        return None if fewest is None else _sifted(search, fewest, asked)
+    return _coldest(search, settled.result(), coldest, every=every)
+
+
+def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> _Answer:
+    """Of what the program found and what was found by looking at the ways there are, at `every` one or at some."""
     if not every and (not found.note or not _cheaper(search.problem, coldest, found.rows, search.spent)):
         return found
     program = search.program(Give())
-    found = _said(search, program, _settle_order(program, program.take(coldest, coldest=True), search.left))
-    return found if every else replace(found, note=COLDER)
+    settled = _settle_order(program, program.take(coldest, coldest=True), search.left)
+    return _said(search, program, replace(settled, best=every and settled.best))
 
 
 def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:

@@ -27,7 +27,7 @@ Bools = npt.NDArray[np.bool_]
 # The price of a move, and one that nobody pays: four of the first and the other are less than 2 ** 16.
 MOVE, DEAR = 1_000, 60_000
 # Cells of a table for the width of the band, and how many there are at most along each resource.
-CELLS, MOST_CELLS = 32.0, 640.0
+CELLS, MOST_CELLS = 16.0, 640.0
 # Tables are for loads of up to so many times the largest.
 BEYOND = 1.5
 # The clock is looked at once in so many steps.

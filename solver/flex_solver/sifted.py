@@ -24,7 +24,7 @@ from flex_solver.sift import MOVE, Puzzle, Wanted, sift
 # There are tables of all sets of three changes of a node: no more changes than so many.
 CHANGES = 250
 # What it may take to look at all ways with so few moves, and at all with as many.
-PROOF, COLDER = 2**18, 2**15
+PROOF, COLDER = 2**18, 40_000
 # What a move costs by a second price, and how many moves all the cold bytes cost that there may be: together no more
 # than MOVE.
 COUNTS, READS = 330, 2
