@@ -30,16 +30,16 @@ LEFT, UNTAKEN, UNGIVEN = 4.0, 2.5, 1.5
 MOST, TREE = 30_000, 500
 
 
-def dealt(placed: Placed, tolerance: float, until: float = math.inf) -> Placed:
-    """When time is up, with the deals that are known by then."""
-    sites, market = _market(placed, tolerance)
+def dealt(placed: Placed, tolerance: float, until: float = math.inf, *, finely: bool = False) -> Placed:
+    """When time is up, with the deals that are known by then; `finely` with smaller sites, in three times as long."""
+    sites, market = _market(placed, tolerance, finely=finely)
     trade = Trade(market, MARGIN + BY_SIZE * market.load.max(axis=1), with_small=False)
     trade.settle(range(len(market.low)), SIZE, until)
     after = _carried_out(placed, sites, _chosen(market, _likely(trade), until))
     return min(placed, after, key=Placed.merit)
 
 
-def _market(placed: Placed, tolerance: float) -> tuple[Ints, Market]:
+def _market(placed: Placed, tolerance: float, *, finely: bool) -> tuple[Ints, Market]:
     """With the sites that it trades. Of a site that has new rows only these are given: they cost no more elsewhere."""
     items, totals, nodes = placed.items, placed.totals(), len(placed.items.low)
     new = placed.costs() > 0
@@ -48,7 +48,7 @@ def _market(placed: Placed, tolerance: float) -> tuple[Ints, Market]:
     movable[items.movable] = True
     movable &= new | ~of_new
     load = items.load / SHARE
-    sites = np.flatnonzero(notable(load, nodes, tolerance))
+    sites = np.flatnonzero(notable(load, nodes, tolerance, finely=finely))
     place = np.full(len(load), -1)
     place[sites] = np.arange(len(sites))
     worth = np.floor(items.price[sites] / MOVE + 0.5)

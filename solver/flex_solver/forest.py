@@ -11,6 +11,8 @@ two sets, one within the other, the smaller will do. What vanishes is no move; s
 
 from __future__ import annotations
 
+from threading import Event
+
 import numpy as np
 
 from flex.problem import Bools, Floats, Ints, Problem
@@ -34,11 +36,12 @@ def is_small(problem: Problem) -> bool:
     return alike and 1 < places <= PLACES and len(problem.old) * opened <= ROWS and bool(asking.any())
 
 
-def least(problem: Problem) -> int:
+def least(problem: Problem, unwanted: Event | None = None) -> int:
+    """Less than it could be, and no wrong number either, once it is `unwanted`."""
     places = net(problem)
     silent = ~problem.load.any(axis=1)
     alone = len(places) - places.vanishing + int(bound.wishes(problem)[silent].sum())
-    return alone - _Sets(places).most
+    return alone - _Sets(places, unwanted or Event()).most
 
 
 class _Sets:
@@ -48,7 +51,7 @@ class _Sets:
     wanted: more than `most` are not to be had with the others.
     """
 
-    def __init__(self, places: Net) -> None:
+    def __init__(self, places: Net, unwanted: Event) -> None:
         trees = Trees(places)
         self.size = _sums(np.ones((len(places), 1)))[:, 0].astype(np.int64)
         load, low, high = (_sums(edge) for edge in (places.load, places.low, places.high))
@@ -61,7 +64,7 @@ class _Sets:
             if left < 0:
                 break
             seen = size
-            if possible := [part for part in wanted if not trees.rules_out(part)]:
+            if possible := [part for part in wanted if unwanted.is_set() or not trees.rules_out(part)]:
                 found += possible
                 self.trees_in = _packed(len(places), found)
         self.most = max([int(self.trees_in[-1]), *map(self._with_one_of, range(seen + 1, len(places) + 1))])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -155,8 +156,11 @@ class Point:
     values: Floats | None = None
 
 
-def any_point(program: Program, seconds: float, nodes: int) -> Point:
-    """Looks at so many nodes of the tree, and guesses at nothing: most who ask expect that there is no point."""
+def any_point(program: Program, seconds: float, nodes: int, unwanted: Event | None = None) -> Point:
+    """Looks at so many nodes of the tree, and guesses at nothing: most who ask expect that there is no point.
+
+    It ends without a word once that is `unwanted`.
+    """
     import highspy
 
     highs = _ready(
@@ -164,6 +168,8 @@ def any_point(program: Program, seconds: float, nodes: int) -> Point:
     )
     for name in GUESSES:
         highs.setOptionValue(f"mip_heuristic_run_{name}", False)
+    if unwanted is not None:
+        highs.cbMipInterrupt += lambda event: event.interrupt() if unwanted.is_set() else None
     highs.run()
     if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
         return Point(impossible=True)

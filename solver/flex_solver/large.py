@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from flex import shortfall
 from flex.problem import Budget, Ints, Problem, Solution, in_order
-from flex_solver import block, forest, highs, proof
+from flex_solver import block, highs
 from flex_solver.answer import LATE, answer
 from flex_solver.candidates import chosen
 from flex_solver.colder import colder
@@ -35,6 +35,7 @@ from flex_solver.placed import Placed, movable_rows, placed
 from flex_solver.polish import spared
 from flex_solver.relax import Relaxed, relaxed
 from flex_solver.relief import relieved
+from flex_solver.rising import Rising
 from flex_solver.start import repaired
 
 # A block costs as much as so many of the changes that the search before it tries.
@@ -43,15 +44,13 @@ BLOCK = 400
 SIZES, ABREAST = (4, 6, 8, 10), 4
 # How many times the steps of local.py go into a search that the blocks may start from, and how many of these there are.
 # With more nodes than a few, one search differs less from the next: two are enough, or those from where dealt.py has
-# put every node right.
+# put every node right; of a few, all of it is dealt finely.
 THOROUGH, STARTS, FEW = 10, 4, 40
 # That is asked for as long as there are no more nodes than this, and again for what one remedy for each node leaves.
 # It starts from the placement in force too, unless relief.py moves a row for every other node, so far off they are.
 DEALING, DEALS, FAR = 400, 2, 0.5
 # The part of the time left that all this may take.
 FOR_DEALS = 0.5
-# The part of the time left that proofs may take: blocks that find a move less prove as much, and often sooner.
-FOR_PROOFS = 0.6
 # A size is given up after so many blocks in a row that were tried before.
 TRIED = 30
 
@@ -65,15 +64,17 @@ def place(
     dealing = time.monotonic() + FOR_DEALS * (until - time.monotonic())
     starts = _starts(problem, known, threads, dealing if with_highs else None)
     cut = f"{LATE} for more deals between nodes: another run may differ" if time.monotonic() > dealing else ""
-    found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
-    known = _known_of_few(problem, known, found, budget) if not note else known
-    if with_highs and not note:
-        most = FOR_PROOFS * (until - time.monotonic())
-        found, known, unsettled = _with_proof(problem, found, known, budget.steps, time.monotonic() + most)
-        search = _Blocks(found, known.least, changes(found, budget.steps) // BLOCK)
-        late = _solved_again(search, threads, lambda: time.monotonic() < until)
-        note = late or ("" if _moves_of(search.best) == known.least else unsettled)
-        found = search.best
+    rising = Rising(problem, known.least, budget, until, with_highs=with_highs)
+    with rising.beside() as going_up:
+        found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
+        if found.merit()[0]:
+            rising.give_up()
+        else:
+            rising.found(_moves_of(found))
+        if not note:
+            blocks = changes(found, budget.steps) // BLOCK if with_highs else 0
+            found, note = _improved(_Blocks(found, rising, blocks), known, threads, going_up)
+    known = replace(known, least=rising.least)
     found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
     free = colder(problem, found)
     best, instead = limited(problem, free), shortfall.limits_for(problem, free.rows, known.least)
@@ -85,14 +86,6 @@ def _known(problem: Problem, *, with_highs: bool) -> Relaxed:
     """Where nothing is in force, every placement has as many moves."""
     known = relaxed(problem)
     return replace(known, least=max(known.least, floor(problem))) if with_highs and len(problem.old) else known
-
-
-def _known_of_few(problem: Problem, known: Relaxed, found: Placed, budget: Budget) -> Relaxed:
-    """With a larger bound maybe, where there are few nodes and the moves found are not known to be the fewest."""
-    small = proof.is_small(problem, budget.steps) and forest.is_small(problem)
-    if budget.seconds <= 0 or not small or known.least >= _moves_of(found):
-        return known
-    return replace(known, least=max(known.least, forest.least(problem)))
 
 
 def _starts(problem: Problem, known: Relaxed, threads: int, until: float | None) -> list[Ints]:
@@ -119,7 +112,7 @@ def _deals(problem: Problem, starts: list[Ints], threads: int, until: float) -> 
 def _dealt(problem: Problem, until: float, rows: Ints) -> Placed:
     start = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
     for _ in range(DEALS):
-        found = dealt(start, problem.tolerance, until)
+        found = dealt(start, problem.tolerance, until, finely=len(start.items.low) <= FEW)
         if not found.merit()[0] or found.merit() >= start.merit():
             break
         start = found
@@ -139,62 +132,62 @@ def _best_of_some(
     return min((placed for placed, _ in found), key=Placed.merit), max(note for _, note in found)
 
 
-def _with_proof(
-    problem: Problem, found: Placed, known: Relaxed, steps: int, until: float
-) -> tuple[Placed, Relaxed, str]:
-    """A larger bound where proof.py has one, and the placement that it finds where none does; a word when time is up.
-
-    The bound goes up one by one, as more moves are harder to rule out than fewer.
-    """
-    while proof.is_small(problem, steps) and known.least < _moves_of(found):
-        verdict = proof.with_so_few(problem, known.least, until - time.monotonic())
-        if verdict.rows is not None:
-            rows = chosen(problem, verdict.rows, known, OF_EACH)
-            return placed(problem, verdict.rows, rows), known, ""
-        if not verdict.impossible:
-            late = time.monotonic() > until
-            return found, known, f"{LATE} for a better bound: another run may have one" if late else ""
-        known = replace(known, least=known.least + 1)
-    return found, known, ""
-
-
 def _moves_of(found: Placed) -> int:
     """None to be proven few where the band does not hold."""
     outside, cost = found.merit()
     return 0 if outside else round(cost / MOVE)
 
 
-def _solved_again(search: _Blocks, threads: int, in_time: InTime) -> str:
-    """Solves blocks until none is wanted; a word where time ran out before."""
-    with ThreadPoolExecutor(threads) as pool:
+def _improved(search: _Blocks, known: Relaxed, threads: int, going_up: Future[None]) -> tuple[Placed, str]:
+    """By blocks solved again and again, while the bound goes up beside them; a word where time was up before an end.
+
+    Proven fewest moves are those of the first placement that had so few: when the proof came makes no difference.
+    """
+    late, rising = _solved_again(search, threads, going_up), search.rising
+    going_up.result()
+    if rising.is_met and not search.best.merit()[0]:
+        return search.first[rising.moves], ""
+    if rising.rows is not None:
+        return placed(rising.problem, rising.rows, chosen(rising.problem, rising.rows, known, OF_EACH)), late
+    return search.best, late or (f"{LATE} for a better bound: another run may have one" if rising.late else "")
+
+
+def _solved_again(search: _Blocks, threads: int, beside: Future[None]) -> str:
+    """Solves blocks until none is wanted; a word where time ran out before. What goes on beside it has its own core."""
+    with ThreadPoolExecutor(threads) as every, ThreadPoolExecutor(max(1, threads - 1)) as others:
         for size in SIZES:
             while search.wanted(size):
-                if not in_time():
+                if not search.in_time:
                     return f"{LATE} after {search.solved} blocks that were solved again: another run may differ"
+                pool = every if beside.done() else others
                 search.improve(list(pool.map(search.solve, search.next)))
     return ""
 
 
 class _Blocks:
-    """The best placement so far, and the blocks that were tried without making it better."""
+    """The best placement so far, the `first` with as many moves, and the blocks tried without making it better."""
 
-    def __init__(self, start: Placed, least: int, blocks: int) -> None:
+    def __init__(self, start: Placed, rising: Rising, blocks: int) -> None:
         self.best, self.solved, self.next = start, 0, list[Ints]()
-        self._least, self._blocks = least, blocks
+        self.first = {_moves_of(start): start}
+        self.rising, self._blocks = rising, blocks
         self._tried: set[bytes] = set()
         self._random = np.random.default_rng(0)
         self._totals = start.totals()
 
+    @property
+    def in_time(self) -> bool:
+        return time.monotonic() < self.rising.until
+
     def wanted(self, size: int) -> bool:
         """Whether there are blocks to solve, which `next` then holds: none has a node in common with another."""
-        outside, cost = self.best.merit()
-        if self.solved >= self._blocks or (not outside and round(cost / MOVE) <= self._least):
+        if self.solved >= self._blocks or (not self.best.merit()[0] and self.rising.is_met):
             return False
         self.next = self._disjoint(size)
         return bool(self.next)
 
     def solve(self, nodes: Ints) -> Placed | None:
-        return block.solved(self.best, self._totals, nodes)
+        return block.solved(self.best, self._totals, nodes) if self.in_time else None
 
     def improve(self, answers: Sequence[Placed | None]) -> None:
         before, node = self.best, self.best.node.copy()
@@ -209,6 +202,8 @@ class _Blocks:
         if better.merit() < before.merit():
             self.best, self._totals = better, better.totals()
             self._tried.clear()
+            self.first.setdefault(_moves_of(better), better)
+            self.rising.found(_moves_of(better))
 
     def _disjoint(self, size: int) -> list[Ints]:
         source, target = _moves(self.best)

@@ -33,8 +33,10 @@ AT_FIRST, LATER, ROUNDS = 40, 16, 80
 LEFT, DEAR = 6.0, 3.0
 # Remedies that spare no more are not looked for.
 NEARLY = 1e-6
-# Sites are notable from this part of the tolerance on, as long as there are no more than so many for each node.
+# Sites are notable from this part of the tolerance on, as long as there are no more than so many for each node; more
+# of them where all of it is looked at `finely`.
 NOTABLE, MOST_OF_EACH = 0.4, 40
+FINE, MOST_OF_FINE = 0.15, 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,10 +88,11 @@ class Prices:
     node: Floats
 
 
-def notable(load: Floats, nodes: int, tolerance: float) -> Bools:
+def notable(load: Floats, nodes: int, tolerance: float, *, finely: bool = False) -> Bools:
     """Which sites are traded by name: those that fill a good part of the band."""
     size = load.max(axis=1)
-    least, most = NOTABLE * tolerance, MOST_OF_EACH * nodes
+    least, most = (FINE, MOST_OF_FINE) if finely else (NOTABLE, MOST_OF_EACH)
+    least, most = least * tolerance, most * nodes
     if np.count_nonzero(size >= least) > most:
         least = float(np.sort(size)[-most])
     traded: Bools = size >= least

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Event
 
 import numpy as np
 
@@ -61,15 +62,22 @@ def is_small(problem: Problem, steps: int) -> bool:
     return len(problem.old) * int(problem.open.sum()) * STEPS <= steps
 
 
-def with_so_few(problem: Problem, moves: int, seconds: float, cases: int = CASES, share: float = 1.0) -> Verdict:
-    """Where nothing asks for anything, or no row could be elsewhere, nothing is said.
+def with_so_few(
+    problem: Problem,
+    moves: int,
+    seconds: float,
+    cases: int = CASES,
+    share: float = 1.0,
+    unwanted: Event | None = None,
+) -> Verdict:
+    """Where nothing asks for anything, or no row could be elsewhere, nothing is said; nor once it is `unwanted`.
 
     The larger a mean node's `share` is in the program, the less of it HiGHS forgives, and the longer it takes.
     """
     columns = _columns(problem)
     if not problem.load.any() or not len(columns.row):
         return Verdict(impossible=False)
-    point = highs.any_point(_program(problem, columns, moves, share), seconds, cases)
+    point = highs.any_point(_program(problem, columns, moves, share), seconds, cases, unwanted)
     if point.values is None:
         return Verdict(point.impossible)
     rows = _rows(problem, columns, np.flatnonzero(point.values > LESS_THAN_ONE))

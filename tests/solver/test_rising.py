@@ -1,0 +1,76 @@
+"""The bound that goes up beside the search: true at any moment, and whenever it comes the answer is the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from flex import score
+from flex.problem import Budget, Ints, Problem
+from flex_solver import highs, large, proof
+from flex_solver.proof import Verdict
+from flex_solver.rising import Rising
+from tests.solver.given import fewest, wished
+
+pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
+Drifted = Callable[[int, int, int], Problem]
+
+BUDGET = Budget(steps=10_000, seconds=100)
+
+
+def rising(problem: Problem) -> Rising:
+    return Rising(problem, 0, BUDGET, time.monotonic() + BUDGET.seconds, with_highs=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), known=st.integers(0, 6))
+def test_it_never_rises_above_the_fewest_moves(
+    data: st.DataObject, known: int, tiny: st.SearchStrategy[Problem]
+) -> None:
+    problem = data.draw(wished(tiny))
+    moves = fewest(problem)
+    assume(moves is not None)
+    assert moves is not None
+    bound = rising(problem)
+    bound.found(moves + known)
+    bound.go_up()
+    assert bound.least <= moves
+    if bound.rows is not None:
+        assert score.violations(problem, bound.rows) == ()
+        assert score.moves(problem, bound.rows) == bound.least == moves
+
+
+def test_nobody_waits_for_it_once_as_few_moves_are_found(drifted: Drifted, monkeypatch: pytest.MonkeyPatch) -> None:
+    def until_unwanted(*_: object, unwanted: Event) -> Verdict:
+        assert unwanted.wait(60)
+        return Verdict(impossible=False)
+
+    monkeypatch.setattr(proof, "with_so_few", until_unwanted)
+    bound = rising(drifted(60, 4, 1))
+    with bound.beside() as going_up:
+        bound.found(0)
+        going_up.result(timeout=50)
+    assert bound.is_met
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_whether_it_comes_soon_or_late_the_answer_is_the_same(
+    drifted: Drifted, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, answers = drifted(400, 8, seed), list[Ints]()
+    going_up = Rising.go_up
+    for before, after in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
+
+        def late(bound: Rising, before: float = before, after: float = after) -> None:
+            time.sleep(before)
+            going_up(bound)
+            time.sleep(after)
+
+        monkeypatch.setattr(Rising, "go_up", late)
+        answers.append(large.place(problem, BUDGET).rows)
+    assert len({rows.tobytes() for rows in answers}) == 1
