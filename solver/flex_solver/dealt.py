@@ -30,11 +30,13 @@ LEFT, UNTAKEN, UNGIVEN = 4.0, 2.5, 1.5
 MOST, TREE = 30_000, 500
 
 
-def dealt(placed: Placed, tolerance: float, until: float = math.inf, *, finely: bool = False) -> Placed:
+def dealt(
+    placed: Placed, tolerance: float, until: float = math.inf, *, finely: bool = False, threads: int = 1
+) -> Placed:
     """When time is up, with the deals that are known by then; `finely` with smaller sites, in three times as long."""
     sites, market = _market(placed, tolerance, finely=finely)
     trade = Trade(market, MARGIN + BY_SIZE * market.load.max(axis=1), with_small=False)
-    trade.settle(range(len(market.low)), SIZE, until)
+    trade.settle(range(len(market.low)), SIZE, until, threads)
     after = _carried_out(placed, sites, _chosen(market, _likely(trade), until))
     return min(placed, after, key=Placed.merit)
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -50,7 +49,9 @@ THOROUGH, STARTS, FEW = 10, 4, 40
 # It starts from the placement in force too, unless relief.py moves a row for every other node, so far off they are.
 DEALING, DEALS, FAR = 400, 2, 0.5
 # The part of the time left that all this may take.
-FOR_DEALS = 0.5
+FOR_DEALS = 0.65
+# The part of the seconds in which anything is looked for: the answer is made then, which takes longer of more sites.
+FOR_FINDING = 0.96
 # A size is given up after so many blocks in a row that were tried before.
 TRIED = 30
 
@@ -58,7 +59,7 @@ TRIED = 30
 def place(
     problem: Problem, budget: Budget, *, with_highs: bool = highs.AVAILABLE, threads: int = os.cpu_count() or 1
 ) -> Solution:
-    until = time.monotonic() + budget.seconds
+    until = time.monotonic() + FOR_FINDING * budget.seconds
     with_highs = with_highs and budget.seconds > 0
     known = _known(problem, with_highs=with_highs)
     dealing = time.monotonic() + FOR_DEALS * (until - time.monotonic())
@@ -96,23 +97,25 @@ def _starts(problem: Problem, known: Relaxed, threads: int, until: float | None)
     if until is None or not len(problem.old) or nodes > DEALING:
         return [*starts[1:], near.rows]
     is_far = nodes > FEW and np.count_nonzero(rows[:, 1] != near.open_nodes[near.node]) > nodes * FAR
-    deals = _deals(problem, [near.rows] if is_far else [rows, near.rows], threads, until)
+    dealing = [rows, near.rows] if nodes <= FEW else [near.rows] if is_far else [near.rows, rows]
+    deals = _deals(problem, dealing, threads, until)
     right = [found.rows for found in deals if not found.merit()[0]]
     return right if right and nodes > FEW else [*(found.rows for found in deals), *starts[len(deals) :]]
 
 
 def _deals(problem: Problem, starts: list[Ints], threads: int, until: float) -> list[Placed]:
-    """What each start leads to; equal ones are looked at once."""
-    different = {rows.tobytes(): rows for rows in starts}
-    with ThreadPoolExecutor(threads) as pool:
-        found = dict(zip(different, pool.map(partial(_dealt, problem, until), different.values()), strict=True))
-    return [found[rows.tobytes()] for rows in starts]
+    """What each start leads to, as long as there is time; equal ones are looked at once."""
+    found = dict[bytes, Placed]()
+    for rows in starts:
+        if rows.tobytes() not in found and (not found or time.monotonic() < until):
+            found[rows.tobytes()] = _dealt(problem, until, rows, threads)
+    return [found[rows.tobytes()] for rows in starts if rows.tobytes() in found]
 
 
-def _dealt(problem: Problem, until: float, rows: Ints) -> Placed:
+def _dealt(problem: Problem, until: float, rows: Ints, threads: int) -> Placed:
     start = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
     for _ in range(DEALS):
-        found = dealt(start, problem.tolerance, until, finely=len(start.items.low) <= FEW)
+        found = dealt(start, problem.tolerance, until, finely=len(start.items.low) <= FEW, threads=threads)
         if not found.merit()[0] or found.merit() >= start.merit():
             break
         start = found

@@ -19,7 +19,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -112,19 +114,23 @@ class Trade:
         self._with_nobody()
         self.prices = Prices(market.worth / 2, np.where(off, DEAR, 0.0))
 
-    def settle(self, nodes: Iterable[int], size: int, until: float = math.inf) -> bool:
-        """Trade until no node has a cheaper remedy of up to so many changes, or time is up; whether none has."""
+    def settle(self, nodes: Iterable[int], size: int, until: float = math.inf, threads: int = 1) -> bool:
+        """Trade until no node has a cheaper remedy of up to so many changes, or time is up; whether none has.
+
+        What comes out does not depend on how many nodes are looked at side by side.
+        """
         nodes = list(nodes)
-        self._add([deal for node in nodes for deal in self._first(node)])
-        now = min(2, size)
-        for _ in range(ROUNDS):
-            if time.monotonic() > until or not self._priced():
-                return False
-            new = [deal for node in nodes for deal in self._better(node, now)]
-            if not new and now == size:
-                return True
-            now += not new
-            self._add(new)
+        with ThreadPoolExecutor(threads) as pool:
+            self._add([deal for deals in pool.map(self._first, nodes) for deal in deals])
+            now = min(2, size)
+            for _ in range(ROUNDS):
+                if time.monotonic() > until or not self._priced():
+                    return False
+                new = [deal for deals in pool.map(partial(self._better, size=now), nodes) for deal in deals]
+                if not new and now == size:
+                    return True
+                now += not new
+                self._add(new)
         return False
 
     def cheapest(self, node: int, below: float, size: int, keep: int) -> tuple[list[tuple[float, Deal]], int]:
