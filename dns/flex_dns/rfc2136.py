@@ -90,10 +90,11 @@ class Rfc2136Target:
 
     def look(self, *plans: Plan) -> None:
         """Raises what `apply` would raise before it sends anything: Stale, or what the server refuses."""
-        _refuse_outdated(plans, self._looked_at(plans))
-        firsts = [(plan.zone, plan.changes[0]) for plan in plans if plan.changes]
+        found = self._looked_at(plans)
+        _refuse_outdated(plans, found)
+        tries = {(zone, change.type): change.name for zone, one in found.items() for change in one.pending}
         with self._session() as session:
-            rights.refuse_denied(session, [(zone, change.name, change.type) for zone, change in firsts])
+            rights.refuse_denied(session, [(zone, name, kind) for (zone, kind), name in tries.items()])
 
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a verdict with an error."""

@@ -143,7 +143,8 @@ def _sifted(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
         if fewest is not rows or every:
             unwanted.set()
     if fewest is not rows:
-        return None if fewest is None else _sifted(search, fewest, asked)
+        least = 0 if fewest is None else score.moves(search.problem, fewest)
+        return None if fewest is None else _sifted(search, fewest, replace(asked, least=least))
     return _coldest(search, settled.result(), coldest, every=every)
 
 

@@ -37,7 +37,7 @@ def is_small(problem: Problem) -> bool:
 
 
 def least(problem: Problem, unwanted: Event | None = None) -> int:
-    """Less than it could be, and no wrong number either, once it is `unwanted`."""
+    """Nothing is said once it is `unwanted`."""
     places = net(problem)
     silent = ~problem.load.any(axis=1)
     alone = len(places) - places.vanishing + int(bound.wishes(problem)[silent].sum())
@@ -64,7 +64,11 @@ class _Sets:
             if left < 0:
                 break
             seen = size
-            if possible := [part for part in wanted if unwanted.is_set() or not trees.rules_out(part)]:
+            possible = [part for part in wanted if not (unwanted.is_set() or trees.rules_out(part))]
+            if unwanted.is_set():
+                self.most = len(places)
+                return
+            if possible:
                 found += possible
                 self.trees_in = _packed(len(places), found)
         self.most = max([int(self.trees_in[-1]), *map(self._with_one_of, range(seen + 1, len(places) + 1))])

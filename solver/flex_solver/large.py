@@ -64,7 +64,11 @@ def place(
     known = _known(problem, with_highs=with_highs)
     dealing = time.monotonic() + FOR_DEALS * (until - time.monotonic())
     starts = _starts(problem, known, threads, dealing if with_highs else None)
-    cut = f"{LATE} for more deals between nodes: another run may differ" if time.monotonic() > dealing else ""
+    cut = (
+        f"{LATE} for more deals between nodes: another run may differ"
+        if with_highs and time.monotonic() > dealing
+        else ""
+    )
     rising = Rising(problem, known.least, budget, until, with_highs=with_highs)
     with rising.beside() as going_up:
         found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
@@ -75,6 +79,7 @@ def place(
         if not note:
             blocks = changes(found, budget.steps) // BLOCK if with_highs else 0
             found, note = _improved(_Blocks(found, rising, blocks), known, threads, going_up)
+    going_up.result()
     known = replace(known, least=rising.least)
     found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
     free = colder(problem, found)
@@ -147,9 +152,11 @@ def _improved(search: _Blocks, known: Relaxed, threads: int, going_up: Future[No
     Proven fewest moves are those of the first placement that had so few: when the proof came makes no difference.
     """
     late, rising = _solved_again(search, threads, going_up), search.rising
+    if late:
+        rising.stop()
     going_up.result()
     if rising.is_met and not search.best.merit()[0]:
-        return search.first[rising.moves], ""
+        return search.first[rising.moves], late if search.is_cut else ""
     if rising.rows is not None:
         return placed(rising.problem, rising.rows, chosen(rising.problem, rising.rows, known, OF_EACH)), late
     return search.best, late or (f"{LATE} for a better bound: another run may have one" if rising.late else "")
@@ -159,8 +166,8 @@ def _solved_again(search: _Blocks, threads: int, beside: Future[None]) -> str:
     """Solves blocks until none is wanted; a word where time ran out before. What goes on beside it has its own core."""
     with ThreadPoolExecutor(threads) as every, ThreadPoolExecutor(max(1, threads - 1)) as others:
         for size in SIZES:
-            while search.wanted(size):
-                if not search.in_time:
+            while search.is_cut or search.wanted(size):
+                if search.is_cut or not search.in_time:
                     return f"{LATE} after {search.solved} blocks that were solved again: another run may differ"
                 pool = every if beside.done() else others
                 search.improve(list(pool.map(search.solve, search.next)))
@@ -172,6 +179,7 @@ class _Blocks:
 
     def __init__(self, start: Placed, rising: Rising, blocks: int) -> None:
         self.best, self.solved, self.next = start, 0, list[Ints]()
+        self.is_cut = False
         self.first = {_moves_of(start): start}
         self.rising, self._blocks = rising, blocks
         self._tried: set[bytes] = set()
@@ -190,7 +198,9 @@ class _Blocks:
         return bool(self.next)
 
     def solve(self, nodes: Ints) -> Placed | None:
-        return block.solved(self.best, self._totals, nodes) if self.in_time else None
+        """None where that is no better, or time is up."""
+        self.is_cut |= not self.in_time
+        return None if self.is_cut else block.solved(self.best, self._totals, nodes)
 
     def improve(self, answers: Sequence[Placed | None]) -> None:
         before, node = self.best, self.best.node.copy()

@@ -25,7 +25,7 @@ from flex.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver import bound, highs
 from flex_solver.relax import Cluster, cluster_of, floors_of
 
-# There may be as many steps for each row in force and open node; the cases HiGHS looks at.
+# There must be as many steps for each row, in force or to come, and open node; the cases HiGHS looks at.
 STEPS, CASES = 4, 100
 # HiGHS forgives a millionth, and so do we, and a little more.
 FORGIVEN = 2e-6
@@ -59,7 +59,9 @@ class _Columns:
 
 
 def is_small(problem: Problem, steps: int) -> bool:
-    return len(problem.old) * int(problem.open.sum()) * STEPS <= steps
+    """Where nothing is in force every placement has as many moves, and nobody need ask."""
+    rows = len(problem.old) + int(np.count_nonzero(problem.replicas > bound.held(problem)))
+    return len(problem.old) > 0 and rows * int(problem.open.sum()) * STEPS <= steps
 
 
 def with_so_few(

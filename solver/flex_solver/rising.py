@@ -51,11 +51,14 @@ class Rising:
     def found(self, moves: int) -> None:
         self.moves = moves
         if self.is_met:
-            self._unwanted.set()
+            self.stop()
 
     def give_up(self) -> None:
         """No balanced placement was found: the bound is what it was at first, however far it has come."""
         self._given_up = True
+        self.stop()
+
+    def stop(self) -> None:
         self._unwanted.set()
 
     @contextmanager
@@ -65,7 +68,7 @@ class Rising:
             try:
                 yield pool.submit(self.go_up)
             finally:
-                self._unwanted.set()
+                self.stop()
 
     def go_up(self) -> None:
         """One by one, as more moves are harder to rule out than fewer."""

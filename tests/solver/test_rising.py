@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Event
 
 import pytest
@@ -56,6 +57,17 @@ def test_nobody_waits_for_it_once_as_few_moves_are_found(drifted: Drifted, monke
         bound.found(0)
         going_up.result(timeout=50)
     assert bound.is_met
+
+
+@pytest.mark.parametrize("in_force", [0, 1])
+def test_where_next_to_nothing_is_in_force_no_program_is_made_of_it(
+    drifted: Drifted, in_force: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof, "with_so_few", None)
+    problem = drifted(2_000, 16, 1)
+    bound = rising(replace(problem, old=problem.old[:in_force]))
+    bound.go_up()
+    assert bound.least == 0
 
 
 @pytest.mark.parametrize("seed", [1, 2, 5])
