@@ -6,6 +6,7 @@ mod improve;
 mod items;
 mod lists;
 mod merge;
+mod puzzle;
 mod remedy;
 mod replay;
 mod scan;
