@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import dns.rcode
 import dns.update
 
+from flex.remarks import some
 from flex_dns.bind import update_policy
 from flex_dns.check import Check
 from flex_dns.session import Session
@@ -26,6 +28,9 @@ NOBODYS = {
     "NS": "flex-preflight.invalid.",
     "TXT": '"flex preflight"',
 }
+# A zone, a name in it, and a type.
+Try: TypeAlias = tuple[str, str, str]
+LIMITS = "limits of the key"
 OF_ZONE = ("NS", "MX", "TXT")
 OF_NAMES = ("CNAME", "MX", "NS", "TXT")
 OF_SERVERS = ("A", "AAAA")
@@ -37,27 +42,27 @@ def checks(session: Session, zone: str, servers: Sequence[str], *, own_name: boo
     within = [name for name in servers if name.endswith(f".{zone}")]
     policy = update_policy(zone, key, within, own_name=own_name)
     tries = [
-        *((zone, kind) for kind in OF_ZONE),
-        *((f"flex-preflight-{secrets.token_hex(8)}.{zone}", kind) for kind in OF_NAMES),
-        *((name, kind) for name in within for kind in OF_SERVERS),
+        *((zone, zone, kind) for kind in OF_ZONE),
+        *((zone, f"flex-preflight-{secrets.token_hex(8)}.{zone}", kind) for kind in OF_NAMES),
+        *((zone, name, kind) for name in within for kind in OF_SERVERS),
     ]
     granted = [
         f"{kind} of {_shown(name)}"
-        for (name, kind), may in zip(tries, _granted(session, zone, tries), strict=True)
+        for (_, name, kind), may in zip(tries, _granted(session, tries, LIMITS), strict=True)
         if may
     ]
     if granted:
         said = f"the key {key} may change {', '.join(granted)}"
-        yield Check("limits of the key", "fail", said, f"put this into the zone's clause in named.conf:\n{policy}")
+        yield Check(LIMITS, "fail", said, f"put this into the zone's clause in named.conf:\n{policy}")
     else:
         said = "it may change no CNAME, MX, NS or other TXT, nor the name servers' addresses"
-        yield Check("limits of the key", "ok", said)
+        yield Check(LIMITS, "ok", said)
     yield _own_name(session, zone, policy, own_name=own_name)
 
 
 def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Check:
     name, bare = "own name", zone.rstrip(".")
-    may = all(_granted(session, zone, [(zone, "A"), (zone, "AAAA")]))
+    may = all(_granted(session, [(zone, zone, "A"), (zone, zone, "AAAA")], LIMITS))
     if may and own_name:
         return Check(name, "ok", f"the site {bare} is called as its zone is, and may be moved")
     if not may and not own_name:
@@ -69,25 +74,23 @@ def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Ch
     return Check(name, "fail", said, f"take `deny ... name {zone} ANY;` out of the zone's update-policy")
 
 
-def _granted(session: Session, zone: str, tries: Sequence[tuple[str, str]]) -> list[bool]:
-    """Only a refusal says that something is not granted; of any other trouble nothing follows."""
-    asked = f"limits of the key in {zone}"
-    rcodes = [answer.rcode() for answer in session.ask_all([_away(zone, name, kind) for name, kind in tries], asked)]
-    for rcode in rcodes:
-        if rcode not in (dns.rcode.NOERROR, dns.rcode.REFUSED):
-            raise said_no(rcode, session.server, asked)
-    return [rcode == dns.rcode.NOERROR for rcode in rcodes]
-
-
-def refuse_denied(session: Session, tries: Sequence[tuple[str, str, str]]) -> None:
-    """Raises what the server says to a change of nothing: a key that may not, a frozen zone. Of zone, name and kind."""
+def refuse_denied(session: Session, tries: Sequence[Try]) -> None:
+    """Raises what the server says to a change of nothing: a key that may not, a frozen zone."""
     asked = "what is to be changed, before anything is sent"
-    answers = session.ask_all([_away(*one) for one in tries], asked)
-    for (zone, name, _), answer in zip(tries, answers, strict=True):
-        if answer.rcode() == dns.rcode.REFUSED:
+    for (zone, name, _), may in zip(tries, _granted(session, tries, asked), strict=True):
+        if not may:
             raise not_granted(session.server, zone, asked, [name])
-        if answer.rcode() != dns.rcode.NOERROR:
-            raise said_no(answer.rcode(), session.server, f"{asked} in {zone}")
+
+
+def _granted(session: Session, tries: Sequence[Try], asked: str) -> list[bool]:
+    """Only a refusal says that something is not granted; of any other trouble nothing follows."""
+    zones = some(list(dict.fromkeys(zone for zone, _, _ in tries)))
+    answers = session.ask_all([_away(*one) for one in tries], f"{asked} in {zones}")
+    rcodes = [answer.rcode() for answer in answers]
+    for (zone, _, _), rcode in zip(tries, rcodes, strict=True):
+        if rcode not in (dns.rcode.NOERROR, dns.rcode.REFUSED):
+            raise said_no(rcode, session.server, f"{asked} in {zone}")
+    return [rcode == dns.rcode.NOERROR for rcode in rcodes]
 
 
 def _away(zone: str, name: str, kind: str) -> dns.update.UpdateMessage:
