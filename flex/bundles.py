@@ -25,6 +25,8 @@ class Bundles:
 
     def rows(self, rows: Ints) -> Ints:
         """Rows of bundles as rows of sites, in order."""
+        if len(self.of) == len(self.problem.sites):
+            return in_order(rows)
         members = np.argsort(self.of, kind="stable")
         first = np.searchsorted(self.of[members], np.arange(len(self.problem.sites) + 1))
         size = np.diff(first)[rows[:, 0]]

@@ -308,7 +308,10 @@ def _positions(placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str
 
 def in_order(rows: Ints) -> Ints:
     """Rows sorted by site, then node: the one order in which placements are compared."""
-    ordered: Ints = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    site, node = rows.T
+    up = (site[1:] > site[:-1]) | ((site[1:] == site[:-1]) & (node[1:] >= node[:-1]))
+    # Most rows that are asked for come in order, and to see that takes a twentieth of the time.
+    ordered: Ints = rows.copy() if up.all() else rows[np.lexsort((node, site))]
     return ordered
 
 

@@ -40,9 +40,14 @@ class Violation:
 
 def loads(problem: Problem, rows: Ints) -> Floats:
     """What the placement asks of each node, in each dimension."""
-    total = np.zeros((len(problem.nodes), len(problem.dimensions)))
-    np.add.at(total, rows[:, 1], problem.load[rows[:, 0]])
-    return total
+    return _on_nodes(problem, rows, problem.load[rows[:, 0]])
+
+
+def _on_nodes(problem: Problem, rows: Ints, asked: Floats) -> Floats:
+    """What each node is asked for by rows, each of which asks for so much: added in the order of the rows."""
+    node, nodes = np.ascontiguousarray(rows[:, 1]), len(problem.nodes)
+    total = [np.bincount(node, column, minlength=nodes) for column in asked.T]
+    return np.stack(total, axis=1)
 
 
 def deviation(problem: Problem, rows: Ints) -> Floats:
@@ -61,8 +66,7 @@ def balance_in_force(problem: Problem) -> Balance:
     """How balanced the nodes are now, whatever number of replicas is wanted next."""
     if problem.held is None:
         return balance(problem, problem.old)
-    total = np.zeros((len(problem.nodes), len(problem.dimensions)))
-    np.add.at(total, problem.old[:, 1], problem.held)
+    total = _on_nodes(problem, problem.old, problem.held)
     # Shares are of what the rows in force ask together, which more replicas make more.
     whole = total.sum(axis=0)
     total *= np.divide(problem.share[problem.open].sum(), whole, out=np.ones_like(whole), where=whole > 0)
