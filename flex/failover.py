@@ -28,8 +28,10 @@ def rehomed(asked: Problem, rows: Ints, dead: int) -> Ints:
     heaviest = homeless[np.argsort(-asked.load[homeless].max(axis=1), kind="stable")]
     load = np.zeros((len(asked.nodes), len(asked.dimensions)))
     np.add.at(load, stays[:, 1], asked.load[stays[:, 0]])
-    taken = {site: set(stays[stays[:, 0] == site, 1].tolist()) for site in heaviest.tolist()}
-    new = [(site, _roomiest(asked, load, site, taken[site] | {dead})) for site in heaviest.tolist()]
+    taken = {site: {dead} for site in heaviest.tolist()}
+    for site, node in stays[np.isin(stays[:, 0], homeless)].tolist():
+        taken[site].add(node)
+    new = [(site, _roomiest(asked, load, site, taken[site])) for site in heaviest.tolist()]
     return in_order(np.concatenate([stays, np.array(new, dtype=np.int64).reshape(-1, 2)]))
 
 

@@ -86,11 +86,12 @@ class Rules:
 
 def seen(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
     """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is nothing to plan."""
-    found = reach.look(target, facts.sites, facts.nodes, rules.zones, adopt=rules.adopt)
-    if facts.sites and len(found.beyond) == len(facts.sites):
+    sites = facts.sites
+    found = reach.look(target, sites, facts.nodes, rules.zones, adopt=rules.adopt)
+    if sites and len(found.beyond) == len(sites):
         first = next(remarks.of_reach(found, facts.profiles))
         raise BadInput(
-            f"a plan for {len(facts.sites)} sites",
+            f"a plan for {len(sites)} sites",
             f"none of them is FLEX's to move; {first}",
             kept="nothing was changed",
             advice="check dns.zones and dns.owner; dns.adopt = true takes over names whose addresses are all your "

@@ -16,6 +16,7 @@ from flex.consent import Breach, Limits
 from flex.domain import Change, Move, Plan, RecordType, Rrset
 from flex.marker import marker_name, marker_text
 from flex.records import Sets, ZoneState, by_name
+from flex.tables import texts
 
 ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
 # The rule about names that somebody else changed.
@@ -45,7 +46,8 @@ def foreign(state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozense
 
 def names_with(found: pd.DataFrame, addresses: Set[str]) -> set[str]:
     """The names of RECORDS that have one of these addresses."""
-    return set(found["name"][found["value"].isin(list(addresses))])
+    pairs = zip(texts(found["name"]), texts(found["value"]), strict=True)
+    return {name for name, value in pairs if value in addresses}
 
 
 def diff(
@@ -277,8 +279,8 @@ def digest(plans: Iterable[Plan], placement: pd.DataFrame) -> str:
     hashed = hashlib.sha256()
     for plan in sorted(plans, key=lambda plan: plan.zone):
         hashed.update(f"zone {plan.zone}\n{text(plan)}".encode())
-    for site, node in placement.sort_values(["site", "node"]).itertuples(index=False):
-        hashed.update(f"{site} {node}\n".encode())
+    rows = sorted(zip(texts(placement["site"]), texts(placement["node"]), strict=True))
+    hashed.update("".join([f"{site} {node}\n" for site, node in rows]).encode())
     return hashed.hexdigest()
 
 

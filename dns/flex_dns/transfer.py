@@ -20,7 +20,8 @@ import dns.rdatatype
 import dns.tsig
 
 from flex_dns.contents import Contents
-from flex_dns.harvest import Harvest, skipped
+from flex_dns.harvest import Harvest
+from flex_dns.names import skipped
 from flex_dns.server import Server
 from flex_dns.session import Session
 from flex_dns.signing import Context

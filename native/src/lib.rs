@@ -11,6 +11,7 @@ mod remedy;
 mod replay;
 mod scan;
 mod search;
+mod shelve;
 mod sift;
 mod simulate;
 mod table;
@@ -32,11 +33,13 @@ mod flex_native {
     #[pymodule_export]
     use super::scan::fitting;
     #[pymodule_export]
+    use super::shelve::shelve;
+    #[pymodule_export]
     use super::sift::sift;
     #[pymodule_export]
     use super::simulate::simulate;
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 15;
+    const INTERFACE: u32 = 16;
 }

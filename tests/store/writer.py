@@ -56,6 +56,12 @@ def die_before(engine: Engine, statement: int) -> None:
     event.listen(engine, "commit", die_at_last)
 
 
+def say(what: object) -> None:
+    """The whole line at once, also where Python does not buffer: a kill must not leave half of one."""
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
+
+
 def write_on(url: str, rows: int, statement: int) -> NoReturn:
     database = Database(url)
     store = SqlStore(database)
@@ -65,7 +71,7 @@ def write_on(url: str, rows: int, statement: int) -> NoReturn:
     done = [each.offset for each in store.streams("web")]
     for number in count(max(done, default=-1) + 1):
         write(store, number, rows)
-        print(number, flush=True)
+        say(number)
     raise AssertionError("there is always a next number")
 
 
@@ -74,10 +80,10 @@ def main() -> None:
         # A fork, because to start afresh takes longer than all that is tested. Nothing is open yet.
         pid = os.fork()
         if not pid:
-            print(os.getpid(), flush=True)
+            say(os.getpid())
             write_on(sys.argv[1], int(sys.argv[2]), int(line))
         os.waitpid(pid, 0)
-        print("ended", flush=True)
+        say("ended")
 
 
 if __name__ == "__main__":

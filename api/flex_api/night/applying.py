@@ -350,7 +350,9 @@ def carry_out(world: World, cycle: Cycle, enters: Callable[[str], None] = cycles
 
 
 def _steer(world: World, coming: str = "") -> None:
-    delivering.steer(world.settings, world.store, world.say, coming)
+    """What does it takes a while to load, and most clusters have no need of it."""
+    if world.settings.routing.delivers:
+        delivering.steer(world.settings, world.store, world.say, coming)
 
 
 def _carried_out(world: World, cycle: Cycle, enters: Callable[[str], None]) -> Cycle:

@@ -56,12 +56,10 @@ def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Deliver
 
 
 def steer(settings: Settings, store: Store, say: Callable[[str], None], coming: str = "") -> None:
-    """Have requests routed by a plan that is about to be in DNS, or by the placement in force, where that is set up.
+    """Have requests routed by a plan that is about to be in DNS, or by the placement in force.
 
     What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
     """
-    if not settings.routing.on or not settings.routing.deliver:
-        return
     try:
         done = deliver(settings, store, coming)
     except FlexError as error:

@@ -138,6 +138,11 @@ class Routing(Section):
         names = Layout.__dataclass_fields__
         return Layout(**{name: getattr(self, name) for name in names})
 
+    @property
+    def delivers(self) -> bool:
+        """Whether FLEX carries the nodes' files to them itself, whenever the placement changes."""
+        return self.on and bool(self.deliver)
+
     def by_content(self, named: Iterable[str]) -> Container[str]:
         """`named` are routed so by others than FLEX."""
         if not self.on:

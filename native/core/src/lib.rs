@@ -17,6 +17,7 @@ pub mod line;
 pub mod malformed;
 mod members;
 pub mod merge;
+pub mod names;
 mod packed;
 mod pages;
 pub mod partial;

@@ -1,0 +1,88 @@
+"""Names as they stand in a message, and where they end.
+
+A pointer must lead to before the name, or the part of it, that it stands in: so there is an end.
+"""
+
+from __future__ import annotations
+
+import re
+
+POINTER = 0xC0
+# No name has more.
+MOST_LABELS = 128
+# As text with a dot behind each label: as bytes that is one more.
+LONGEST = 254
+ESCAPED = re.compile(r"\\.")
+
+
+def skipped(wire: bytes, at: int) -> int:
+    """Where the name that begins there ends."""
+    while length := wire[at]:
+        if length >= POINTER:
+            return at + 2
+        at += 1 + length
+    return at + 1
+
+
+def name_at(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
+    """The name that begins there, in lower case, and where it ends.
+
+    `known` are those of the same message that were read before, by where they begin.
+    """
+    length = wire[at]
+    if length < POINTER and wire[at + 1 + length] >= POINTER:
+        # One label below a name that was there before: nearly every record of a zone.
+        place = at + 1 + length
+        target = (wire[place] & 0x3F) << 8 | wire[place + 1]
+        rest = known.get(target, "")
+        if length and rest and wire[target] < POINTER:
+            known[at] = text = _fitting(_label(wire[at + 1 : place]) + rest)
+            return text, place + 2
+    return _followed(wire, at, known)
+
+
+def _followed(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
+    labels: list[str] = []
+    parts, end, rest = [(at, 0)], 0, ""
+    while length := wire[at]:
+        if length < POINTER:
+            labels.append(_label(wire[at + 1 : at + 1 + length]))
+            at += 1 + length
+            continue
+        end, target = end or at + 2, _target(wire, at)
+        if target >= parts[-1][0] or len(labels) > MOST_LABELS:
+            raise ValueError("a name that never ends")
+        if (found := known.get(target)) is not None:
+            rest = found
+            break
+        parts.append((target, len(labels)))
+        at = target
+    whole = _fitting("".join(labels) + rest)
+    for start, first in parts:
+        known[start] = "".join(labels[first:]) + rest if first else whole
+    return whole or ".", end or at + 1
+
+
+def _target(wire: bytes, at: int) -> int:
+    """Where a pointer leads. It may lead to another one, but not to one that leads to another again: names that are one
+    step behind the other, message after message, would keep us busy for long.
+    """
+    target = (wire[at] & 0x3F) << 8 | wire[at + 1]
+    if wire[target] >= POINTER:
+        second = (wire[target] & 0x3F) << 8 | wire[target + 1]
+        if wire[second] >= POINTER:
+            raise ValueError("a name that never ends")
+    return target
+
+
+def _fitting(text: str) -> str:
+    if len(text) > LONGEST and len(ESCAPED.sub("x", text)) > LONGEST:
+        raise ValueError("a name that is too long")
+    return text
+
+
+def _label(raw: bytes) -> str:
+    text = raw.decode("latin-1").lower()
+    if "." in text or "\\" in text:
+        text = text.replace("\\", "\\\\").replace(".", "\\.")
+    return text + "."
