@@ -170,8 +170,8 @@ class _Unchecked(Message):
     """As nsupdate sends them: nobody asks what was there before."""
 
     def wire(self) -> bytes:
-        parts = [wire.part(self.zone, change)._replace(required=b"", requirements=0) for change in self.changes]
-        return wire.body(self.zone, parts)
+        whole = wire.parts(self.zone, self.changes)
+        return wire.body(self.zone, [whole._replace(required=b"", requirements=0)])
 
 
 def _without_prerequisites(plan: Plan) -> Iterator[Message]:

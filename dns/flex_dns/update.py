@@ -37,8 +37,7 @@ class Message:
 
     def wire(self) -> bytes:
         """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those before it."""
-        parts = [wire.part(self.zone, change) for change in self.changes]
-        return wire.body(self.zone, [*self.claimed(), *parts])
+        return wire.body(self.zone, [*self.claimed(), wire.parts(self.zone, self.changes)])
 
     def claimed(self) -> Iterator[Part]:
         if self.claim.controller:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import dns.name
 
+from flex import engine
 from flex.domain import Change, RecordType, Rrset
 from flex.marker import LABEL, marker_name
 
@@ -60,6 +61,24 @@ def part(zone: str, change: Change) -> Part:
     required, requirements = _required(owner, change)
     made, makings = _made(owner, change)
     return Part(required, requirements, made, makings)
+
+
+def reference_parts(zone: str, changes: Sequence[Change]) -> Part:
+    """All of them together."""
+    every = [part(zone, change) for change in changes]
+    return Part(
+        b"".join([one.required for one in every]),
+        sum([one.requirements for one in every]),
+        b"".join([one.made for one in every]),
+        sum([one.makings for one in every]),
+    )
+
+
+_parts = engine.pick("parts", reference_parts)
+
+
+def parts(zone: str, changes: Sequence[Change]) -> Part:
+    return Part(*_parts(zone, changes))
 
 
 def required(zone: str, name: str, text: str) -> Part:

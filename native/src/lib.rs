@@ -6,6 +6,7 @@ mod improve;
 mod items;
 mod lists;
 mod merge;
+mod parts;
 mod puzzle;
 mod remedy;
 mod replay;
@@ -25,6 +26,8 @@ mod flex_native {
     #[pymodule_export]
     use super::merge::merge;
     #[pymodule_export]
+    use super::parts::parts;
+    #[pymodule_export]
     use super::remedy::cheapest_sets;
     #[pymodule_export]
     use super::replay::replay;
@@ -41,5 +44,5 @@ mod flex_native {
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 16;
+    const INTERFACE: u32 = 17;
 }

@@ -28,7 +28,7 @@ from flex_solver.dealt import dealt
 from flex_solver.floor import floor
 from flex_solver.improve import MOVE
 from flex_solver.limited import limited
-from flex_solver.local import OF_EACH, InTime, changes, searched, settled
+from flex_solver.local import OF_EACH, changes, searched, settled
 from flex_solver.neighbourhood import linked_block
 from flex_solver.placed import Placed, movable_rows, placed
 from flex_solver.polish import spared
@@ -59,33 +59,39 @@ TRIED = 30
 def place(
     problem: Problem, budget: Budget, *, with_highs: bool = highs.AVAILABLE, threads: int = os.cpu_count() or 1
 ) -> Solution:
-    until = time.monotonic() + FOR_FINDING * budget.seconds
     with_highs = with_highs and budget.seconds > 0
+    until = time.monotonic() + FOR_FINDING * budget.seconds
     known = _known(problem, with_highs=with_highs)
-    dealing = time.monotonic() + FOR_DEALS * (until - time.monotonic())
-    starts = _starts(problem, known, threads, dealing if with_highs else None)
-    cut = (
-        f"{LATE} for more deals between nodes: another run may differ"
-        if with_highs and time.monotonic() > dealing
-        else ""
-    )
+    dealing = time.monotonic() + FOR_DEALS * (until - time.monotonic()) if with_highs else None
+    starts = _starts(problem, known, threads, dealing)
+    is_cut = dealing is not None and time.monotonic() > dealing
     rising = Rising(problem, known.least, budget, until, with_highs=with_highs)
+    found, note = _sought(rising, known, starts, budget.steps, threads)
+    found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
+    if is_cut and not note and _moves_of(found) != rising.least:
+        note = f"{LATE} for more deals between nodes: another run may differ"
+    return _answered(problem, found, rising.least, note)
+
+
+def _sought(rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int) -> tuple[Placed, str]:
+    """By searches, then by blocks, while the bound goes up beside both; a word where time was up before an end."""
     with rising.beside() as going_up:
-        found, note = _best_of_some(problem, known, starts, budget.steps, threads, lambda: time.monotonic() < until)
+        found, note = _best_of_some(rising, known, starts, steps, threads)
         if found.merit()[0]:
             rising.give_up()
         else:
             rising.found(_moves_of(found))
         if not note:
-            blocks = changes(found, budget.steps) // BLOCK if with_highs else 0
-            found, note = _improved(_Blocks(found, rising, blocks), known, threads, going_up)
+            found, note = _improved(_Blocks(found, rising, steps), known, threads, going_up)
     going_up.result()
-    known = replace(known, least=rising.least)
-    found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
+    return found, note
+
+
+def _answered(problem: Problem, found: Placed, least: int, note: str) -> Solution:
+    """With sites that are colder, and within limits, as far as that can be."""
     free = colder(problem, found)
-    best, instead = limited(problem, free), shortfall.limits_for(problem, free.rows, known.least)
-    note = note or ("" if _moves_of(found) == known.least else cut)
-    return answer(problem, best.rows, "large", least=known.least, note=note, instead=instead)
+    best, instead = limited(problem, free), shortfall.limits_for(problem, free.rows, least)
+    return answer(problem, best.rows, "large", least=least, note=note, instead=instead)
 
 
 def _known(problem: Problem, *, with_highs: bool) -> Relaxed:
@@ -127,13 +133,11 @@ def _dealt(problem: Problem, until: float, rows: Ints, threads: int) -> Placed:
     return found
 
 
-def _best_of_some(
-    problem: Problem, known: Relaxed, starts: list[Ints], steps: int, threads: int, in_time: InTime
-) -> tuple[Placed, str]:
+def _best_of_some(rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int) -> tuple[Placed, str]:
     """The best of some searches is better than one that is as long as all of them."""
 
     def search(seed: int) -> tuple[Placed, str]:
-        return searched(problem, known, starts[seed], THOROUGH * steps, in_time, seed)
+        return searched(rising.problem, known, starts[seed], THOROUGH * steps, lambda: rising.in_time, seed)
 
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(search, range(len(starts))))
@@ -167,7 +171,7 @@ def _solved_again(search: _Blocks, threads: int, beside: Future[None]) -> str:
     with ThreadPoolExecutor(threads) as every, ThreadPoolExecutor(max(1, threads - 1)) as others:
         for size in SIZES:
             while search.is_cut or search.wanted(size):
-                if search.is_cut or not search.in_time:
+                if search.is_cut or not search.rising.in_time:
                     return f"{LATE} after {search.solved} blocks that were solved again: another run may differ"
                 pool = every if beside.done() else others
                 search.improve(list(pool.map(search.solve, search.next)))
@@ -177,18 +181,14 @@ def _solved_again(search: _Blocks, threads: int, beside: Future[None]) -> str:
 class _Blocks:
     """The best placement so far, the `first` with as many moves, and the blocks tried without making it better."""
 
-    def __init__(self, start: Placed, rising: Rising, blocks: int) -> None:
+    def __init__(self, start: Placed, rising: Rising, steps: int) -> None:
         self.best, self.solved, self.next = start, 0, list[Ints]()
         self.is_cut = False
         self.first = {_moves_of(start): start}
-        self.rising, self._blocks = rising, blocks
+        self.rising, self._blocks = rising, changes(start, steps) // BLOCK if rising.with_highs else 0
         self._tried: set[bytes] = set()
         self._random = np.random.default_rng(0)
         self._totals = start.totals()
-
-    @property
-    def in_time(self) -> bool:
-        return time.monotonic() < self.rising.until
 
     def wanted(self, size: int) -> bool:
         """Whether there are blocks to solve, which `next` then holds: none has a node in common with another."""
@@ -199,7 +199,7 @@ class _Blocks:
 
     def solve(self, nodes: Ints) -> Placed | None:
         """None where that is no better, or time is up."""
-        self.is_cut |= not self.in_time
+        self.is_cut |= not self.rising.in_time
         return None if self.is_cut else block.solved(self.best, self._totals, nodes)
 
     def improve(self, answers: Sequence[Placed | None]) -> None:

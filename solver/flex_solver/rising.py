@@ -31,13 +31,17 @@ class Rising:
         self._at_first = self._least = least
         self._rows: Ints | None = None
         self._is_small = budget.seconds > 0 and proof.is_small(problem, budget.steps)
-        self._with_highs = with_highs
+        self.with_highs = with_highs
         self._unwanted, self._given_up = Event(), False
 
     @property
     def least(self) -> int:
         """Where no placement is balanced any number can be ruled out: more than were found says nothing."""
         return self._at_first if self._given_up else min(self._least, max(self._at_first, self.moves))
+
+    @property
+    def in_time(self) -> bool:
+        return time.monotonic() < self.until
 
     @property
     def rows(self) -> Ints | None:
@@ -76,10 +80,10 @@ class Rising:
             return
         if forest.is_small(self.problem):
             self._least = max(self._least, forest.least(self.problem, self._unwanted))
-        while self._with_highs and not self._unwanted.is_set() and self._least < self.moves:
+        while self.with_highs and not self._unwanted.is_set() and self._least < self.moves:
             seconds = self.until - time.monotonic()
             verdict = proof.with_so_few(self.problem, self._least, seconds, unwanted=self._unwanted)
             if not verdict.impossible:
-                self._rows, self.late = verdict.rows, time.monotonic() > self.until
+                self._rows, self.late = verdict.rows, not self.in_time
                 return
             self._least += 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Callable, Iterable, Sequence
 
 import dns.exception
 import dns.message
@@ -14,12 +15,13 @@ from dns.rdtypes.ANY.TXT import TXT
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from flex import engine
 from flex.domain import Change, RecordType, Rrset
 from flex.marker import marker_name, marker_text
 from flex_dns import update, wire
 from flex_dns.marker import site_name
 from flex_dns.update import Message
-from flex_dns.wire import Unfit
+from flex_dns.wire import Part, Unfit
 
 ZONE = "hosting.example."
 FORMS: dict[RecordType, str] = {"A": "192.0.2.{}", "AAAA": "2001:db8::{}", "TXT": "flex owner={}"}
@@ -91,6 +93,46 @@ def test_a_message_is_what_dnspython_would_send(wanted: list[Change]) -> None:
     assert read_back(message.wire()) == read_back(as_dnspython_has_it(wanted).to_wire(max_size=65535))
     ours, theirs = (one.to_text() for one in (read_back(message.wire()), as_dnspython_has_it(wanted)))
     assert ours == theirs
+
+
+# Names and values that not everybody can spell, and some that nobody can.
+ODD_NAMES = [
+    ZONE,
+    "www.elsewhere.example.",
+    f"a\\.b.{ZONE}",
+    f"{'a' * 64}.{ZONE}",
+    f"..{ZONE}",
+    f"b\xfccher.{ZONE}",
+    f"x{ZONE}",
+]
+ODD_NAMES += [f"{'a.' * 119}{ZONE}", f"{'a.' * 120}{ZONE}", "www", ""]
+ODD_VALUES = ["192.0.2.1", "192.0.2.01", "2001:db8::1", "::ffff:192.0.2.1", "x" * 256, "", "\xe9"]
+odd_sets = st.lists(st.sampled_from(ODD_VALUES), min_size=1, max_size=2).map(tuple)
+odd_changes = st.builds(
+    lambda name, kind, before, after, ttl: Change(
+        before and Rrset(name, kind, 60, before), Rrset(name, kind, ttl, after or ()) if after or not before else None
+    ),
+    st.one_of(st.sampled_from(ODD_NAMES), hosts),
+    kinds,
+    st.none() | odd_sets,
+    st.none() | odd_sets,
+    st.sampled_from([0, 60, 2**32 - 1, 2**32, -1]),
+)
+
+
+def spelled(loop: Callable[[str, Sequence[Change]], Part], wanted: Sequence[Change]) -> object:
+    try:
+        return tuple(loop(ZONE, wanted))
+    except (Unfit, ValueError, struct.error, dns.exception.DNSException) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+@settings(max_examples=300)
+@given(st.lists(st.one_of(changes, odd_changes), max_size=5))
+def test_both_loops_spell_the_same(wanted: list[Change]) -> None:
+    assert engine.NATIVE is not None
+    assert spelled(engine.NATIVE.parts, wanted) == spelled(wire.reference_parts, wanted)
 
 
 @given(changes)
