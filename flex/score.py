@@ -45,9 +45,10 @@ def loads(problem: Problem, rows: Ints) -> Floats:
 
 def _on_nodes(problem: Problem, rows: Ints, asked: Floats) -> Floats:
     """What each node is asked for by rows, each of which asks for so much: added in the order of the rows."""
-    node, nodes = np.ascontiguousarray(rows[:, 1]), len(problem.nodes)
-    total = [np.bincount(node, column, minlength=nodes) for column in asked.T]
-    return np.stack(total, axis=1)
+    node, total = np.ascontiguousarray(rows[:, 1]), np.zeros((len(problem.nodes), len(problem.dimensions)))
+    for at, column in enumerate(asked.T):
+        total[:, at] = np.bincount(node, column, minlength=len(problem.nodes))
+    return total
 
 
 def deviation(problem: Problem, rows: Ints) -> Floats:

@@ -6,6 +6,7 @@ addresses. A transfer can bring millions of records, so nothing is made of those
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from struct import unpack_from
 
@@ -31,7 +32,7 @@ class Harvest:
         """All records of a message's answer section; where it ends. Raises ValueError for what is no such message."""
         try:
             return self._take(wire)
-        except IndexError:
+        except (IndexError, struct.error):
             raise ValueError("a record is cut off") from None
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 POINTER = 0xC0
-# No name has more.
+# No name has so many: what has more before a pointer is not followed any further.
 MOST_LABELS = 128
 # As text with a dot behind each label: as bytes that is one more.
 LONGEST = 254
@@ -30,12 +30,12 @@ def name_at(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
     `known` are those of the same message that were read before, by where they begin.
     """
     length = wire[at]
-    if length < POINTER and wire[at + 1 + length] >= POINTER:
+    if 0 < length < POINTER and wire[at + 1 + length] >= POINTER:
         # One label below a name that was there before: nearly every record of a zone.
         place = at + 1 + length
         target = (wire[place] & 0x3F) << 8 | wire[place + 1]
         rest = known.get(target, "")
-        if length and rest and wire[target] < POINTER:
+        if rest and wire[target] < POINTER:
             known[at] = text = _fitting(_label(wire[at + 1 : place]) + rest)
             return text, place + 2
     return _followed(wire, at, known)

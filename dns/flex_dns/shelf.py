@@ -19,6 +19,9 @@ A, NS, CNAME, SOA, TXT, AAAA, DNAME = 1, 2, 5, 6, 16, 28, 39
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
 NOTED = frozenset((SOA, CNAME, NS, DNAME))
 
+# So many values at one name are usual, and worth remembering: of all that a hostile zone can hold nobody wants the sum.
+MOST_SHARED = 16
+
 # TTL and values in order.
 Set = tuple[int, tuple[str, ...]]
 
@@ -47,15 +50,18 @@ class Shelf:
 
     def _union(self, others: Set, value: Set) -> Set:
         """With the TTL of the later one."""
-        if (found := self.unions.get((others, value))) is None:
-            found = self.unions[others, value] = value[0], tuple(sorted({*others[1], *value[1]}))
+        if (found := self.unions.get((others, value))) is not None:
+            return found
+        found = value[0], tuple(sorted({*others[1], *value[1]}))
+        if len(found[1]) <= MOST_SHARED:
+            self.unions[others, value] = found
         return found
 
 
 def reference_shelve(wire: bytes, at: int, left: int, known: dict[int, str], shelf: Shelf) -> tuple[int, int]:
     """From there on as many records, up to the first that is NOTED: where that is, and how many are left.
 
-    Raises IndexError where a record is cut off, ValueError for a name or an address that is none.
+    Raises IndexError or struct.error where a record is cut off, ValueError for a name or an address that is none.
     """
     names, whole = shelf.names, len(wire)
     while left:

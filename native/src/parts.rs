@@ -77,27 +77,21 @@ impl<'py> Parts<'py> {
             return self.spell(change);
         };
         let owner = self.owner(&either.name)?;
-        match (&before, &after) {
-            (Some(before), _) => {
-                for value in &before.values {
-                    let data = data(&self.wire, &mut self.data, kind, &before.kind, value)?;
-                    self.required.push(&owner, kind, IN, 0, data);
-                }
-                self.made.push_empty(&owner, kind, ANY);
+        if let Some(before) = &before {
+            for value in &before.values {
+                let data = data(&self.wire, &mut self.data, kind, &either.kind, value)?;
+                self.required.push(&owner, kind, IN, 0, data);
             }
-            (None, Some(_)) => {
-                self.required.push_empty(&owner, kind, NONE);
-                if kind != TXT {
-                    self.required.push_empty(&owner, CNAME, NONE);
-                }
+            self.made.push_empty(&owner, kind, ANY);
+        } else {
+            self.required.push_empty(&owner, kind, NONE);
+            if kind != TXT {
+                self.required.push_empty(&owner, CNAME, NONE);
             }
-            (None, None) => {}
         }
-        if let Some(after) = &after {
-            for value in &after.values {
-                let data = data(&self.wire, &mut self.data, kind, &after.kind, value)?;
-                self.made.push(&owner, kind, IN, after.ttl.unwrap_or_default(), data);
-            }
+        for (after, value) in after.iter().flat_map(|set| set.values.iter().map(move |value| (set, value))) {
+            let data = data(&self.wire, &mut self.data, kind, &either.kind, value)?;
+            self.made.push(&owner, kind, IN, after.ttl.unwrap_or_default(), data);
         }
         Ok(())
     }

@@ -93,6 +93,12 @@ def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_
     assert said_in_dns(installation, begun) == 24
     again = installation.flex("apply")
     assert (again.code, "none waits" in again.err) == (20, True)
+    listed = installation.flex("-o", "json", "plan", "list").json["items"]
+    assert {(row["id"], row["state"], row["outdated"]) for row in listed} == {
+        (older.id, "proposed", True),
+        (begun.id, "applied", False),
+    }
+    assert "proposed, outdated" in installation.flex("plan", "list").out
 
 
 def test_what_was_begun_waits_until_changes_are_frozen_no_more(installation: Installation, begun: Cycle) -> None:

@@ -106,6 +106,9 @@ def test_an_outdated_plan_is_offered_to_nobody_but_to_be_discarded(door: Door, a
     assert "go over" not in page
     said = admin.client.get(f"/api/v1/plans/{waiting.id}").json()
     assert [stop["rule"] for stop in said["in_the_way"]] == ["plan.base"]
+    assert "proposed, outdated" in admin.get("/plans/all")
+    listed = admin.client.get("/api/v1/plans").json()["items"]
+    assert {row["id"]: row["outdated"] for row in listed}.items() >= {waiting.id: True, other.id: False}.items()
 
 
 def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(door: Door, admin: Browser) -> None:

@@ -92,7 +92,7 @@ def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=
     """The latest plans, newest first."""
     found = context(ctx)
     with opened(found) as here:
-        output = present.plans_output(here.store.cycles(limit))
+        output = present.plans_output(here.store.cycles(limit), here.store.in_force())
     found.show(output, lambda console: text.plans(console, output))
 
 

@@ -26,6 +26,7 @@ from flex.domain import (
 )
 from flex.headline import Headline, headline
 from flex.orders import NodeOrder
+from flex.waiting import WAITING
 from flex_api.known import foretold
 from flex_api.known.verifying import Verified
 from flex_api.schemas.verbs import (
@@ -101,11 +102,12 @@ def stop_row(stop: Stop) -> StopRow:
     return StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said, override=stop.way_past)
 
 
-def plans_output(cycles: Iterable[Cycle]) -> PlansOutput:
-    return PlansOutput(items=[plan_row(headline(cycle)) for cycle in cycles])
+def plans_output(cycles: Iterable[Cycle], in_force: str | None = None) -> PlansOutput:
+    return PlansOutput(items=[plan_row(headline(cycle), in_force) for cycle in cycles])
 
 
-def plan_row(cycle: Headline) -> PlanRow:
+def plan_row(cycle: Headline, in_force: str | None = None) -> PlanRow:
+    """Where it is known which partition is `in_force`, with whether the plan is made from it still."""
     return PlanRow(
         id=cycle.id,
         state=cycle.state,
@@ -116,6 +118,7 @@ def plan_row(cycle: Headline) -> PlanRow:
         scratch_moves=cycle.scratch_moves,
         worst_ratio=cycle.worst,
         author=cycle.author,
+        outdated=in_force is not None and cycle.state in WAITING and cycle.base != in_force,
     )
 
 

@@ -68,7 +68,8 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [present.plan_row(one) for one in found.items]
+    in_force = desk.views.base()[0]
+    items = [present.plan_row(one, in_force) for one in found.items]
     return listed(desk.request, PlansPage(items=items, next=found.next), found.next)
 
 

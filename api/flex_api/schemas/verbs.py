@@ -181,6 +181,7 @@ class PlanRow(Part):
     scratch_moves: int
     worst_ratio: float
     author: str = Field("", description="who asked for it; empty where no person did")
+    outdated: bool = Field(False, description="another partition came into force since: it can only be discarded")
 
 
 class PlansOutput(Output):

@@ -177,7 +177,8 @@ def dns(console: Console, output: PlanOutput) -> None:
 def plans(console: Console, output: PlansOutput) -> None:
     table = grid("plan", "state", "moves>", "from scratch>", "worst node>")
     for row in output.items:
-        table.add_row(row.id, row.state, str(row.moves), str(row.scratch_moves), words.share(row.worst_ratio))
+        state = f"{row.state}, outdated" if row.outdated else row.state
+        table.add_row(row.id, state, str(row.moves), str(row.scratch_moves), words.share(row.worst_ratio))
     console.print(table if output.items else "No plan yet: `flex plan` makes one.")
 
 

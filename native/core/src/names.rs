@@ -15,7 +15,7 @@ pub enum Unread {
 ///
 /// # Errors
 ///
-/// Where the message ends before the name does, or the name never does.
+/// Where the message ends before the name does, or the name never does, or is too long for one.
 pub fn name_at(wire: &[u8], start: usize, text: &mut String) -> Result<usize, Unread> {
     text.clear();
     let (mut at, mut part, mut end, mut length) = (start, start, None, 0);
