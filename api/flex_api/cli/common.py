@@ -94,26 +94,33 @@ class Context:
     @property
     def console(self) -> Console:
         """Where results go. Without a terminal there is no colour and no line is cut."""
-        from rich.console import Console
-
-        width = None if sys.stdout.isatty() else 200
-        return Console(
-            no_color=None if self.color else True, width=width, highlight=False, soft_wrap=not sys.stdout.isatty()
-        )
+        return self._console(width=None if sys.stdout.isatty() else 200, soft_wrap=not sys.stdout.isatty())
 
     @property
     def progress(self) -> Console | None:
         """Where progress goes: only to a person's terminal."""
         if not sys.stderr.isatty() or self.quiet or self.output is not Format.TABLE:
             return None
+        return self._console(stderr=True)
+
+    def _console(self, *, stderr: bool = False, width: int | None = None, soft_wrap: bool = False) -> Console:
+        """What is printed is shown as it is: `[ingest]` is no markup, nor has an address `::100:` a picture in it."""
         from rich.console import Console
 
-        return Console(stderr=True, no_color=None if self.color else True, highlight=False)
+        return Console(
+            stderr=stderr,
+            width=width,
+            soft_wrap=soft_wrap,
+            no_color=None if self.color else True,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
 
     def say(self, line: str) -> None:
         """A line of the running story, for people only."""
         if self.output is Format.TABLE and not self.quiet:
-            self.console.print(line, markup=False)
+            self.console.print(line)
 
     def show_nothing(self, line: str) -> None:
         """Where there is no result: a line for people, and for programs what JSON has for it."""

@@ -53,7 +53,7 @@ def token_create(
         ends = moment("--expires", expires)
         token, secret = access.create(here.store, _me(), name, access.role_of(role), now(), ends)
     output = TokenOutput(token=token_row(token), secret=secret)
-    found.show(output, lambda console: console.print(secret, markup=False))
+    found.show(output, lambda console: console.print(secret))
 
 
 @token_app.command("list")

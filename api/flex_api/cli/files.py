@@ -68,7 +68,7 @@ def _show(console: Console, output: FilesOutput) -> None:
     console.print(table)
     console.print()
     for one in output.locality:
-        console.print(_sentence(one), markup=False)
+        console.print(_sentence(one))
 
 
 def _sentence(row: LocalityRow) -> str:

@@ -23,7 +23,7 @@ def following(console: Console | None) -> Iterator[Progress]:
         yield lambda _: None
         return
     columns = (
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),

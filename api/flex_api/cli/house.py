@@ -56,7 +56,7 @@ def demo(
     found = context(ctx)
     folder = directory or _fresh()
     output = story.run(folder, seed, found.say, now())
-    found.show(output, lambda console: console.print(f"\nReport: {output.report}", markup=False))
+    found.show(output, lambda console: console.print(f"\nReport: {output.report}"))
 
 
 def _fresh() -> Path:
@@ -156,7 +156,7 @@ def _show_database(found: Context) -> None:
     revision, head = migrate.revision(found.settings.database.url)
     output = DatabaseOutput(revision=revision or "", head=head)
     state = "up to date" if revision == head else "run `flex db upgrade`"
-    found.show(output, lambda console: console.print(f"{revision or 'no database'}: {state}", markup=False))
+    found.show(output, lambda console: console.print(f"{revision or 'no database'}: {state}"))
 
 
 @db_app.command("backup")

@@ -293,7 +293,7 @@ def report(
         path = reporting.write(here, cycle, to)
     if pdf:
         path = paper.printed(path, path.with_suffix(".pdf"))
-    found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path), markup=False))
+    found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path)))
 
 
 def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
@@ -302,7 +302,7 @@ def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
         write(_text(told))
         return
     put(told, to)
-    found.show(ReportOutput(path=str(to)), lambda console: console.print(str(to), markup=False))
+    found.show(ReportOutput(path=str(to)), lambda console: console.print(str(to)))
 
 
 def _text(told: str | bytes) -> str:

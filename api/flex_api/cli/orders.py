@@ -85,7 +85,7 @@ def _show(found: Context, freeze: Freeze | None, *, frozen: bool, dry_run: bool)
         author=freeze.author if freeze else "",
         dry_run=dry_run,
     )
-    found.show(output, lambda console: console.print(_line(output), markup=False))
+    found.show(output, lambda console: console.print(_line(output)))
 
 
 def _line(output: FreezeOutput) -> str:

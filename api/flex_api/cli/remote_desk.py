@@ -50,7 +50,7 @@ def _show_freeze(asked: Asked) -> None:
     output = FreezeOutput(dry_run=False, **found.model_dump())
     until = f" until {words.when(output.until)}" if output.until else ""
     said = f"Changes are frozen{until}." if output.frozen else "Changes are free."
-    asked.context.show(output, lambda console: console.print(said, markup=False))
+    asked.context.show(output, lambda console: console.print(said))
 
 
 def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
@@ -65,7 +65,7 @@ def ingest(ctx: typer.Context, reason: Reason = "") -> None:
     asked = asked_of(ctx)
     ended = asked.client.followed(asked.client.read_logs(given_as(IngestGiven, reason=reason)), asked.context.say)
     output = JobOutput(id=ended.id, kind=ended.kind, state=ended.state, stage=ended.stage, result=ended.result)
-    asked.context.show(output, lambda console: console.print(f"{ended.state}: {ended.stage}", markup=False))
+    asked.context.show(output, lambda console: console.print(f"{ended.state}: {ended.stage}"))
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
@@ -133,7 +133,7 @@ def token_create(
     given = given_as(TokenGiven, name=name, role=access.role_of(role), expires=ends, reason=reason)
     made = asked.client.make_token(given)
     output = TokenOutput(token=TokenRow(**made.model_dump(exclude={"secret"})), secret=made.secret)
-    asked.context.show(output, lambda console: console.print(made.secret, markup=False))
+    asked.context.show(output, lambda console: console.print(made.secret))
 
 
 @token_app.command("list")

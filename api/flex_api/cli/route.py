@@ -232,16 +232,16 @@ def _shown(here: World, plan: str, *, live: bool) -> RouteOutput:
 
 def _print(console: Console, output: RouteOutput) -> None:
     if not output.on:
-        console.print("Requests are not routed: [routing] on = false. These sites would be:", markup=False)
+        console.print("Requests are not routed: [routing] on = false. These sites would be:")
     table = grid("site", "policy", "low>", "high>", "at a time>", "members")
     for row in output.items:
         limits = str(row.low), str(row.high), str(row.admitted or "any")
         table.add_row(row.site, row.policy, *limits, ", ".join(member.node for member in row.members))
     console.print(table if output.items else "No site is on several nodes.")
     for left in output.left_out:
-        console.print(f"{left.site} is not routed: {left.reason}", markup=False)
+        console.print(f"{left.site} is not routed: {left.reason}")
     for line in output.misnamed:
-        console.print(f"{line}.", markup=False)
+        console.print(f"{line}.")
     if output.on:
         _print_versions(console, output)
     if output.live:
@@ -280,20 +280,20 @@ def _print_delivered(console: Console, output: RouteDeliverOutput) -> None:
 def _print_files(console: Console, output: RouteConfigOutput) -> None:
     if not output.directory:
         for name, text in output.files.items():
-            console.print(f"# {name}", markup=False)
-            console.print(text, markup=False, soft_wrap=True, highlight=False)
+            console.print(f"# {name}")
+            console.print(text, soft_wrap=True, highlight=False)
         return
     _print_written(console, output)
 
 
 def _print_written(console: Console, output: RouteConfigOutput | RouteApplyOutput) -> None:
     if not output.changed:
-        console.print(f"{output.directory} has it already.", markup=False)
+        console.print(f"{output.directory} has it already.")
         return
     checked = (
         f"checked by HAProxy {output.checked_by}" if output.checked_by else "not checked: there is no HAProxy here"
     )
-    console.print(f"The configuration of {output.node} is written to {output.directory}, {checked}.", markup=False)
+    console.print(f"The configuration of {output.node} is written to {output.directory}, {checked}.")
     if output.told:
         how = "by commands" if output.told == "commands" else "to read it anew"
-        console.print(f"Its HAProxy was told {how}, and follows it.", markup=False)
+        console.print(f"Its HAProxy was told {how}, and follows it.")

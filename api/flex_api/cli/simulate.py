@@ -170,9 +170,9 @@ def _show(console: Console, output: SimulateOutput, *, per_node: bool) -> None:
     console.print(table)
     if per_node:
         _show_nodes(console, output)
-    console.print(f"\n{output.trace}: {words.count(output.items[0].requests, 'access', 'accesses')}.", markup=False)
+    console.print(f"\n{output.trace}: {words.count(output.items[0].requests, 'access', 'accesses')}.")
     for note in output.notes:
-        console.print(f"{note}.", markup=False)
+        console.print(f"{note}.")
 
 
 def _share(of: float | None) -> str:
@@ -200,7 +200,7 @@ def _show_claims(console: Console, output: SimulatePaperOutput) -> None:
         table.add_row(row.paper, row.claim, row.published, row.measured, row.verdict)
     console.print(table)
     for page in output.pages[:1]:
-        console.print(f"\nPage: {page}", markup=False)
+        console.print(f"\nPage: {page}")
 
 
 def _show_fit(console: Console, output: SimulateFitOutput) -> None:

@@ -101,9 +101,9 @@ def times_of(given: Sequence[str]) -> dict[str, float]:
 
 
 def show_what_if(console: Console, output: WhatIfOutput) -> None:
-    console.print(_headline(output), markup=False)
+    console.print(_headline(output))
     for note in output.notes:
-        console.print(f"  note: {note}", markup=False)
+        console.print(f"  note: {note}")
     if output.moves:
         console.print()
         console.print(text.moves(output.moves))
@@ -130,13 +130,13 @@ def _headline(output: WhatIfOutput) -> str:
 def show_frontier(console: Console, output: FrontierOutput) -> None:
     console.print(_points(output.items))
     broken = "" if output.in_force_keeps_wishes else ", and not every wish is kept"
-    console.print(f"In force: worst node {words.share(output.in_force_worst_ratio)} off{broken}.", markup=False)
+    console.print(f"In force: worst node {words.share(output.in_force_worst_ratio)} off{broken}.")
     if output.plan:
         worst = words.share(output.plan_worst_ratio or 0.0)
         moves = words.count(output.plan_moves or 0, "move")
-        console.print(f"Plan {output.plan}: {moves}, worst node {worst} off.", markup=False)
+        console.print(f"Plan {output.plan}: {moves}, worst node {worst} off.")
     aim, trigger = words.share(output.tolerance_ratio), words.share(output.trigger_ratio)
-    console.print(f"The aim is {aim}; nothing moves within {trigger}.", markup=False)
+    console.print(f"The aim is {aim}; nothing moves within {trigger}.")
 
 
 def _points(points: Sequence[PointRow]) -> Table:
@@ -151,7 +151,7 @@ def _points(points: Sequence[PointRow]) -> Table:
 def show_diff(console: Console, output: DiffOutput) -> None:
     worst = f"worst node {words.share(output.one_worst_ratio)} off and {words.share(output.other_worst_ratio)}"
     differ = f"{len(output.items):,} of {words.count(output.sites, 'site')} differ"
-    console.print(f"{output.one} and {output.other}: {differ}; {worst}.", markup=False)
+    console.print(f"{output.one} and {output.other}: {differ}; {worst}.")
     table = grid("site", output.one, output.other)
     for row in output.items:
         table.add_row(row.site, ", ".join(row.one) or "-", ", ".join(row.other) or "-")

@@ -30,11 +30,11 @@ def explain(ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SIT
 def told(console: Console, output: ExplainOutput) -> None:
     asks = ", ".join(f"{units:.1f} of {name}" for name, units in output.asks_units.items())
     each = f", each of {output.replicas} replicas" if output.replicas > 1 else ""
-    console.print(f"{output.site} asks{each}: {asks} (a fair share is 100)", markup=False)
+    console.print(f"{output.site} asks{each}: {asks} (a fair share is 100)")
     for reason in output.reasons:
-        console.print(reason, markup=False)
+        console.print(reason)
     for number, other in enumerate(output.others):
-        console.print(f"{'next best' if not number else 'then'}: {_other(other)}", markup=False)
+        console.print(f"{'next best' if not number else 'then'}: {_other(other)}")
 
 
 def _other(other: OtherRow) -> str:

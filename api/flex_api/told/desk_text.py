@@ -42,11 +42,11 @@ def audit(console: Console, output: AuditOutput) -> None:
 
 
 def holds(console: Console, output: AuditVerifyOutput) -> None:
-    console.print(f"{output.entries} entries hold. Last: {output.last}", markup=False)
+    console.print(f"{output.entries} entries hold. Last: {output.last}")
 
 
 def revoked(console: Console, output: TokenOutput) -> None:
-    console.print(f"{output.token.name} ({output.token.id}) opens nothing any more.", markup=False)
+    console.print(f"{output.token.name} ({output.token.id}) opens nothing any more.")
 
 
 def _short(value: object) -> str:
@@ -55,10 +55,10 @@ def _short(value: object) -> str:
 
 
 def pin(console: Console, output: PinOutput) -> None:
-    console.print(_pin_line(output), markup=False)
+    console.print(_pin_line(output))
     preview_text.preview(console, output.preview)
     for note in output.notes:
-        console.print(f"  note: {note}", markup=False)
+        console.print(f"  note: {note}")
 
 
 def _pin_line(output: PinOutput) -> str:

@@ -26,7 +26,7 @@ def show(console: Console, output: PlanOutput) -> None:
             console.print()
             console.print(of_nodes(row))
     if output.prediction:
-        console.print(f"\n{hindsight(output.prediction)}", markup=False)
+        console.print(f"\n{hindsight(output.prediction)}")
         for table in (served(output.prediction.served), sites(output.prediction.sites)):
             if table.row_count:
                 console.print(table)

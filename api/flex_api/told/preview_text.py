@@ -18,11 +18,11 @@ def preview(console: Console, found: PreviewRow | None) -> None:
     """Nothing where there is none: a note says why."""
     if found is None:
         return
-    console.print(_headline(found), markup=False)
+    console.print(_headline(found))
     if found.items:
         console.print(text.moves(found.items))
     for note in found.notes:
-        console.print(f"  note: {note}", markup=False)
+        console.print(f"  note: {note}")
 
 
 def _headline(found: PreviewRow) -> str:

@@ -41,15 +41,15 @@ NOTHING = ("nothing new", "copy", "empty")
 
 def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     """The verdict first, then what moves and why, then what it does to the nodes; what became of it last."""
-    console.print(headline(output), markup=False)
+    console.print(headline(output))
     if output.message and output.state not in ("applied", "failed"):
-        console.print(f"  {output.message}", markup=False)
+        console.print(f"  {output.message}")
     for note in output.notes:
-        console.print(f"  note: {note}", markup=False)
+        console.print(f"  note: {note}")
     for breach in output.breaches:
         past = f" (past it: {breach.override})" if output.state in WAITING else ""
         over = f"{breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g}{past}"
-        console.print(f"  over a limit: {over}", markup=False)
+        console.print(f"  over a limit: {over}")
     if output.moves:
         console.print()
         console.print(moves(output.moves))
@@ -60,7 +60,7 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     if diff:
         dns(console, output)
     for number, line in enumerate(outcome.lines(output)):
-        console.print(line if number else f"\n{line}", markup=False)
+        console.print(line if number else f"\n{line}")
 
 
 def countdown(until: datetime, now: datetime) -> str:
@@ -169,9 +169,9 @@ def _bar(units: float) -> Text:
 
 def dns(console: Console, output: PlanOutput) -> None:
     for zone in output.zones:
-        console.print(f"\n; zone {zone.zone}", markup=False)
+        console.print(f"\n; zone {zone.zone}")
         for line in zone.changes:
-            console.print(line, markup=False, style="red" if line.startswith("-") else "green")
+            console.print(line, style="red" if line.startswith("-") else "green")
 
 
 def plans(console: Console, output: PlansOutput) -> None:
@@ -194,16 +194,15 @@ def sites(console: Console, output: SitesOutput) -> None:
 
 def unknown(console: Console, output: UnknownOutput) -> None:
     asked = f"{words.count(output.requests, 'request')} ({words.size(output.bytes)})"
-    console.print(f"{asked} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown).", markup=False)
+    console.print(f"{asked} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown).")
     if not output.items:
         return
     table = grid("asked for", "requests at least>")
     for row in output.items:
-        # Visitors choose these names: brackets in them are no markup.
-        table.add_row(Text(row.name), f"{row.requests_at_least:,}")
+        table.add_row(row.name, f"{row.requests_at_least:,}")
     console.print(table)
     advice = "What is yours of these belongs into ingest.sites_file, or as a site's other name into [ingest.aliases]."
-    console.print(advice, markup=False)
+    console.print(advice)
 
 
 def nodes(console: Console, output: NodesOutput) -> None:
@@ -214,9 +213,9 @@ def nodes(console: Console, output: NodesOutput) -> None:
         table.add_row(row.node, row.state, ", ".join(row.addresses), ram, capacity, str(row.sites), *units)
     console.print(table)
     for note in output.notes:
-        console.print(f"  note: {note}", markup=False)
+        console.print(f"  note: {note}")
     for name in output.left:
-        console.print(f"  leads to the dead node still: {name.name} ({name.reason})", markup=False)
+        console.print(f"  leads to the dead node still: {name.name} ({name.reason})")
 
 
 def holders(console: Console, output: HoldersOutput) -> None:
@@ -237,11 +236,11 @@ def ingest(console: Console, output: IngestOutput) -> None:
     if told:
         console.print(table)
     if quiet := len(output.files) - len(told):
-        console.print(f"{words.count(quiet, 'file')} with nothing new.", markup=False)
+        console.print(f"{words.count(quiet, 'file')} with nothing new.")
     for rate in output.sources:
         if rate.lines:
-            console.print(_rate(rate), markup=False)
-    console.print(lines(output.lines), markup=False)
+            console.print(_rate(rate))
+    console.print(lines(output.lines))
     bad_lines(console, output)
 
 
@@ -253,18 +252,16 @@ def _rate(row: RateRow) -> str:
 def bad_lines(console: Console, output: IngestOutput) -> None:
     """How many of each reason, and the first of each that can be looked up in its log."""
     for reason, number in output.bad_lines.items():
-        console.print(f"{words.count(number, 'malformed line')}: {reason}", markup=False)
+        console.print(f"{words.count(number, 'malformed line')}: {reason}")
         found = [(row.path, bad) for row in output.files for bad in row.bad_samples if bad.reason == reason]
         for path, bad in found[:SAMPLES]:
-            console.print(f"  {path}, byte {bad.offset}: {bad.text}", markup=False)
+            console.print(f"  {path}, byte {bad.offset}: {bad.text}")
     if output.invalid:
         left = f", {output.invalid.left_out:,} more did not fit" if output.invalid.left_out else ""
-        console.print(f"{words.count(output.invalid.written, 'line')} in {output.invalid.path}{left}.", markup=False)
+        console.print(f"{words.count(output.invalid.written, 'line')} in {output.invalid.path}{left}.")
     if output.parcels:
         parcels = words.count(output.parcels.parcels, "parcel")
-        console.print(
-            f"{parcels} to ship in {output.parcels.directory}, {words.size(output.parcels.bytes)}.", markup=False
-        )
+        console.print(f"{parcels} to ship in {output.parcels.directory}, {words.size(output.parcels.bytes)}.")
 
 
 def arrivals(console: Console, output: ImportOutput) -> None:
@@ -278,20 +275,20 @@ def arrivals(console: Console, output: ImportOutput) -> None:
     if told:
         console.print(table)
     if known := len(output.parcels) - len(told):
-        console.print(f"{words.count(known, 'parcel')} taken before.", markup=False)
-    console.print(f"{words.count(output.taken, 'parcel')} taken, {words.count(output.lines, 'line')}.", markup=False)
+        console.print(f"{words.count(known, 'parcel')} taken before.")
+    console.print(f"{words.count(output.taken, 'parcel')} taken, {words.count(output.lines, 'line')}.")
     for missing in output.missing:
         byte = missing.before_byte
         which = (
             f"a parcel of {missing.log} before byte {byte:,}" if byte else f"a parcel made before that of {missing.log}"
         )
         where = f"{missing.source}: {which}"
-        console.print(f"{where} has not arrived; send it again from DIR/out where it was made", markup=False)
+        console.print(f"{where} has not arrived; send it again from DIR/out where it was made")
 
 
 def data(console: Console, output: DataOutput) -> None:
     """A row for each source; what is wrong is said of the node, where it decides."""
-    console.print(f"Logs of {output.period_start:%Y-%m-%d} to {output.period_end:%Y-%m-%d}.", markup=False)
+    console.print(f"Logs of {output.period_start:%Y-%m-%d} to {output.period_end:%Y-%m-%d}.")
     table = grid("source", "node", "last line", "hours>", "lines>", "malformed>", "state")
     for row in output.sources:
         last = words.when(row.last_line) if row.last_line else "-"
@@ -303,12 +300,12 @@ def data(console: Console, output: DataOutput) -> None:
     for row in told:
         for finding in row.findings:
             limit = f"{finding.actual}, the limit is {finding.limit} ({finding.rule})"
-            console.print(f"{finding.state}: {row.name}: {finding.said}: {limit}", markup=False)
+            console.print(f"{finding.state}: {row.name}: {finding.said}: {limit}")
         for bad_line in row.bad_samples:
-            console.print(f"  {bad_line.reason}, byte {bad_line.offset}: {bad_line.text}", markup=False)
+            console.print(f"  {bad_line.reason}, byte {bad_line.offset}: {bad_line.text}")
     for file in output.unread:
         said = "; ".join(filter(None, (file.outcome, file.note, file.next_step)))
-        console.print(f"not read: {file.source}: {file.path}: {said}", markup=False)
+        console.print(f"not read: {file.source}: {file.path}: {said}")
 
 
 def _state(state: str) -> Text:
@@ -328,9 +325,9 @@ def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
         state = agreed if row.agrees else row.error or f"{len(row.wrong)} lines differ"
         serial = f", serial {row.serial}" if row.serial is not None else ""
         where = f"{row.server}, {row.zone}" if row.zone else row.server
-        console.print(f"{where}: {state} ({words.count(row.checked, 'record set')} checked{serial})", markup=False)
+        console.print(f"{where}: {state} ({words.count(row.checked, 'record set')} checked{serial})")
         for line in row.wrong:
-            console.print(f"  {line}", markup=False)
+            console.print(f"  {line}")
 
 
 def verified(console: Console, output: VerifyOutput) -> None:
@@ -339,7 +336,7 @@ def verified(console: Console, output: VerifyOutput) -> None:
         said = (
             f"{words.count(sites, 'site')} on {node}, which is known no more: not checked; the next plan moves them off"
         )
-        console.print(said, markup=False)
+        console.print(said)
 
 
 def checks(console: Console, rows: Sequence[CheckRow]) -> None:
