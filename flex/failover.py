@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flex import score
 from flex.problem import Floats, Ints, Problem, in_order
 
 # What a plan says in place of the solver that made it.
@@ -26,8 +27,7 @@ def rehomed(asked: Problem, rows: Ints, dead: int) -> Ints:
     stays = rows[rows[:, 1] != dead]
     homeless = rows[rows[:, 1] == dead, 0]
     heaviest = homeless[np.argsort(-asked.load[homeless].max(axis=1), kind="stable")]
-    load = np.zeros((len(asked.nodes), len(asked.dimensions)))
-    np.add.at(load, stays[:, 1], asked.load[stays[:, 0]])
+    load = score.loads(asked, stays)
     taken = {site: {dead} for site in heaviest.tolist()}
     for site, node in stays[np.isin(stays[:, 0], homeless)].tolist():
         taken[site].add(node)

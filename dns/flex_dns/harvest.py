@@ -11,10 +11,8 @@ from collections.abc import Iterable
 from struct import unpack_from
 
 from flex_dns.contents import Contents, at_or_below, below
-from flex_dns.names import name_at, skipped
+from flex_dns.names import behind_questions, name_at
 from flex_dns.shelf import CNAME, DNAME, NS, SOA, Shelf, shelve
-
-HEADER = 12
 
 
 class Harvest:
@@ -49,9 +47,7 @@ class Harvest:
     def _take(self, wire: bytes) -> int:
         questions, left = unpack_from("!HH", wire, 4)
         known: dict[int, str] = {}
-        end = HEADER
-        for _ in range(questions):
-            end = skipped(wire, end) + 4
+        end = behind_questions(wire, questions)
         while left:
             if self.is_complete:
                 raise ValueError("records after the end")

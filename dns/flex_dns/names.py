@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+# Of a message.
+HEADER = 12
 POINTER = 0xC0
 # No name has so many: what has more before a pointer is not followed any further.
 MOST_LABELS = 128
@@ -22,6 +24,14 @@ def skipped(wire: bytes, at: int) -> int:
             return at + 2
         at += 1 + length
     return at + 1
+
+
+def behind_questions(wire: bytes, count: int) -> int:
+    """Where so many questions of a message end. Raises IndexError where it ends before."""
+    end = HEADER
+    for _ in range(count):
+        end = skipped(wire, end) + 4
+    return end
 
 
 def name_at(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:

@@ -16,12 +16,11 @@ import dns.rdatatype
 import dns.tsig
 from dns.rdtypes.ANY.TSIG import TSIG
 
-from flex_dns.names import skipped
+from flex_dns.names import behind_questions
 from flex_dns.server import Server
 from flex_dns.trouble import skewed
 
 FUDGE = 300
-HEADER = 12
 
 Context = dns.tsig.HMACTSig | dns.tsig.GSSTSig | None
 
@@ -65,7 +64,7 @@ def _is_plainly_signed(wire: bytes, mac: bytes, key: dns.tsig.Key) -> bool:
     if questions > 1 or others != [0, 0, 1]:
         return False
     try:
-        end = skipped(wire, HEADER) + 4 if questions else HEADER
+        end = behind_questions(wire, questions)
     except IndexError:
         return False
     # From the end: id, error and length of more, six bytes, behind the signature and its length.

@@ -17,6 +17,7 @@ import dns.name
 from flex import engine
 from flex.domain import Change, RecordType, Rrset
 from flex.marker import LABEL, marker_name
+from flex_dns.names import HEADER
 
 TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16}
 CNAME, SOA = 5, 6
@@ -28,8 +29,8 @@ ZONE_AT = b"\xc0\x0c"
 # What the owner of a marker ends in; where a message has it already a pointer to there will do.
 MARKS = bytes((len(LABEL),)) + LABEL.encode() + ZONE_AT
 POINTER = 0xC000
-# Before the zone's name and behind it.
-HEADER, ZONE_CLASS = 12, 4
+# Behind the zone's name.
+ZONE_CLASS = 4
 # Type, class, TTL, length.
 RECORD = 10
 LONGEST_LABEL, LONGEST_NAME = 63, 254

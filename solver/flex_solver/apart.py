@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
-from flex import company
+from flex import company, score
 from flex.company import Guest
 from flex.problem import Bools, Floats, Ints, Problem
 
@@ -76,8 +76,7 @@ class _Order:
 
     def __init__(self, problem: Problem, rows: Ints, taken: Mapping[int, Set[int]]) -> None:
         self._problem, self._taken = problem, taken
-        total = np.zeros((len(problem.nodes), len(problem.dimensions)))
-        np.add.at(total, rows[:, 1], problem.load[rows[:, 0]])
+        total = score.loads(problem, rows)
         self._full: Floats = (total / np.where(problem.open, problem.share, 1.0)[:, None]).max(axis=1)
         self._by_fullness = np.lexsort((np.arange(len(problem.nodes)), self._full))
 

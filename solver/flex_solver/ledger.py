@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from flex import score
 from flex.problem import Bools, Floats, Ints, Problem
 
 
@@ -19,8 +20,7 @@ class Ledger:
     def __init__(self, problem: Problem, rows: Ints) -> None:
         self.problem = problem
         self.scale: Floats = np.where(problem.open, problem.share, np.inf)[:, None]
-        total = np.zeros((len(problem.nodes), len(problem.dimensions)))
-        np.add.at(total, rows[:, 1], problem.load[rows[:, 0]])
+        total = score.loads(problem, rows)
         self.full: Floats = np.where(problem.open[:, None], total / self.scale, np.inf)
         self._rivals = problem.rivals
         self._sites_on: list[set[int]] = [set() for _ in problem.nodes]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
+from rich.console import Console
 
 from flex_api.cli.common import Context
+from flex_api.cli.following import following
 from flex_api.schemas.verbs import CheckRow
 from flex_api.told import text
+from flex_logs_ingest.run import Step
 
 ODD = [
     "add an [[ingest.source]] for each node",
@@ -29,3 +34,12 @@ def test_a_table_shows_its_cells_as_they_are(said: str, capsys: pytest.CaptureFi
     row = CheckRow(name="logs", state="warn", detail=said, advice=said)
     text.checks(Context().console, [row])
     assert capsys.readouterr().out.splitlines()[-1].split("  ", 2)[-1].count(said) == 2
+
+
+@pytest.mark.parametrize("name", ["access[1].log", "[red]late.log", "a[bold].log"])
+def test_the_line_of_progress_shows_the_name_of_a_log_as_it_is(name: str) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=200)
+    with following(console) as told:
+        told(Step("web", f"/var/log/{name}", 1, 2, 1, 2, 1))
+    assert isinstance(console.file, io.StringIO)
+    assert f"web: {name}" in console.file.getvalue()

@@ -23,7 +23,8 @@ def following(console: Console | None) -> Iterator[Progress]:
         yield lambda _: None
         return
     columns = (
-        TextColumn("{task.description}"),
+        # A column reads markup by itself, whatever its console does: logs may be called `access[1].log`.
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),
