@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from flex.consent import Approval, Breach, Stop
-from flex.hindsight import Measured
+from flex.hindsight import Measured, Outlook
 from flex.short import Shortfall
 
 NodeState = Literal["active", "draining", "down"]
@@ -123,10 +123,15 @@ class Rrset:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One RRset's before and after. At least one of them is there; both have the same name and type."""
+    """One RRset's before and after. At least one of them is there; both have the same name and type.
+
+    With a marker that is made come all address sets that its name had when the plan was made, `beside` it: None where
+    nobody noted them.
+    """
 
     before: Rrset | None
     after: Rrset | None
+    beside: tuple[Rrset, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -182,15 +187,6 @@ class Balance:
     worst: float
     worst_node: str = ""
     worst_resource: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """By which method the next day was expected, and by what ratio each would have been off; from so many nights."""
-
-    method: str
-    errors: tuple[tuple[str, float], ...]
-    nights: int
 
 
 @dataclass(frozen=True, slots=True)

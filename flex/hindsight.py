@@ -1,4 +1,4 @@
-"""What became of an earlier prediction: the words of a comparison that is kept with each plan.
+"""What became of earlier predictions: the words of comparisons that are kept with each plan.
 
 Loads of nodes are ratios of a fair share of all requests. How they are found is looking_back.py's business.
 """
@@ -57,3 +57,12 @@ class Measured:
     served: tuple[NodeOff, ...] = ()
     sites: tuple[SiteOff, ...] = ()
     site_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """By which method the next day was expected, and by what ratio each would have been off; from so many nights."""
+
+    method: str
+    errors: tuple[tuple[str, float], ...]
+    nights: int

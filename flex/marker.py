@@ -23,6 +23,14 @@ def marker_name(name: str, zone: str) -> str:
     return f"{name[: -len(zone)]}{LABEL}.{zone}"
 
 
+def site_name(zone: str, marker: str) -> str:
+    """The name that a marker belongs to; any other name is its own."""
+    if marker == f"{LABEL}.{zone}":
+        return zone
+    suffix = f".{LABEL}.{zone}"
+    return f"{marker.removesuffix(suffix)}.{zone}" if marker.endswith(suffix) else marker
+
+
 def marker_text(owner: str) -> str:
     return f"{PREFIX}{owner}"
 

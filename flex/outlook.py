@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from flex.domain import Outlook
+from flex.hindsight import Outlook
 from flex.problem import Bools, Floats, Ints
 
 YESTERDAY = "yesterday"

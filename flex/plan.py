@@ -14,7 +14,7 @@ import pandas as pd
 
 from flex.consent import Breach, Limits
 from flex.domain import Change, Move, Plan, RecordType, Rrset
-from flex.marker import marker_name, marker_text
+from flex.marker import marker_name, marker_text, site_name
 from flex.records import Sets, ZoneState, by_name
 from flex.tables import texts
 
@@ -59,7 +59,7 @@ def diff(
     for name in sorted({name for name, _ in want} - set(left_alone)):
         changes.extend(_of_name(name, want, have))
         if name not in state.owned:
-            changes.append(_marker(name, zone, owner, ttl))
+            changes.append(_marker(name, zone, owner, ttl, have))
     reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
     return Plan(zone, tuple(changes), reasons, owned=len(state.owned), serial=state.serial)
 
@@ -75,8 +75,11 @@ def _rrset(name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | Non
     return Rrset(name, kind, *found) if found else None
 
 
-def _marker(name: str, zone: str, owner: str, ttl: int) -> Change:
-    return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)))
+def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
+    """It says what the name had, too: whoever takes the name meanwhile shall keep it."""
+    found = (_rrset(name, kind, have.get((name, kind))) for kind in ADDRESSES)
+    beside = tuple(one for one in found if one)
+    return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)), beside)
 
 
 def losses_first(made: Plan) -> Plan:
@@ -130,9 +133,9 @@ def _only_without(change: Change, gone: Set[str]) -> Change | None:
     return Change(change.before, replace(change.before, values=rest)) if rest else change
 
 
-def addressed(made: Plan) -> list[str]:
-    """The names whose addresses the plan changes."""
-    return sorted({change.name for change in made.changes if change.type in ADDRESSES})
+def touched(made: Plan) -> list[str]:
+    """The names whose addresses or markers the plan changes."""
+    return sorted({site_name(made.zone, change.name) for change in made.changes})
 
 
 def lowered(made: Plan, ttl: int) -> Plan:
@@ -147,7 +150,8 @@ def lowered(made: Plan, ttl: int) -> Plan:
 def from_lowered(made: Plan, ttl: int) -> Plan:
     """The plan as it is once that step is made."""
     early = set(_early(made, ttl))
-    return replace(made, changes=tuple(Change(_low(one, ttl), one.after) for one in made.changes if one not in early))
+    steps = (replace(one, before=_low(one, ttl)) for one in made.changes if one not in early)
+    return replace(made, changes=tuple(steps))
 
 
 def _early(made: Plan, ttl: int) -> list[Change]:
@@ -161,7 +165,7 @@ def widened(made: Plan, ttl: int = 0) -> Plan:
 
     What is there in between has this TTL, where one is given.
     """
-    return replace(made, changes=tuple(Change(one.before, _union(one, ttl)) for one in made.changes if _adds(one)))
+    return replace(made, changes=tuple(replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)))
 
 
 def narrowed(made: Plan, ttl: int = 0) -> Plan:
@@ -237,8 +241,9 @@ def undoing(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
     have = by_name(state.records)
     of_names: dict[str, list[Change]] = {}
     for change in made.changes:
+        others = of_names.setdefault(site_name(made.zone, change.name), [])
         if change.type in ADDRESSES:
-            of_names.setdefault(change.name, []).append(change)
+            others.append(change)
     back = {
         name: [
             Change(said, one.before)

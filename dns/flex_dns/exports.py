@@ -1,7 +1,8 @@
 """What FLEX would send, as text for other tools: for those who hand out no key.
 
 In go plans and what each zone should say (RECORDS, our markers among them); out comes one text. A new format is a
-function and a line in EXPORTS. nsupdate gets the changes with what they require; the others get all of our records.
+function and a line in EXPORTS. nsupdate gets the changes with what they require; the others get all of our records, and
+as comments what the names had that become ours.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 import pandas as pd
 
 from flex.domain import Change, Plan, Rrset
-from flex.marker import marker_name, marker_text
+from flex.marker import marker_name, marker_text, site_name
 from flex.plan import lines
 from flex.records import by_name
 from flex_dns import fence
 from flex_dns.claim import NOBODY, Claim
-from flex_dns.update import marked, messages
+from flex_dns.update import kept, marked, messages
+from flex_dns.wire import Kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +55,18 @@ def zone_lines(zones: Sequence[Wanted]) -> str:
 def _zone_lines(zone: Wanted) -> Iterator[str]:
     yield f"; {zone.plan.zone}"
     yield from (f"; {line}" for change in zone.plan.changes for line in lines(change))
+    yield from (f"; {line}" for line in _seen(zone))
     for rrset in zone.sets:
         yield from (f"{rrset.name} {rrset.ttl} IN {rrset.type} {_value(rrset, value)}" for value in rrset.values)
+
+
+def _seen(zone: Wanted) -> Iterator[str]:
+    """What the names that become ours had when the plan was made. These tools cannot require it, so people look."""
+    for change in zone.plan.changes:
+        if change.beside is not None:
+            name = site_name(zone.plan.zone, change.name)
+            held = [f"{one.ttl} {one.type} {' '.join(one.values)}" for one in change.beside]
+            yield f"{name} becomes ours: write this only while it has {' and '.join(held) or 'no address'}"
 
 
 def nsupdate(zones: Sequence[Wanted]) -> str:
@@ -71,6 +83,8 @@ def _script(wanted: Wanted) -> Iterator[str]:
         yield from _claimed(plan.zone, message.changes, claim)
         for change in message.changes:
             yield from _required(change)
+        for one in kept(plan.zone, message.changes):
+            yield from _kept(one)
         for change in message.changes:
             yield from _made(change)
         yield "send"
@@ -101,6 +115,13 @@ def _required(change: Change) -> Iterator[str]:
         yield f"prereq nxrrset {change.name} IN CNAME"
 
 
+def _kept(one: Kept) -> Iterator[str]:
+    for value in one.values:
+        yield f"prereq yxrrset {one.name} IN {one.kind} {value}"
+    if not one.values:
+        yield f"prereq nxrrset {one.name} IN {one.kind}"
+
+
 def _made(change: Change) -> Iterator[str]:
     yield f"update delete {change.name} {change.type}"
     for value in change.after.values if change.after else ():
@@ -116,6 +137,7 @@ def octodns(zones: Sequence[Wanted]) -> str:
 def _octodns(zone: Wanted) -> Iterator[str]:
     yield "---"
     yield f"# {zone.plan.zone}"
+    yield from (f"# {line}" for line in _seen(zone))
     of_name: dict[str, list[Rrset]] = {}
     for rrset in zone.sets:
         of_name.setdefault(_below(zone, rrset, ""), []).append(rrset)
@@ -146,6 +168,7 @@ def _dnscontrol(zone: Wanted) -> Iterator[str]:
         for rrset in zone.sets
         for value in rrset.values
     ]
+    yield from (f"// {line}" for line in _seen(zone))
     yield f"D_EXTEND({json.dumps(zone.plan.zone.rstrip('.'))},"
     yield ",\n".join(records)
     yield ");"

@@ -18,10 +18,10 @@ from flex import plan, rollout
 from flex.domain import Plan, Verdict
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
 from flex.journal import JournalRow, RowState
+from flex.marker import site_name
 from flex.ports import DnsTarget, Journal
-from flex.records import ZoneState
+from flex.records import ZoneState, by_name
 from flex.tables import RECORDS
-from flex_dns.marker import site_name
 from flex_dns.outcome import kind
 from flex_dns.standing import SHOWN, conflicts, refuse_outdated
 
@@ -112,7 +112,7 @@ class GentleTarget:
         """The last wave, too, is looked at before the first."""
         for made in plans:
             if made.changes:
-                state = self.target.read(made.zone, plan.addressed(made))
+                state = self.target.read(made.zone, plan.touched(made))
                 refuse_outdated(plan.left(made, state, self.ttl), state)
 
     def _steps(self, plans: Sequence[Plan], left: Sequence[Plan], lost: Lost) -> list[_Step]:
@@ -151,8 +151,8 @@ class GentleTarget:
             self.target.apply(*step.plans, journal=journal and _Anew(journal))
 
     def _overtaken(self, plans: Iterable[Plan]) -> Lost:
-        states = ((made, self.target.read(made.zone, plan.addressed(made))) for made in plans)
-        return {one.change.name: str(one) for made, state in states for one in conflicts(made, state)}
+        states = ((made, self.target.read(made.zone, plan.touched(made))) for made in plans)
+        return {one.name: str(one) for made, state in states for one in conflicts(made, state)}
 
     def _settle(self, plans: Sequence[Plan], lost: Lost) -> None:
         """Until no resolver can know any more what was there before."""
@@ -176,23 +176,33 @@ class GentleTarget:
     def _left(self, plans: Sequence[Plan], lost: Lost) -> list[Plan]:
         found: list[Plan] = []
         for made in plans:
-            state = self.target.read(made.zone, plan.addressed(made))
+            state = self.target.read(made.zone, plan.touched(made))
             found.append(plan.left(made, state, self.ttl))
-            lost |= {one.change.name: str(one) for one in conflicts(found[-1], state)}
+            lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
         return found
 
     def _refuse_disagreement(self, plans: Sequence[Plan]) -> None:
         for made in plans:
-            rows = [
-                (rrset.name, rrset.type, rrset.ttl, value)
-                for change in made.changes
-                if (rrset := change.after) and rrset.type in plan.ADDRESSES
-                for value in rrset.values
-            ]
-            wanted = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-            for verdict in self.target.verify(made.zone, wanted, patience=self.patience) if rows else ():
-                if not verdict.agrees:
-                    raise _disagrees(made, verdict)
+            wanted = self._wanted(made)
+            changed = {(change.name, change.type) for change in made.changes}
+            for verdict in self.target.verify(made.zone, wanted, patience=self.patience) if len(wanted) else ():
+                wrong = tuple(one for one in verdict.wrong if (one.name, one.type) in changed)
+                if verdict.error or wrong:
+                    raise _disagrees(made, replace(verdict, wrong=wrong))
+
+    def _wanted(self, made: Plan) -> pd.DataFrame:
+        """What the plan wants of its sets. Servers are to say of others at its names what the primary says by now:
+        what somebody writes beside ours is theirs, and stops no move.
+        """
+        sets = {(one.name, one.type): one.after for one in made.changes if one.type in plan.ADDRESSES}
+        changed = {(name, str(kind)) for name, kind in sets}
+        rows = list[tuple[str, str, int, str]]()
+        rows += [(*key, one.ttl, value) for key, one in sets.items() if one for value in one.values]
+        if rows:
+            others = by_name(self.target.read(made.zone, sorted({name for name, _ in sets})).records)
+            beside = {key: found for key, found in others.items() if key not in changed}
+            rows += [(*key, ttl, value) for key, (ttl, values) in beside.items() for value in values]
+        return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
 def _wait_after(plans: Iterable[Plan]) -> float:

@@ -5,15 +5,16 @@ In go a plan and what the zone holds; out come the changes by standing, and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
-from flex.marker import marker_name
-from flex.records import ZoneState, by_name
+from flex.marker import marker_name, site_name
+from flex.plan import ADDRESSES
+from flex.records import Sets, ZoneState, by_name
 from flex_dns.contents import Contents, Question, canonical, claimed
-from flex_dns.marker import lies_in, site_name
+from flex_dns.marker import lies_in
 
 SHOWN = 10
 NO_MARKER = "carries no marker of ours any more"
@@ -23,18 +24,28 @@ Held = tuple[int, tuple[str, ...]] | None
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A change whose record set is neither what the plan saw nor what it wants."""
+    """A change whose record set is neither what the plan saw nor what it wants.
+
+    Of a name that was to become ours `beside` is the question to which the zone gives another answer, and what the plan
+    saw of it.
+    """
 
     change: Change
     found: str
+    beside: tuple[Question, Held] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.beside[0][0] if self.beside else self.change.name
 
     def __str__(self) -> str:
-        return f"{self.change.name} {self.change.type}: expected {_text(self.change.before)}, found {self.found}"
+        (name, kind), held = self.beside or ((self.change.name, self.change.type), _held(self.change.before))
+        return f"{name} {kind}: expected {_shown(held)}, found {self.found}"
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`withheld` changes could be made, but belong to a name of which somebody else changed another record."""
+    """`withheld` changes could be made, or hold already, but somebody else changed another record of their name."""
 
     done: tuple[Change, ...]
     pending: tuple[Change, ...]
@@ -43,17 +54,23 @@ class Standing:
 
 
 def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
-    """What the zone has to be asked for `standing`: the record sets, and the markers of their names."""
+    """What the zone has to be asked for `standing`: the record sets, and the markers of their names.
+
+    All addresses of names that become ours are asked for, those too that do not change.
+    """
     names = {name for change in changes if lies_in(zone, name := site_name(zone, change.name))}
     asked: dict[Question, None] = dict.fromkeys((change.name, change.type) for change in changes)
+    marking = [site_name(zone, change.name) for change in changes if change.beside is not None]
+    asked |= dict.fromkeys((name, kind) for name in marking for kind in ADDRESSES)
     return list(asked | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names)))
 
 
 def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: str = "") -> Standing:
     """Values and TTL both count: a TTL that somebody else edited is their edit.
 
-    With an `owner`, names that carry the marker of another by now are his, whatever their records say; and those that
-    carry none, and are not to get one by these changes, are not ours any more.
+    With an `owner`, names that carry the marker of another by now are theirs, whatever their records say; and those
+    that carry none, and are not to get one by these changes, are not ours any more. Those that are to get one must have
+    all the addresses that the plan saw at them, and no others.
     """
     done: list[Change] = []
     pending: list[Change] = []
@@ -72,10 +89,40 @@ def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: st
             pending.append(change)
         else:
             conflicts.append(Conflict(change, _shown(found)))
-    taken = {site_name(zone, conflict.change.name) for conflict in conflicts}
-    withheld = [change for change in pending if site_name(zone, change.name) in taken] if taken else []
-    left = [change for change in pending if change not in withheld] if withheld else pending
-    return Standing(tuple(done), tuple(left), tuple(conflicts), tuple(withheld))
+    changed = {site_name(zone, conflict.change.name) for conflict in conflicts}
+    marks = [one for one in pending if one.beside is not None and site_name(zone, one.name) not in changed]
+    taken = list(_taken(zone, marks, changes, contents.sets, contents.closed))
+    if not changed and not taken:
+        return Standing(tuple(done), tuple(pending), ())
+    marks, strangers = [one.change for one in taken], {one.name for one in taken}
+    withheld = [one for one in done if site_name(zone, one.name) in strangers]
+    withheld += [one for one in pending if site_name(zone, one.name) in changed | strangers and one not in marks]
+    settled = {*marks, *withheld}
+    return Standing(
+        tuple(one for one in done if one not in settled),
+        tuple(one for one in pending if one not in settled),
+        (*conflicts, *taken),
+        tuple(withheld),
+    )
+
+
+def _taken(
+    zone: str, marks: Sequence[Change], changes: Sequence[Change], sets: Sets, closed: Mapping[str, str]
+) -> Iterator[Conflict]:
+    """The markers that are not to be made, as their names are not what the plan saw: somebody took them.
+
+    So is a name that has the very address that we were to give it: what we change of it and its marker are one message.
+    """
+    changing = {(change.name, change.type): change for change in changes} if marks else {}
+    for mark in marks:
+        name, saw = site_name(zone, mark.name), {one.type: one for one in mark.beside or ()}
+        for kind in ADDRESSES:
+            change = changing.get((name, kind))
+            held, found = _held(change.before if change else saw.get(kind)), sets.get((name, kind))
+            if name in closed or found != held:
+                said = f"that it {closed[name]}" if name in closed else _shown(found)
+                yield Conflict(mark, said, ((name, kind), held))
+                break
 
 
 def refuse_outdated(plan: Plan, state: ZoneState) -> None:
@@ -85,7 +132,7 @@ def refuse_outdated(plan: Plan, state: ZoneState) -> None:
 
 
 def conflicts(plan: Plan, state: ZoneState) -> list[Conflict]:
-    """The changes of addresses that somebody else overtook."""
+    """The changes that somebody else overtook."""
     have = by_name(state.records)
     ours = state.owned | {site_name(plan.zone, change.name) for change in plan.changes if change.type == "TXT"}
     found: list[Conflict] = []
@@ -95,7 +142,9 @@ def conflicts(plan: Plan, state: ZoneState) -> list[Conflict]:
             reason = NO_MARKER
         if reason or said not in (_held(change.before), _held(change.after)):
             found.append(Conflict(change, f"that it {reason}" if reason else _shown(said)))
-    return found
+    known = {conflict.name for conflict in found} | state.owned
+    marks = [one for one in plan.changes if one.beside is not None and site_name(plan.zone, one.name) not in known]
+    return [*found, *_taken(plan.zone, marks, plan.changes, have, state.blocked)]
 
 
 def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:
@@ -127,10 +176,6 @@ def _held(rrset: Rrset | None) -> Held:
     if rrset is None:
         return None
     return rrset.ttl, tuple(sorted({canonical(rrset.type, value) for value in rrset.values}))
-
-
-def _text(rrset: Rrset | None) -> str:
-    return _shown(_held(rrset))
 
 
 def _shown(held: Held) -> str:

@@ -1,21 +1,23 @@
 """A plan's changes as RFC 2136 messages of a handy size.
 
 In go changes, out come messages: each `before` a prerequisite, each `after` a replacement or a deletion; that the names
-are still ours, and the zone too, is a prerequisite as well. Sending them, and what an answer means, is for pipeline.py
+are still ours, and the zone too, is a prerequisite as well, and so is all that the plan saw at a name that becomes
+ours. Sending them, and what an answer means, is for pipeline.py
 and carrying.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from flex.domain import Change
-from flex.marker import marker_text
+from flex.domain import Change, RecordType
+from flex.marker import marker_text, site_name
+from flex.plan import ADDRESSES
 from flex_dns import fence, wire
 from flex_dns.claim import NOBODY, Claim
-from flex_dns.marker import lies_in, site_name
-from flex_dns.wire import Part
+from flex_dns.marker import lies_in
+from flex_dns.wire import Kept, Part
 
 # Some 270 replacements with what they require. Each message waits twice for the server's disk and wakes its
 # secondaries, so small ones are slow; queries of one of its threads wait while it works on one, and what it does for a
@@ -27,7 +29,8 @@ MESSAGE_BYTES = 32 * 1024
 class Message:
     """What one message changes. `row` is the line of the journal that it belongs to.
 
-    It requires what we claim: that we hold the zone, and that each name carries our marker, if none is made for it.
+    It requires what we claim: that we hold the zone, and that each name carries our marker. Where one is made for it,
+    the name must be as the plan saw it instead.
     """
 
     zone: str
@@ -37,7 +40,8 @@ class Message:
 
     def wire(self) -> bytes:
         """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those before it."""
-        return wire.body(self.zone, [*self.claimed(), wire.parts(self.zone, self.changes)])
+        seen = wire.kept(self.zone, kept(self.zone, self.changes))
+        return wire.body(self.zone, [*self.claimed(), wire.parts(self.zone, self.changes), seen])
 
     def claimed(self) -> Iterator[Part]:
         if self.claim.controller:
@@ -61,6 +65,7 @@ def messages(
         needed = sum([wire.part_size(zone, change) for change in together])
         if mark is not None and "TXT" not in [change.type for change in together]:
             needed += len(name) + mark
+        needed += sum([wire.kept_size(zone, one) for one in kept(zone, together)])
         if batch and size + needed > limit:
             yield Message(zone, tuple(batch), row, claim)
             batch, size = [], 0
@@ -83,6 +88,33 @@ def marked(zone: str, changes: Sequence[Change]) -> list[str]:
     names = dict.fromkeys(change.name for change in changes if change.type != "TXT")
     making = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
     return [name for name in names if name not in making and lies_in(zone, name)]
+
+
+def kept(zone: str, changes: Sequence[Change]) -> list[Kept]:
+    """What has to be at the names that get a marker, beside what their other changes require.
+
+    Nobody took the name since the plan was made: its addresses are those that the plan saw, and it is no alias and not
+    delegated.
+    """
+    marks = [change for change in changes if change.beside is not None]
+    if not marks:
+        return []
+    changing = {(change.name, change.type): change for change in changes}
+    return [one for mark in marks for one in _kept(zone, mark, changing)]
+
+
+def _kept(zone: str, mark: Change, changing: Mapping[tuple[str, RecordType], Change]) -> Iterator[Kept]:
+    name = site_name(zone, mark.name)
+    saw = {rrset.type: rrset.values for rrset in mark.beside or ()}
+    others = {kind: changing.get((name, kind)) for kind in ADDRESSES}
+    for kind in ADDRESSES:
+        if others[kind] is None:
+            yield Kept(name, kind, saw.get(kind, ()))
+    # A name that has an address is no alias, and what brings one to it requires that.
+    if not saw and not any(one and one.after for one in others.values()):
+        yield Kept(name, "CNAME")
+    if name != zone:
+        yield Kept(name, "NS")
 
 
 def by_site(zone: str, changes: Sequence[Change]) -> list[list[Change]]:

@@ -10,7 +10,7 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import dns.name
 
@@ -20,7 +20,7 @@ from flex.marker import LABEL, marker_name
 from flex_dns.names import HEADER
 
 TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16}
-CNAME, SOA = 5, 6
+NS, CNAME, SOA = 2, 5, 6
 IN, NONE, ANY = 1, 254, 255
 # Opcode UPDATE.
 FLAGS = 5 << 11
@@ -39,8 +39,14 @@ _LENGTH = tuple(bytes((length,)) for length in range(LONGEST_LABEL + 1))
 _EQUAL = {kind: struct.pack("!HHI", number, IN, 0) for kind, number in TYPES.items()}
 _ABSENT = {kind: struct.pack("!HHIH", number, NONE, 0, 0) for kind, number in TYPES.items()}
 _DELETE = {kind: struct.pack("!HHIH", number, ANY, 0, 0) for kind, number in TYPES.items()}
+_NONE = {
+    "A": _ABSENT["A"],
+    "AAAA": _ABSENT["AAAA"],
+    "CNAME": struct.pack("!HHIH", CNAME, NONE, 0, 0),
+    "NS": struct.pack("!HHIH", NS, NONE, 0, 0),
+}
 _VALUE: Mapping[RecordType, int] = {"A": 4, "AAAA": 16, "TXT": 0}
-_NO_ALIAS = struct.pack("!HHIH", CNAME, NONE, 0, 0)
+_NO_ALIAS = _NONE["CNAME"]
 
 
 class Unfit(ValueError):
@@ -54,6 +60,14 @@ class Part(NamedTuple):
     requirements: int
     made: bytes
     makings: int
+
+
+class Kept(NamedTuple):
+    """A record set that has to be there, with these values and no others; without values there has to be none."""
+
+    name: str
+    kind: RecordType | Literal["CNAME", "NS"]
+    values: tuple[str, ...] = ()
 
 
 def part(zone: str, change: Change) -> Part:
@@ -97,6 +111,24 @@ def marked(zone: str, names: Sequence[str], text: str, first: str = "") -> Part:
     marks = struct.pack("!H", at) if first else MARKS
     tail = _EQUAL["TXT"] + rdata_bytes("TXT", text)
     return Part(b"".join([_marker(zone, name, marks) + tail for name in names]), len(names), b"", 0)
+
+
+def kept(zone: str, sets: Sequence[Kept]) -> Part:
+    """That these sets are there, or not there; nothing is to change."""
+    records: list[bytes] = []
+    for name, kind, values in sets:
+        owner = owner_bytes(zone, name)
+        if kind in ("A", "AAAA"):
+            records += [owner + _EQUAL[kind] + rdata_bytes(kind, value) for value in values]
+        if not values:
+            records.append(owner + _NONE[kind])
+    return Part(b"".join(records), len(records), b"", 0)
+
+
+def kept_size(zone: str, one: Kept) -> int:
+    """How many bytes that takes."""
+    data = (4 if one.kind == "A" else 16) * len(one.values)
+    return max(1, len(one.values)) * (len(owner_bytes(zone, one.name)) + RECORD) + data
 
 
 def _marker(zone: str, name: str, marks: bytes) -> bytes:

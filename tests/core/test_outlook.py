@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from flex import outlook
-from flex.domain import Outlook
+from flex.hindsight import Outlook
 from flex.outlook import METHODS, YESTERDAY, backtest
 
 WEEKEND = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.3, 0.3])

@@ -1,4 +1,8 @@
-"""Client and name server are killed anywhere while somebody else writes: nothing is lost and nothing overwritten."""
+"""Client and name server are killed anywhere while somebody else writes: nothing is lost and nothing overwritten.
+
+Each plan moves names of ours, brings new ones and takes some over. Somebody else edits names of ours meanwhile, also
+AAAA alone, puts a marker at them, and takes names of the other two kinds before we come, by whatever type of record.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -17,13 +21,16 @@ from pathlib import Path
 
 import dns.rcode
 import dns.update
+import pandas as pd
 import pytest
 
-from flex.domain import Balance, Change, Cycle, NodeLoad, Period, Plan, Proven, Rrset
+from flex import plan
+from flex.domain import Balance, Cycle, NodeLoad, Period, Plan, Proven
 from flex.errors import DnsError, PartlyApplied
 from flex.marker import marker_name, marker_text
+from flex.records import ZoneState, by_name
 from flex.store import SqlStore, migrate, open_store
-from flex.tables import PLACEMENT
+from flex.tables import PLACEMENT, RECORDS
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
@@ -34,32 +41,78 @@ pytestmark = pytest.mark.real
 ZONE = "hosting.example."
 NAMES = [f"s{number}.{ZONE}" for number in range(9000)]
 THEIRS = 6
+# Of each kind so many in each round.
+NEW, ADOPTED = 200, 200
+FORMER = "203.0.113.1"
 # Mostly, kills wait until the first message may have left, and then so many seconds at most: plans take longer.
 SENDING, LONGEST = 0.999, 0.3
 ROUNDS = int(os.environ.get("ROUNDS", "100"))
 
 
+@dataclass(frozen=True)
+class Act:
+    """One record set that somebody writes. Who `takes` a name does it only where it carries no marker yet, and what
+    was there goes.
+    """
+
+    name: str
+    kind: str
+    value: str
+    takes: bool = False
+
+    def update(self) -> dns.update.UpdateMessage:
+        made = dns.update.UpdateMessage(ZONE)
+        if self.takes:
+            made.absent(marker_name(self.name, ZONE))
+            made.delete(self.name)
+        name = marker_name(self.name, ZONE) if self.kind == "TXT" else self.name
+        made.replace(name, 60, self.kind, self.value)
+        return made
+
+
+def acts(rng: random.Random, number: int) -> list[Act]:
+    address, six = f"198.51.100.{number % 250 + 1}", f"2001:db8:9::{number % 250 + 1:x}"
+    marker = f'"{marker_text("somebody-else")}"'
+    of_types = [("A", address), ("AAAA", six), ("CNAME", "www.example.org."), ("TXT", marker)]
+    names = rng.sample(NAMES, 2 * THEIRS + 1)
+    edits = [Act(name, "A", address) for name in names[:THEIRS]]
+    edits += [Act(name, "AAAA", six) for name in names[THEIRS:-1]]
+    edits.append(Act(names[-1], "TXT", marker))
+    for some in (new(number), adopted(number)):
+        for name, (kind, value) in zip(rng.sample(some, len(of_types)), of_types, strict=True):
+            edits.append(Act(name, kind, value, takes=True))
+    rng.shuffle(edits)
+    return edits
+
+
+def new(number: int) -> list[str]:
+    """In the plan they stand all over between those that are ours."""
+    return [f"s{at * 45}n{number}.{ZONE}" for at in range(NEW)]
+
+
+def adopted(number: int) -> list[str]:
+    """The first half of them stays where it is, the others move when they become ours."""
+    return [f"s{at * 45}o{number}.{ZONE}" for at in range(ADOPTED)]
+
+
 @dataclass
 class Stranger:
-    """Somebody else with the right to write, who makes addresses of his own: what of it was acknowledged."""
+    """Somebody else with the right to write: what of it was acknowledged, and of which names nobody knows."""
 
     server: PrivateNamed
-    names: list[str]
-    round: int
-    wrote: dict[str, str] = field(default_factory=dict)
+    todo: list[Act]
+    wrote: list[Act] = field(default_factory=list)
     unsure: set[str] = field(default_factory=set)
 
     def write(self) -> None:
-        for number, name in enumerate(self.names):
-            address = f"198.51.100.{(self.round * THEIRS + number) % 250 + 1}"
-            update = dns.update.UpdateMessage(ZONE)
-            update.replace(name, 60, "A", address)
-            self.unsure.add(name)
+        for act in self.todo:
+            self.unsure.add(act.name)
             with suppress(DnsError), Session(replace(self.server.server, timeout=1.0)) as session:
-                if session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR:
-                    self.wrote[name] = address
-                    self.unsure.discard(name)
-            time.sleep(0.02)
+                rcode = session.ask(act.update(), "a foreign edit").rcode()
+                if rcode == dns.rcode.NOERROR:
+                    self.wrote.append(act)
+                self.unsure.discard(act.name)
+            time.sleep(0.01)
 
 
 @dataclass
@@ -74,25 +127,38 @@ class Yard:
     def target(self) -> Rfc2136Target:
         return Rfc2136Target(replace(self.named.server, timeout=2.0), "flex", patience=20)
 
-    def said(self) -> dict[str, str]:
-        return dict(
-            zip(*[self.target.read(ZONE, NAMES).records[column].tolist() for column in ("name", "value")], strict=True)
-        )
+    def said(self, number: int) -> ZoneState:
+        return self.target.read(ZONE, [*NAMES, *new(number), *adopted(number)])
+
+    def prepare(self, number: int) -> None:
+        """Names with an address and no marker."""
+        update = dns.update.UpdateMessage(ZONE)
+        for name in adopted(number):
+            update.replace(name, 60, "A", FORMER)
+        with Session(self.named.server) as session:
+            assert session.ask(update, "names to be adopted").rcode() == dns.rcode.NOERROR
 
     def propose(self, number: int) -> Cycle:
-        """Every name goes from what it says to this round's address."""
-        after = f"192.0.2.{number % 250 + 1}"
-        changes = tuple(
-            Change(Rrset(name, "A", 60, (value,)), Rrset(name, "A", 60, (after,)))
-            for name, value in self.said().items()
-            if value != after
-        )
+        """Every name of ours goes from what it says to this round's address; others become ours."""
+        self.prepare(number)
+        after, state = f"192.0.2.{number % 250 + 1}", self.said(number)
+        stays = set(adopted(number)[: ADOPTED // 2])
+        names = [name for name in (*NAMES, *new(number), *adopted(number)) if name not in state.blocked]
+        rows = [(name, "A", 60, FORMER if name in stays else after) for name in names]
+        # What somebody wrote beside our addresses is no matter of the plan's.
+        have = by_name(state.records)
+        rows += [(name, kind, 60, values[0]) for (name, kind), (_, values) in have.items() if kind == "AAAA"]
+        table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+        made = plan.diff(ZONE, table, state, owner="flex", ttl=60, left_alone=state.blocked)
+        # With the zone's serial it is not read again before the first message, and the server alone sees to it.
+        made = replace(made, serial=made.serial * self.rng.randrange(2))
+        return self._kept(number, made)
+
+    def _kept(self, number: int, plan_of_zone: Plan) -> Cycle:
         now = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(seconds=number)
         balance = Balance((NodeLoad("n1", 100.0, 100.0, 2),), 0.0)
         quality, day = Proven("none", 0, True), Period.days_before(now, 1)
-        made = Cycle(
-            f"round-{number:04}-", now, day, "", "", quality, (), 0, 0, None, balance, (), (Plan(ZONE, changes),)
-        )
+        made = Cycle(f"round-{number:04}-", now, day, "", "", quality, (), 0, 0, None, balance, (), (plan_of_zone,))
         self.store.propose(made, PLACEMENT.empty())
         return made
 
@@ -111,15 +177,20 @@ def yard(folder: Path, key: Key) -> Iterator[Yard]:
     key_file = folder / "key"
     key_file.touch(mode=0o600)
     key_file.write_text(key.clause())
-    with PrivateNamed(folder / "named", [ZONE], key, records={ZONE: lines}) as named, open_store(url) as store:
+    # Somebody else writes what our own policy would not let anybody write.
+    clause = f"type primary;\nallow-update {{ key {key.name}; }};\n"
+    with (
+        PrivateNamed(folder / "named", [ZONE], key, records={ZONE: lines}, clause=clause) as named,
+        open_store(url) as store,
+    ):
         yield Yard(named, url, key_file, store, random.Random(5))
 
 
 def one_round(yard: Yard, number: int) -> str:
     """What was killed, and when; asserts that the round ends in a state that is right and said."""
     cycle = yard.propose(number)
-    (plan,) = cycle.plans
-    stranger = Stranger(yard.named, yard.rng.sample(NAMES, THEIRS), number)
+    (made,) = cycle.plans
+    stranger = Stranger(yard.named, acts(yard.rng, number))
     client = yard.client(cycle)
     assert client.stdout is not None
     assert client.stdout.readline() == "go\n"
@@ -137,16 +208,20 @@ def one_round(yard: Yard, number: int) -> str:
         yard.named.start()
     client.communicate(timeout=60)
     writing.join()
-    made = share_made(yard, plan)
+    share = share_made(yard, made, number)
     finish(yard, cycle)
-    check(yard, cycle, plan, stranger)
-    return f"{victim} {'in the middle' if 0.02 < made < 0.98 else 'early or late'}"
+    check(yard, cycle, made, stranger, number)
+    return f"{victim} {'in the middle' if 0.02 < share < 0.98 else 'early or late'}"
 
 
-def share_made(yard: Yard, plan: Plan) -> float:
-    said = yard.said()
-    wanted = [(change.name, change.after.values[0]) for change in plan.changes if change.after]
-    return sum(said[name] == value for name, value in wanted) / max(len(wanted), 1)
+def share_made(yard: Yard, made: Plan, number: int) -> float:
+    said = addresses(yard.said(number))
+    wanted = [(change.name, change.after.values) for change in made.changes if change.after and change.type == "A"]
+    return sum(said.get((name, "A")) == values for name, values in wanted) / max(len(wanted), 1)
+
+
+def addresses(state: ZoneState) -> dict[tuple[str, str], tuple[str, ...]]:
+    return {question: values for question, (_, values) in by_name(state.records).items()}
 
 
 def finish(yard: Yard, cycle: Cycle) -> None:
@@ -164,22 +239,37 @@ def states(yard: Yard, cycle: Cycle) -> Counter[str]:
     return Counter(row.state for row in yard.store.journal(cycle.id).rows())
 
 
-def check(yard: Yard, cycle: Cycle, plan: Plan, stranger: Stranger) -> None:
+def check(yard: Yard, cycle: Cycle, made: Plan, stranger: Stranger, number: int) -> None:
     assert not {"planned", "sent"} & states(yard, cycle).keys()
-    said = yard.said()
-    wanted = {change.name: change.after.values[0] for change in plan.changes if change.after}
-    before = {change.name: change.before.values[0] for change in plan.changes if change.before}
-    for name, address in stranger.wrote.items():
-        assert said[name] == address, f"what somebody else wrote at {name} was overwritten"
-    others = set(NAMES) - set(stranger.wrote) - stranger.unsure
-    whole = all(said[name] == wanted.get(name, said[name]) for name in others)
+    state = yard.said(number)
+    said = addresses(state)
+    for act in stranger.wrote:
+        check_theirs(act, state, said)
+    touched = {act.name for act in stranger.wrote if act.takes or act.kind != "AAAA"} | stranger.unsure
+    ours = [change for change in made.changes if change.type == "A" and change.name not in touched]
+    wanted = {change.name: change.after.values for change in ours if change.after}
+    before = {change.name: change.before.values if change.before else None for change in ours}
+    whole = all(said.get((name, "A")) == values for name, values in wanted.items())
     # A plan that somebody overtook before its first message was refused whole: then nothing of it is there.
-    untouched = all(said[name] == before.get(name, said[name]) for name in others)
+    untouched = all(said.get((name, "A")) == values for name, values in before.items())
     assert whole or untouched
     for row in yard.store.journal(cycle.id).rows():
         if row.state == "done":
-            names = {plan.changes[place].name for place in row.changes} & others
-            assert all(said[name] == wanted[name] for name in names), "what was acknowledged is lost"
+            names = {made.changes[place].name for place in row.changes} & wanted.keys()
+            assert all(said[name, "A"] == wanted[name] for name in names), "what was acknowledged is lost"
+
+
+def check_theirs(act: Act, state: ZoneState, said: Mapping[tuple[str, str], tuple[str, ...]]) -> None:
+    """It is as they wrote it; what they took is not ours, and has nothing else."""
+    if act.kind in ("A", "AAAA"):
+        assert said[act.name, act.kind] == (act.value,), f"what somebody else wrote at {act.name} was overwritten"
+    else:
+        reason = "has a CNAME to" if act.kind == "CNAME" else "another owner"
+        assert reason in state.blocked[act.name], f"what somebody else wrote at {act.name} was overwritten"
+    if act.takes:
+        assert act.name not in state.owned, f"{act.name} was taken by somebody else, by {act.kind}, and became ours"
+        others = {kind for name, kind in said if name == act.name} - {act.kind}
+        assert not others, f"{act.name} was taken by somebody else, by {act.kind}, and got {others}"
 
 
 def test_a_few_rounds_of_kills_end_in_a_state_that_is_right(yard: Yard) -> None:

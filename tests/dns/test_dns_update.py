@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from flex import engine
 from flex.domain import Change, RecordType, Rrset
-from flex.marker import marker_name, marker_text
+from flex.marker import marker_name, marker_text, site_name
 from flex_dns import update, wire
-from flex_dns.marker import site_name
 from flex_dns.update import Message
 from flex_dns.wire import Part, Unfit
 

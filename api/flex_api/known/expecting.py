@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from flex import outlook
-from flex.domain import Outlook, Period
+from flex.domain import Period
 from flex.given import Facts
+from flex.hindsight import Outlook
 from flex.suppose import VISITS
 from flex.tables import PROFILES, SPREADS
 from flex_api.known import nights

@@ -18,13 +18,13 @@ from flex.domain import (
     Move,
     Node,
     NodeLoad,
-    Outlook,
     Pin,
     Plan,
     Run,
     Verdict,
 )
 from flex.headline import Headline, headline
+from flex.hindsight import Outlook
 from flex.orders import NodeOrder
 from flex.waiting import WAITING
 from flex_api.known import foretold

@@ -15,6 +15,7 @@ from flex import plan as plans
 from flex.consent import Stop
 from flex.domain import Cycle, Plan
 from flex.errors import DnsError, FlexError, Held, OnTheWay, PartlyApplied, Refused, Unreachable, Unwell
+from flex.marker import site_name
 from flex.records import ZoneState, addresses_of, by_name
 from flex_api.known import outdated
 from flex_api.night import approving, delivering, freezing, gently, stopping, warming
@@ -126,7 +127,7 @@ def _is_on_its_way(world: World, cycle: Cycle) -> bool:
     ttl = cycle.moving_ttl
     if ttl is None:
         return False
-    return any(plans.on_its_way(one, world.target.read(one.zone, plans.addressed(one)), ttl) for one in cycle.plans)
+    return any(plans.on_its_way(one, world.target.read(one.zone, plans.touched(one)), ttl) for one in cycle.plans)
 
 
 def give_up(world: World) -> tuple[str, ...]:
@@ -179,14 +180,16 @@ def _changing(cycle: Cycle) -> list[str]:
 
 
 def _without(made: Plan, names: Collection[str]) -> Plan:
-    return replace(made, changes=tuple(change for change in made.changes if change.name not in names))
+    kept = (change for change in made.changes if site_name(made.zone, change.name) not in names)
+    return replace(made, changes=tuple(kept))
 
 
 def _undoing(world: World, made: Plan, ttl: int) -> Plan:
-    names = plans.addressed(made)
+    names = plans.touched(made)
     state = world.target.read(made.zone, names)
     back = plans.undoing(made, state, ttl)
-    others = sorted(set(names) - {change.name for change in back.changes} - _as_before(made, state))
+    put_back = {site_name(made.zone, change.name) for change in back.changes}
+    others = sorted(set(names) - put_back - _as_before(made, state))
     named = ", ".join(name.rstrip(".") for name in others[:NAMED])
     left = f"; of others by now, and left alone: {named}" if others else ""
     world.say(f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}.")
@@ -194,10 +197,11 @@ def _undoing(world: World, made: Plan, ttl: int) -> Plan:
 
 
 def _as_before(made: Plan, state: ZoneState) -> set[str]:
-    """The names that the plan never changed."""
-    have = by_name(state.records)
-    before = [(one, one.before and (one.before.ttl, one.before.values)) for one in made.changes]
-    return {one.name for one, said in before if have.get((one.name, one.type)) == said}
+    """The names that the plan never changed, or only marked."""
+    have, changes = by_name(state.records), [one for one in made.changes if one.type in plans.ADDRESSES]
+    before = [(one, one.before and (one.before.ttl, one.before.values)) for one in changes]
+    only_marked = set(plans.touched(made)) - {one.name for one in changes}
+    return only_marked | {one.name for one, said in before if have.get((one.name, one.type)) == said}
 
 
 def _abandon(world: World, cycle: Cycle) -> None:
