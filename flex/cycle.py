@@ -20,7 +20,7 @@ from flex.explain import Because
 from flex.given import Facts, Rules, seen, started, within
 from flex.ports import Cycles, DnsTarget, Solver, Store
 from flex.problem import Ints, Problem
-from flex.reach import Reach
+from flex.reach import Reach, leading_to
 from flex.tables import PLACEMENT
 
 # What made a plan that is the way back to an earlier placement.
@@ -114,7 +114,7 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
     found = seen(facts, rules, target)
     facts = within(found, facts)
     gone, drifted = records.addresses_of(facts.nodes, dead), _drifted(facts, rules, found)
-    left = _left(found, gone)
+    left = leading_to(found, gone)
     found = _without_others(found, drifted, dead, gone)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
@@ -129,14 +129,6 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
         for one in made.cycle.plans
     )
     return replace(made, cycle=replace(made.cycle, plans=plans), left=left)
-
-
-def _left(found: Reach, gone: Set[str]) -> dict[str, str]:
-    return {
-        name: names[name]
-        for zone, names in found.foreign.items()
-        for name in sorted(names.keys() & plan.names_with(found.states[zone].records, gone))
-    }
 
 
 def _without_others(found: Reach, drifted: Mapping[str, Sequence[str]], dead: str, gone: Set[str]) -> Reach:
@@ -159,9 +151,10 @@ def draft(
     drifted: Mapping[str, Sequence[str]],
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
-    placement = problem.placement_of(asked, rows)
+    whole = problem.placement_of(asked, rows)
+    placement = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
     plans, changed = _plans(placement, facts, rules, found), moves(asked, rows, because(facts))
-    forecasts = _forecasts(asked, placement, fresh, facts)
+    forecasts, sites = _forecasts(asked, whole, fresh, facts), len(asked.sites) - len(facts.parts)
     names = [name for of_zone in drifted.values() for name in of_zone]
     digest = plan.digest(plans, placement)
     cycle = Cycle(
@@ -173,16 +166,16 @@ def draft(
         quality=quality,
         moves=changed,
         scratch_moves=len(score.moved(asked, fresh)),
-        sites=len(asked.sites),
-        before=score.balance_in_force(asked) if facts.placed else None,
-        after=score.balance(asked, rows),
+        sites=sites,
+        before=score.balance_in_force(asked, facts.parts) if facts.placed else None,
+        after=score.balance(asked, rows, facts.parts),
         forecasts=forecasts,
         plans=plans,
-        needs={asked.sites[site]: count for site, count in asked.needs.items()},
+        needs={name: count for site, count in asked.needs.items() if (name := asked.sites[site]) not in facts.parts},
         grown=tuple(sorted({move.site for move in changed if not move.source} & facts.placed)),
         breaches=plan.breaches(
             changed,
-            len(asked.sites),
+            sites,
             rules.limits,
             new=_new(changed, facts),
             drifted=len(names),

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from flex import reach, remarks, wishes
+from flex import othertraffic, reach, remarks, wishes
 from flex.consent import Limits
 from flex.decide import Guard
 from flex.domain import Node, Period, Pin
 from flex.errors import BadInput
+from flex.othernames import OtherName
 from flex.ports import DnsTarget
 from flex.problem import Budget, Terms
 from flex.reach import Reach
@@ -27,7 +28,8 @@ class Facts:
     """What a proposal is made from. `base` is the cycle in force and `placement` where it put every site.
 
     `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was left out, and why.
-    `guard` is what may move tonight.
+    `guard` is what may move tonight. `others` are other names of sites; once DNS has said where these lead, `parts` is
+    the traffic that comes by those that do not move, each of them in the tables like a site.
     """
 
     period: Period
@@ -41,6 +43,8 @@ class Facts:
     fixed: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = ()
     guard: Guard = field(default_factory=Guard)
+    others: tuple[OtherName, ...] = ()
+    parts: frozenset[str] = frozenset()
 
     @property
     def sites(self) -> list[str]:
@@ -87,7 +91,9 @@ class Rules:
 def seen(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
     """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is nothing to plan."""
     sites = facts.sites
-    found = reach.look(target, sites, facts.nodes, rules.zones, adopt=rules.adopt)
+    known = set(sites)
+    others = [other for other in facts.others if other.site in known and other.name not in known]
+    found = reach.look(target, sites, facts.nodes, rules.zones, adopt=rules.adopt, others=others)
     if sites and len(found.beyond) == len(sites):
         first = next(remarks.of_reach(found, facts.profiles))
         raise BadInput(
@@ -109,11 +115,38 @@ def started(found: Reach, facts: Facts, rules: Rules) -> Facts:
 
 
 def within(found: Reach, facts: Facts) -> Facts:
-    """Sites beyond our reach stay where they are, or are left out where nobody can say where that is."""
+    """Sites beyond our reach stay where they are, or are left out where nobody can say where that is. What comes by
+    other names that do not move with their site counts where these lead.
+    """
     movable = facts.placement[~facts.placement["site"].isin(list(found.beyond))]
     known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(drop=True)
     placement = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
     within = replace(facts, profiles=known, placement=placement, fixed=frozenset(found.fixed["site"]))
     kept = wishes.possible(facts.pins, set(within.sites) - within.fixed, facts.nodes)
-    said = (*facts.remarks, *remarks.of_reach(found, facts.profiles), *remarks.of_wishes(kept.suspended))
-    return replace(within, pins=kept.pins, remarks=said)
+    said = (
+        *facts.remarks,
+        *remarks.of_reach(found, facts.profiles),
+        *remarks.of_other_names(found.others, facts.profiles),
+        *remarks.of_wishes(kept.suspended),
+    )
+    return _split(found, replace(within, pins=kept.pins, remarks=said))
+
+
+def _split(found: Reach, facts: Facts) -> Facts:
+    """The traffic of other names, each at the nodes that its addresses are of."""
+    parts = othertraffic.parts_of(found.others.strays, facts.nodes)
+    if not parts:
+        return facts
+    profiles, spreads = othertraffic.profiles_with(parts, facts.profiles, facts.spreads)
+    placed = othertraffic.placed(parts)
+    names = frozenset(texts(placed["site"])) & frozenset(texts(profiles["site"]))
+    placed = placed[placed["site"].isin(list(names))]
+    return replace(
+        facts,
+        profiles=profiles,
+        spreads=spreads,
+        sample=othertraffic.sample_with(parts, facts.sample),
+        placement=PLACEMENT.make(pd.concat([facts.placement, placed], ignore_index=True)),
+        fixed=facts.fixed | names,
+        parts=names,
+    )

@@ -44,8 +44,8 @@ class Journal(Protocol):
 class DnsTarget(Protocol):
     """A zone that can be read, changed by compare-and-swap, and checked on every server that answers for it."""
 
-    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
-        """Complete, or an error: a failed read never looks like an empty zone."""
+    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+        """Complete, or an error: a failed read never looks like an empty zone. `also` are names nobody places here."""
         ...
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:

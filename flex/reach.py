@@ -7,13 +7,14 @@ nothing is decided about those sites that can move.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import pandas as pd
 
-from flex import plan, records
+from flex import othernames, plan, records
 from flex.domain import Node
+from flex.othernames import Followed, OtherName
 from flex.ports import DnsTarget
 from flex.records import ZoneState
 from flex.tables import PLACEMENT
@@ -26,13 +27,15 @@ class Reach:
     """`foreign` are the names of each zone that are not ours to change, with the reason.
 
     `fixed` (PLACEMENT) are those of their sites whose every address is an active node's: there they stay. All other
-    sites that no change of ours reaches are `out`, with the reason: nobody can say which node serves them.
+    sites that no change of ours reaches are `out`, with the reason: nobody can say which node serves them. `others` are
+    the other names of sites that do not move with them; they are among the `foreign` names, too.
     """
 
     states: Mapping[str, ZoneState]
     foreign: Mapping[str, Mapping[str, str]]
     fixed: pd.DataFrame
     out: Mapping[str, str]
+    others: Followed = field(default_factory=Followed)
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -40,17 +43,29 @@ class Reach:
         return frozenset(self.out) | frozenset(self.fixed["site"])
 
 
-def look(target: DnsTarget, sites: Sequence[str], nodes: Sequence[Node], zones: Sequence[str], *, adopt: bool) -> Reach:
+def look(
+    target: DnsTarget,
+    sites: Sequence[str],
+    nodes: Sequence[Node],
+    zones: Sequence[str],
+    *,
+    adopt: bool,
+    others: Sequence[OtherName] = (),
+) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no marker."""
     of_zone, outside = records.split(sites, zones)
-    states = {zone: target.read(zone, list(map(records.name_of, of_zone[zone]))) for zone in zones}
+    also = othernames.by_zone(others, zones)
+    states = {zone: target.read(zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())) for zone in zones}
+    followed = othernames.follow(others, states, nodes) if zones else Followed()
     foreign = {zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt) for zone in zones}
     reasons = {name: reason for of_names in foreign.values() for name, reason in of_names.items()}
     beyond = [site for site in sites if records.name_of(site) in reasons]
     fixed = _said(states, beyond, [node for node in nodes if node.state == "active"])
     lost = sorted(set(beyond) - set(fixed["site"]))
     out = {site: reasons[records.name_of(site)] for site in lost} | (dict.fromkeys(outside, OUTSIDE) if zones else {})
-    return Reach(states, foreign, fixed, out)
+    for stray in followed.strays:
+        foreign[stray.zone][records.name_of(stray.name)] = stray.why
+    return Reach(states, foreign, fixed, out, followed)
 
 
 def start(reach: Reach, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool) -> pd.DataFrame:
@@ -60,6 +75,17 @@ def start(reach: Reach, sites: Sequence[str], nodes: Sequence[Node], *, adopt: b
     """
     marked = {name for state in reach.states.values() for name in state.owned}
     return _said(reach.states, [site for site in sites if adopt or records.name_of(site) in marked], nodes)
+
+
+def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
+    """The names that have one of the addresses and are not ours to change, with the reason."""
+    left: dict[str, str] = {}
+    for zone, names in found.foreign.items():
+        state = found.states[zone]
+        others = {name for name, answer in state.answers.items() if addresses & set(answer.addresses)}
+        leading = plan.names_with(state.records, addresses) | others
+        left |= {name: names[name] for name in sorted(names.keys() & leading)}
+    return left
 
 
 def _said(states: Mapping[str, ZoneState], sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:

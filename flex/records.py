@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -17,12 +17,25 @@ from flex.marker import marker_name, marker_text
 from flex.tables import PLACEMENT, RECORDS, listed, texts
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where visitors who use a name are sent: to `addresses`, on the way of the CNAMEs to the names of `chain`.
+
+    Without addresses and chain there is no such name; `unknown` says why nobody can tell where it leads.
+    """
+
+    addresses: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
+    unknown: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ZoneState:
     """What a zone says now about the names that were asked for.
 
     `records` (RECORDS) are their A and AAAA sets; `owned` the names that carry our marker;
     `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's marker).
+    `answers` are what the zone says of names that nobody places.
     """
 
     zone: str
@@ -30,6 +43,7 @@ class ZoneState:
     records: pd.DataFrame
     owned: frozenset[str]
     blocked: Mapping[str, str]
+    answers: Mapping[str, Answer] = field(default_factory=dict)
 
 
 def name_of(site: str) -> str:

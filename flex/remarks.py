@@ -5,12 +5,13 @@ In go what was seen and planned; out come notes, each of one line however many n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pandas as pd
 
 from flex import records
 from flex.domain import Forecast
+from flex.othernames import Followed, Stray
 from flex.reach import Reach
 from flex.replay import Sample
 from flex.wishes import ORDER
@@ -32,6 +33,47 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
     if fixed:
         named = [f"{site} ({reasons[records.name_of(site)]})" for site in fixed]
         yield f"not ours, so left alone where they are{_weight(fixed, profiles)}: {some(named)}"
+
+
+def of_other_names(found: Followed, profiles: pd.DataFrame | None = None) -> Iterator[str]:
+    """Names that do not move with their sites, what comes by them, and what nobody knows of them."""
+    strays = found.strays
+    if strays:
+        sites = len({stray.site for stray in strays})
+        what = f"{_names(len(strays))} of {_sites(sites)} with addresses of their own, which FLEX never moves"
+        counted = [stray for stray in strays if stray.other.share]
+        weight = f" ({_of_bytes(counted, profiles)} of the bytes sent)" if counted and profiles is not None else ""
+        yield f"{what}{weight}: {some([_stray(stray) for stray in strays])}; a CNAME to the site moves with it"
+    if profiles is not None and (unknown := [stray.name for stray in strays if not stray.other.share]):
+        yield (
+            "not known how much of their site's traffic comes by these names, so it counts where the site is: "
+            f"{some(unknown)}"
+        )
+    if found.unseen:
+        named = [f"{other.name} ({other.site})" for other in found.unseen]
+        yield f"{_names(len(named))} in no zone of the settings, so where they lead is not known: {some(named)}"
+
+
+def _stray(stray: Stray) -> str:
+    nodes = ", ".join(node for node, _ in stray.parts)
+    if stray.like_site:
+        return f"{stray.name} (at {nodes}, as the site is now)" if nodes else f"{stray.name} (as the site is now)"
+    return f"{stray.name} ({f'at {nodes}' if nodes else 'at no node of ours'})"
+
+
+def _names(count: int) -> str:
+    return "1 other name" if count == 1 else f"{count:,} other names"
+
+
+def _sites(count: int) -> str:
+    return "1 site" if count == 1 else f"{count:,} sites"
+
+
+def _of_bytes(strays: Iterable[Stray], profiles: pd.DataFrame) -> str:
+    sent = dict(zip(profiles["site"], profiles["access_bytes"], strict=True))
+    total = sum(sent.values())
+    by_names = sum(sent.get(stray.site, 0) * stray.other.share.bytes for stray in strays if stray.other.share)
+    return f"{by_names / total:.1%}" if total else "nothing"
 
 
 def of_wishes(suspended: Sequence[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ One judge for every solver. Nothing here looks at how an answer was found.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,24 +64,26 @@ def _distance(problem: Problem, total: Floats) -> Floats:
     return distance
 
 
-def balance_in_force(problem: Problem) -> Balance:
+def balance_in_force(problem: Problem, parts: Set[str] = frozenset()) -> Balance:
     """How balanced the nodes are now, whatever number of replicas is wanted next."""
     if problem.held is None:
-        return balance(problem, problem.old)
+        return balance(problem, problem.old, parts)
     total = _on_nodes(problem, problem.old, problem.held)
     # Shares are of what the rows in force ask together, which more replicas make more.
     whole = total.sum(axis=0)
     total *= np.divide(problem.share[problem.open].sum(), whole, out=np.ones_like(whole), where=whole > 0)
-    return _balance(problem, problem.old, total)
+    return _balance(problem, problem.old, total, parts)
 
 
-def balance(problem: Problem, rows: Ints) -> Balance:
-    return _balance(problem, rows, loads(problem, rows))
+def balance(problem: Problem, rows: Ints, parts: Set[str] = frozenset()) -> Balance:
+    """`parts` are loads that count as no site."""
+    return _balance(problem, rows, loads(problem, rows), parts)
 
 
-def _balance(problem: Problem, rows: Ints, total: Floats) -> Balance:
+def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Balance:
     away = _distance(problem, total)
-    count = np.bincount(rows[:, 1], minlength=len(problem.nodes))
+    is_site = np.array([site not in parts for site in problem.sites], dtype=np.bool_)
+    count = np.bincount(rows[is_site[rows[:, 0]], 1], minlength=len(problem.nodes))
     per_node = tuple(
         NodeLoad(
             node=name,

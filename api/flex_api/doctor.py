@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flex import engine, records
+from flex import engine, records, remarks
 from flex.domain import Period
 from flex.errors import BadSetting, FlexError
 from flex.store import migrate, open_store
-from flex_api import hosted
-from flex_api.known import trust
+from flex_api import hosted, wiring
+from flex_api.known import othernames, trust
 from flex_api.night.misnamed import misnamed
 from flex_api.schemas.verbs import CheckRow
 from flex_api.settings.dns import Primary
@@ -25,6 +27,7 @@ from flex_dns.preflight import Wanted, preflight
 from flex_dns.session import Session
 from flex_logs_ingest.sources import Source, paths, shown
 
+OTHER_NAMES = "make each a CNAME to its site, which then takes it along; only an apex cannot be one"
 # Less than this beside the partials and the database makes a night a gamble.
 ROOM = 10**9
 
@@ -39,7 +42,7 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield _sites(settings)
     yield _room(settings.ingest.directory)
     yield from _routing(settings)
-    yield from _dns(settings)
+    yield from _dns(settings, now)
 
 
 def _engine() -> CheckRow:
@@ -200,12 +203,31 @@ def _routing(settings: Settings) -> Iterator[CheckRow]:
         yield _ok("routing", f"by {settings.routing.policy}")
 
 
-def _dns(settings: Settings) -> Iterator[CheckRow]:
+def _dns(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not settings.dns.every_zone:
         yield _warn("DNS", "there is no zone", "name the zones of your sites in dns.zones")
     for primary in settings.dns.primaries:
         yield from _primary(settings, primary)
     yield from _other_zones(settings)
+    if settings.dns.every_zone:
+        yield from _other_names(settings, now)
+
+
+def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
+    """Names of sites that visitors use and FLEX does not move. Where no name server answers, its own line says so."""
+    name = "other names"
+    try:
+        with closing(wiring.world(settings, lambda: now)) as world:
+            found = othernames.followed(world, _known_sites(settings), world.pins)
+    except FlexError as error:
+        yield _warn(name, f"where other names of sites lead was not read: {error}", error.advice)
+        return
+    for said in remarks.of_other_names(replace(found, unseen=())):
+        yield _warn(name, said, OTHER_NAMES)
+    for said in remarks.of_other_names(replace(found, strays=())):
+        yield _ok(name, said)
+    if not found.strays and not found.unseen:
+        yield _ok(name, "none of a site has addresses of its own")
 
 
 def _other_zones(settings: Settings) -> Iterator[CheckRow]:

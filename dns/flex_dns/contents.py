@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flex.marker import LABEL, marker_name, marker_owner
 
@@ -24,12 +24,15 @@ Question = tuple[str, str]
 class Contents:
     """Of the names that were asked for, the sets that are there: (name, type) to (ttl, sorted values).
 
-    `closed` are names that can hold no addresses here, with the reason: an alias, or delegated away.
+    `closed` are names that can hold no addresses here, with the reason: an alias, or delegated away. `aliases` are the
+    targets of the aliases. `whole` says that the zone was transferred: what is not there then does not exist.
     """
 
     serial: int
     sets: Mapping[Question, tuple[int, tuple[str, ...]]]
     closed: Mapping[str, str]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

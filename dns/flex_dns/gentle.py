@@ -75,8 +75,8 @@ class GentleTarget:
     shares: tuple[float, ...] = ()
     hooks: Hooks = Hooks()
 
-    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
-        return self.target.read(zone, names)
+    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+        return self.target.read(zone, names, also)
 
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         return self.target.verify(zone, wanted, patience=patience)

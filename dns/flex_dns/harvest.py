@@ -42,7 +42,7 @@ class Harvest:
         closed = {name: f"has a CNAME to {target}" for name, target in self._aliases.items()}
         closed |= {name: f"is delegated at {cut}" for name, cut in at_or_below(names, self._cuts)}
         closed |= {name: f"lies below the DNAME at {dname}" for name, dname in below(names, self._dnames)}
-        return Contents(self.serials[0], self._shelf.sets, closed)
+        return Contents(self.serials[0], self._shelf.sets, closed, self._aliases, whole=True)
 
     def _take(self, wire: bytes) -> int:
         questions, left = unpack_from("!HH", wire, 4)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from flex.domain import Plan, Verdict
 from flex.ports import Journal
-from flex.records import ZoneState
+from flex.records import Answer, ZoneState, zone_of
 from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical
+from flex_dns.following import ADDRESSES, LONGEST_CHAIN
 from flex_dns.standing import Standing, overtaken, questions, standing
 from flex_dns.trouble import not_authoritative
 from flex_dns.verify import Wanted, differences
@@ -30,10 +31,11 @@ class MemoryTarget:
         self._serials = dict.fromkeys(self._zones, 1)
         self._lock = threading.Lock()
 
-    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
+    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
         asked = [name.lower() for name in names]
         with self._lock:
-            return state(zone, asked, self._owner, self._contents(zone, Asked(zone, asked)))
+            contents = self._contents(zone, Asked(zone, asked))
+            return state(zone, asked, self._owner, contents, {name: self._answer(name) for name in also})
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:  # noqa: ARG002  as above
         """As on a real server, but for messages: there are none, and so no half of them."""
@@ -93,9 +95,38 @@ class MemoryTarget:
         closed |= {name: f"is delegated at {cut}" for name, cut in at_or_below([name for name, _ in asked], cuts)}
         return Contents(self._serials[zone], held, closed)
 
+    def _answer(self, name: str) -> Answer:
+        """As a name server of all these zones answers."""
+        chain: list[str] = []
+        while len(chain) <= LONGEST_CHAIN:
+            zone = zone_of(name, self._zones.keys())
+            if zone is None:
+                return Answer(chain=tuple(chain))
+            sets = self._zones[zone]
+            if any(at_or_below([name], {owner for owner, kind in sets if kind == "NS" and owner != zone})):
+                unknown = "" if chain else "is delegated to other name servers"
+                return Answer(chain=tuple(chain), unknown=unknown)
+            owner = _owner(name, zone, sets)
+            if (owner, "CNAME") not in sets:
+                values = (sets.get((owner, kind), (0, ()))[1] for kind in ADDRESSES)
+                return Answer(tuple(value for of_kind in values for value in of_kind), tuple(chain))
+            name = sets[owner, "CNAME"][1][0]
+            chain.append(name)
+        return Answer(chain=tuple(chain))
+
     def _put(self, zone: str, name: str, kind: str, value: Set | None) -> None:
         if value is None:
             self._zone(zone, "update").pop((name, kind), None)
         else:
             ttl, values = value
             self._zone(zone, "update")[name, kind] = (ttl, tuple(sorted({canonical(kind, one) for one in values})))
+
+
+def _owner(name: str, zone: str, sets: Mapping[Question, Set]) -> str:
+    """The name itself where there is such a one, or one below it; else the wildcard of the closest that there is."""
+    there = {owner for owner, _ in sets} | {zone}
+    below = tuple(there)
+    closest = name
+    while closest not in there and not any(owner.endswith(f".{closest}") for owner in below):
+        closest = closest.partition(".")[2]
+    return name if closest == name else f"*.{closest}"

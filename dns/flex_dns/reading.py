@@ -18,16 +18,23 @@ from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 
 from flex_dns.contents import Contents, Question, canonical, owners
+from flex_dns.following import wildcards
 from flex_dns.server import Server
 from flex_dns.session import Session
 from flex_dns.transfer import transferred
 from flex_dns.trouble import not_authoritative, said_no
 
 
-def read(session: Session, server: Server, zone: str, questions: Iterable[Question]) -> Contents:
-    """The sets in question. Raises a DnsError when any of them could not be learnt for certain."""
+def read(
+    session: Session, server: Server, zone: str, questions: Iterable[Question], also: Sequence[str] = ()
+) -> Contents:
+    """The sets in question. Raises a DnsError when any of them could not be learnt for certain.
+
+    A transfer has those of the names of `also` as well.
+    """
     with session.reading() as reader:
-        found = transferred(reader, reader.server, zone, owners(questions))
+        names = [*owners(questions), *also, *wildcards(zone, also)]
+        found = transferred(reader, reader.server, zone, names)
     return found or by_queries(session, server, zone, list(questions))
 
 

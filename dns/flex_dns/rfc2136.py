@@ -19,7 +19,7 @@ from flex.errors import Refused
 from flex.journal import JournalRow
 from flex.ports import Journal
 from flex.records import ZoneState
-from flex_dns import fence, nameservers, reading, rights, settling, update
+from flex_dns import fence, following, nameservers, reading, rights, settling, update
 from flex_dns.carrying import carry
 from flex_dns.claim import Claim
 from flex_dns.contents import Asked
@@ -52,11 +52,13 @@ class Rfc2136Target:
     verify_ns: bool = False
     clock: Clock = field(default=time.time, repr=False)
 
-    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
+    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
         """Complete, or a DnsError: a failed read never looks like an empty zone."""
         asked = [name.lower() for name in names]
         with self._session() as session:
-            return state(zone, asked, self.owner, reading.read(session, self.server, zone, Asked(zone, asked)))
+            found = reading.read(session, self.server, zone, Asked(zone, asked), also)
+            answers = following.answers(session, zone, also, found) if also else {}
+        return state(zone, asked, self.owner, found, answers)
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         """Make every change of the plans true, or say exactly what is not.

@@ -30,8 +30,8 @@ class SeveralTargets:
 
     of_zone: Mapping[str, Rfc2136Target]
 
-    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
-        return self._target(zone).read(zone, names)
+    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+        return self._target(zone).read(zone, names, also)
 
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         return self._target(zone).verify(zone, wanted, patience=patience)

@@ -5,19 +5,21 @@ In go Contents, however they were read; out comes a ZoneState.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from flex.marker import marker_name
-from flex.records import ZoneState
+from flex.records import Answer, ZoneState
 from flex.tables import RECORDS
 from flex_dns.contents import Contents, claimed, unfit
 
 ADDRESSES = ("A", "AAAA")
 
 
-def state(zone: str, names: Sequence[str], owner: str, contents: Contents) -> ZoneState:
+def state(
+    zone: str, names: Sequence[str], owner: str, contents: Contents, answers: Mapping[str, Answer] | None = None
+) -> ZoneState:
     """A name is ours when its marker says so and nothing else stands beside it."""
     owned: set[str] = set()
     blocked: dict[str, str] = {}
@@ -32,4 +34,4 @@ def state(zone: str, names: Sequence[str], owner: str, contents: Contents) -> Zo
             ttl, values = contents.sets.get((name, kind), (0, ()))
             rows += [(name, kind, ttl, value) for value in values]
     records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-    return ZoneState(zone, contents.serial, records, frozenset(owned), blocked)
+    return ZoneState(zone, contents.serial, records, frozenset(owned), blocked, answers or {})

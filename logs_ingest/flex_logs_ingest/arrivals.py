@@ -20,7 +20,7 @@ from flex.domain import LAST_DAY, Segment
 from flex.errors import BadInput
 from flex.ports import Segments
 from flex_logs_ingest import kept, partials
-from flex_logs_ingest.evidence import counts_of
+from flex_logs_ingest.evidence import check_names, counts_of
 from flex_logs_ingest.manifest import Manifest, Unsound, manifest
 from flex_logs_ingest.parcels import ENDING
 
@@ -112,7 +112,8 @@ def _taken(
             contents = _contents(file, found) if is_new or known_too else ()
             if is_new:
                 counts = counts_of(segment, contents)
-                partials.write(directory, segment.id, counts, strangers=dict(found.strangers))
+                check_names(counts, found.names)
+                partials.write(directory, segment.id, counts, strangers=dict(found.strangers), others=found.names)
                 taken = segments.adopt(segment, found.reading.stream, found.reading.replaces)
                 outcome = "taken" if taken else "known"
                 known.add(segment.id)

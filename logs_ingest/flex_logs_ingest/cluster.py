@@ -29,7 +29,7 @@ from pydantic import TypeAdapter
 
 from flex.domain import Segment, Stream
 from flex.errors import NoData
-from flex_logs_ingest import parcels, partials, remote, unknown
+from flex_logs_ingest import othernames, parcels, partials, remote, unknown
 from flex_logs_ingest import read as local
 from flex_logs_ingest.parcels import KINDS, Reading
 from flex_logs_ingest.remote import File
@@ -116,12 +116,16 @@ def entries(folder: str) -> tuple[Reading, ...]:
 def send(folder: str, out: Path) -> int:
     """Parcels for the controller, of what was read since the last time; how many. Raises NotWritten."""
     sent = {Path(file.uri).stem for file in remote.files(f"{folder.rstrip('/')}/*{_SENT}")}
-    met_strangers = {Path(file.uri).name for file in remote.files(f"{folder.rstrip('/')}/*.{unknown.KIND}.parquet")}
+    some = {kind: _named(folder, kind) for kind in (unknown.KIND, othernames.KIND)}
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:
-        kinds = (*KINDS, unknown.KIND) if f"{entry.segment.id}.{unknown.KIND}.parquet" in met_strangers else KINDS
-        _send(entry, folder.rstrip("/"), kinds, out)
+        more = [kind for kind, found in some.items() if f"{entry.segment.id}.{kind}.parquet" in found]
+        _send(entry, folder.rstrip("/"), (*KINDS, *more), out)
     return len(new)
+
+
+def _named(folder: str, kind: str) -> set[str]:
+    return {Path(file.uri).name for file in remote.files(f"{folder.rstrip('/')}/*.{kind}.parquet")}
 
 
 def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
@@ -131,7 +135,7 @@ def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
         for path in files.values():
             path.write_bytes(remote.text(f"{folder}/{path.name}"))
         parcel = Path(scratch, id_ + parcels.ENDING)
-        note = asdict(entry) | {"strangers": unknown.names_of(Path(scratch), id_)}
+        note = asdict(entry) | parcels.told(Path(scratch), id_)
         parcels.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
         remote.put(parcel, str(out))
     # Noted last: what is sent twice counts once, what is noted and not sent would be lost.

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from flex_logs_ingest.malformed import Bad
 
 Ints = npt.NDArray[np.int64]
+# All answers of a day to requests that called a site by another name: site, name, day, requests, bytes.
+OtherCount = tuple[str, str, int, int, int]
 
 # The metadata key of the sample's level.
 LEVEL = "flex.level"
@@ -57,7 +59,8 @@ class Found(TypedDict):
 
     `lines` counts by class, in the order counted, other status, no request, malformed. `reasons` and `bad` are as
     malformed.py counts and samples them. `strangers` are names that stand for no site with their requests, see
-    strangers.py. `heading` is the line that names the columns of what follows.
+    strangers.py. `others` are what came to sites by other names of theirs: site, name, day, requests and bytes, in this
+    order; None where the lines do not say it. `heading` is the line that names the columns of what follows.
     """
 
     sites: list[str]
@@ -70,6 +73,7 @@ class Found(TypedDict):
     reasons: list[int]
     bad: list[Bad]
     strangers: list[tuple[bytes, int]]
+    others: list[OtherCount] | None
     heading: bytes
     first_time: int
     last_time: int

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from flex.domain import Segment
 from flex.errors import BadTable
 from flex.tables import HOURS, PARTIAL, SAMPLE, Schema
-from flex_logs_ingest.columns import LEVEL, Columns, ColumnTables, Found, Ints, hours_table
+from flex_logs_ingest.columns import LEVEL, Columns, ColumnTables, Found, Ints, OtherCount, hours_table
 from flex_logs_ingest.line import LARGEST, LAST_TIME, MOST, TARGET_LIMIT
 from flex_logs_ingest.malformed import REASONS
 from flex_logs_ingest.manifest import Unsound
@@ -79,6 +79,7 @@ def _found(segment: Segment, partial: pd.DataFrame, hours: pd.DataFrame, sample:
         reasons=[reasons.get(name, 0) for name in REASONS],
         bad=[],
         strangers=[],
+        others=None,
         heading=b"",
         first_time=segment.first_time,
         last_time=segment.last_time,
@@ -149,6 +150,21 @@ def _check_days(hours: pd.DataFrame, partial: pd.DataFrame) -> None:
     part = partial.groupby(keys)[["requests", "bytes"]].sum()
     _need(part.index.isin(whole.index).all(), "a target is of a site or a day that had no answers")
     _need((part <= whole.loc[part.index]).to_numpy().all(), "targets of it are more than their sites")
+
+
+def check_names(counts: Counts, names: Sequence[OtherCount] | None) -> None:
+    """What came to a site on a day by other names is part of what came to it."""
+    if not names:
+        return
+    table = pd.DataFrame(names, columns=["site", "name", "day", "requests", "bytes"])
+    _need(_ascending(table, ("site", "name", "day")), "its names are not in order")
+    _need((table["requests"] > 0).all(), "nothing came by a name of it")
+    _need(max(_total(table["requests"]), _total(table["bytes"])) <= MOST, "its names add up to more than there is")
+    hours, keys = counts.hours, ["site", "day"]
+    whole = hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
+    part = table.groupby(keys)[["requests", "bytes"]].sum()
+    _need(part.index.isin(whole.index).all(), "a name of it is of a site or a day that had no answers")
+    _need((part <= whole.loc[part.index]).to_numpy().all(), "more came by names of it than to their sites")
 
 
 def _check_sample(sample: pd.DataFrame, level: int, rows: pd.DataFrame) -> None:

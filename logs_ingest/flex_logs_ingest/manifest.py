@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from flex.domain import BadLine, Segment, Stream
+from flex_logs_ingest import othernames
+from flex_logs_ingest.columns import OtherCount
 from flex_logs_ingest.line import LAST_TIME, MOST
 from flex_logs_ingest.malformed import REASONS
 from flex_logs_ingest.parcels import KINDS, VERSION, Reading
@@ -24,6 +26,7 @@ from flex_logs_ingest.stream import HEAD, Start, place, segment_id
 TEXT = 4096
 _SUM = re.compile("[0-9a-f]{64}")
 _ID = re.compile("[0-9a-f]{40}")
+_HOST = re.compile("[ -~]{1,255}")
 
 T = TypeVar("T")
 
@@ -34,11 +37,14 @@ class Unsound(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`files` are length and checksum of each of KINDS; `strangers` names that are no sites, with their requests."""
+    """`files` are length and checksum of each of KINDS; `strangers` names that are no sites, with their requests.
+    `names` are what came to sites by other names of theirs; None where nobody counted that.
+    """
 
     reading: Reading
     files: tuple[tuple[int, str], ...]
     strangers: tuple[tuple[str, int], ...]
+    names: tuple[OtherCount, ...] | None = None
 
 
 def manifest(line: bytes) -> Manifest:
@@ -54,7 +60,8 @@ def manifest(line: bytes) -> Manifest:
     segment = replace(segment, begins=place(replaces), ends=place(stream))
     files = _member(found, "files")
     sums = tuple(_file(files, kind) for kind in KINDS)
-    return Manifest(Reading(segment, stream, replaces), sums, _many(found, "strangers", _stranger)[:KEPT])
+    names = None if found.get("names") is None else _many(found, "names", _other)
+    return Manifest(Reading(segment, stream, replaces), sums, _many(found, "strangers", _stranger)[:KEPT], names)
 
 
 def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
@@ -136,6 +143,14 @@ def _sample(given: object) -> BadLine:
 def _stranger(given: object) -> tuple[str, int]:
     name, requests = _pair(given)
     return _text({"stranger": name}, "stranger"), _int(requests)
+
+
+def _other(given: object) -> OtherCount:
+    if not isinstance(given, list) or len(given) != len(othernames.SCHEMA):
+        raise Unsound("a name of it is not told as names are")
+    site, name = (_text({"name": text}, "name", _HOST) for text in given[:2])
+    day, requests, sent = map(_int, given[2:])
+    return site, name, day, requests, sent
 
 
 def _hour(given: object) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from typing import BinaryIO
 from flex.domain import LAST_DAY, Segment, Stream
 from flex.errors import NotWritten
 from flex.ports import Segments
-from flex_logs_ingest import partials, unknown
+from flex_logs_ingest import othernames, partials, unknown
 
 VERSION = 1
 ENDING = ".parcel"
@@ -110,12 +110,13 @@ class Outbox:
         if all(path.exists() for path in files.values()):
             try:
                 note = json.loads(self._note_of(id_).read_bytes())
-                pack(note | {"strangers": unknown.names_of(self._counts, id_)}, files, parcel)
+                pack(note | told(self._counts, id_), files, parcel)
                 parcel.replace(self._out / parcel.name)
                 partials.sync(self._out)
             except OSError as error:
                 raise _not_written(self._out, error) from error
         unknown.delete(self._counts, id_)
+        othernames.delete(self._counts, id_)
         # The files go before the note: without it nobody would know what is left of them.
         for path in (*files.values(), self._note_of(id_)):
             path.unlink(missing_ok=True)
@@ -139,6 +140,12 @@ class Outbox:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _not_written(directory, error) from error
+
+
+def told(counts: Path, id_: str) -> dict[str, object]:
+    """What the line of a parcel says of a reading beside its sums: names that are no sites, other names of sites."""
+    others = othernames.fitting(othernames.read(counts, id_))
+    return {"strangers": unknown.names_of(counts, id_), "names": others}
 
 
 def pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) -> None:

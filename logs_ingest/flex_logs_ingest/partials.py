@@ -7,7 +7,8 @@ In go the Counts of one segment, out come three Parquet files (zstd) named after
     <id>.sample.parquet   SAMPLE: time, target (row number in the first file), level; in the order of the log.
                           The metadata key `flex.level` holds the level from which on the sample is complete.
 
-and, where names were asked for that are no sites, one of those (unknown.py).
+and, where names were asked for that are no sites, one of those (unknown.py); where the lines say which name was asked
+for, one of what came to sites by other names of theirs (othernames.py).
 
 A file is written under a temporary name, synced and renamed, so a name that ends in .parquet holds a whole file.
 Which files count is for the store to say: a file whose segment it does not know is a leftover of a killed run.
@@ -28,15 +29,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
-from flex_logs_ingest import unknown
-from flex_logs_ingest.columns import LEVEL
+from flex_logs_ingest import othernames, unknown
+from flex_logs_ingest.columns import LEVEL, OtherCount
 from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.runs import Run, damage
 from flex_logs_ingest.scan import Counts
 
 _NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())])
 _OURS = re.compile(
-    r"(?P<id>[0-9a-f]{40})\.(files|hours|sample|strangers)\.parquet(?P<unfinished>\.part)?"
+    r"(?P<id>[0-9a-f]{40})\.(files|hours|sample|strangers|names)\.parquet(?P<unfinished>\.part)?"
     r"|[0-9a-f]{40}\.(files|merged)\.parquet(\.\d+)?(?P<unmerged>\.part)"
 )
 
@@ -71,10 +72,11 @@ def write(
     counts: Counts,
     documents: Documents | None = None,
     strangers: Mapping[str, int] | None = None,
+    others: Sequence[OtherCount] | None = None,
 ) -> None:
     """All of its files, with the sizes of documents, whole and on disk when this returns. Raises NotWritten.
 
-    `strangers` stand for those of the counts where somebody else counted.
+    `strangers` and `others` stand for those of the counts where somebody else counted.
     """
     paths = [directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")]
     unfinished = [path.with_name(f"{path.name}.part") for path in paths]
@@ -87,6 +89,7 @@ def write(
         if documents:
             documents.resize(*paths[:2])
         unknown.write(directory, segment, counts.strangers if strangers is None else strangers)
+        othernames.write(directory, segment, counts.others if others is None else others)
         sync(directory)
     except OSError as error:
         raise not_written(directory, error) from error

@@ -20,6 +20,7 @@ from flex_logs_ingest.layout import HEADING_LIMIT, Layout, is_directive
 from flex_logs_ingest.line import LAST_TIME, MOST, STATUSES, asked, number, seconds
 from flex_logs_ingest.line import target as spelled
 from flex_logs_ingest.malformed import NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG, Bad, Malformed
+from flex_logs_ingest.others import Others, Sums
 from flex_logs_ingest.sites import UNKNOWN, SiteRule
 from flex_logs_ingest.strangers import Strangers
 from flex_logs_ingest.tally import Tally
@@ -50,10 +51,10 @@ COUNTED, OTHER_STATUS, NO_REQUEST, MALFORMED = range(4)
 Hours = dict[int, list[int]]
 # The rows of targets, by number.
 Targets = dict[bytes, int]
-# What a virtual host's name leads to on one day: the site, its hours, its targets of the day.
-Place = tuple[str, Hours, Targets]
-# The same for one hour: the site, requests and bytes of the hour, the targets of its day.
-Spot = tuple[str, list[int], Targets]
+# What a virtual host's name leads to on one day: the site, its hours, its targets of the day, what came by that name.
+Place = tuple[str, Hours, Targets, Sums | None]
+# The same for one hour: the site, requests and bytes of the hour, the targets of its day, what came by that name.
+Spot = tuple[str, list[int], Targets, Sums | None]
 
 # Where lines are that short, few can be usual ones.
 _SHORT = 40
@@ -76,14 +77,14 @@ class ReferenceScan:
         self._extract = extractor(layout)
         self._usual = usual(layout)
         self._fixed = rule.fixed
-        self._site_of = rule.naming()
+        self._site_of, self._other_of = rule.naming(), rule.other_naming()
         self._directory = rule.directory
         self._strangers = Strangers()
         self._heading = layout.start if layout.kind == "w3c" else b""
         self._limit = sample_limit
         self._hour_starts: dict[bytes, int] = {}
         self._bad = Malformed(keep_bad)
-        # Every site since the log began, wherever its counts were handed over in between.
+        # Every site since the log began, also of counts that were handed over.
         self._seen: set[str] = set()
         self._begin()
         # The line that has no end yet: where it begins, how long it is, and what is kept of it.
@@ -93,6 +94,7 @@ class ReferenceScan:
         """Nothing is counted yet."""
         self._targets: dict[tuple[int, str], Targets] = {}
         self._hours: dict[str, Hours] = {}
+        self._others = Others()
         self._tally = Tally()
         self._places: dict[tuple[int, bytes], Place] = {}
         self._spots: dict[int, dict[bytes, Spot]] = {}
@@ -106,8 +108,8 @@ class ReferenceScan:
     def memory(self) -> int:
         """About how many bytes are held, and are needed to hand over what they say."""
         tally = self._tally
-        rows = len(tally) * _ROW + self._text
-        return rows + self._entries * _ENTRY + len(self._days) * _DAY + len(tally.sample_row) * _SAMPLED
+        rows = len(tally) * _ROW + self._text + len(tally.sample_row) * _SAMPLED
+        return rows + (self._entries + len(self._others)) * _ENTRY + len(self._days) * _DAY
 
     def feed(self, chunk: bytes) -> None:
         piece, newline, rest = chunk.partition(b"\n")
@@ -180,10 +182,13 @@ class ReferenceScan:
                 if (reason := self._line(lines[i])) is not None:
                     wrong.append((i, reason))
                 continue
-            site, hour, targets = spot
+            site, hour, targets, came = spot
             size = int(sent or 0)
             hour[0] += 1
             hour[1] += size
+            if came is not None:
+                came[0] += 1
+                came[1] += size
             time = begin + _CLOCK[clock]
             if not first <= time <= last:
                 first, last = min(first, time), max(last, time)
@@ -215,10 +220,10 @@ class ReferenceScan:
 
     def _spot(self, begin: int, vhost: bytes) -> Spot | None:
         """Where a usual line of that hour is counted; None where each of them has to be looked at."""
-        site, hours, targets = self._place(begin // 86400, vhost)
+        site, hours, targets, came = self._place(begin // 86400, vhost)
         if site == UNKNOWN:
             return None
-        spot = site, self._hour(hours, begin // 3600), targets
+        spot = site, self._hour(hours, begin // 3600), targets, came
         if len(vhost) <= _LONG:
             if self._spot_count >= _REMEMBERED:
                 self._spots.clear()
@@ -256,12 +261,13 @@ class ReferenceScan:
         method, target = found
         if self._directory:
             vhost = target[: target.find(b"/", 1) + 1] or b"/"
-        site, hours, targets = self._place(time // 86400, vhost)
+        site, hours, targets, came = self._place(time // 86400, vhost)
         if site == UNKNOWN:
             self._strangers.add(vhost)
         hour = self._hour(hours, time // 3600)
-        hour[0] += 1
-        hour[1] += size
+        for sums in (hour, came) if came is not None else (hour,):
+            sums[0] += 1
+            sums[1] += size
         if status[0] not in b"23":
             return OTHER_STATUS
         tally = self._tally
@@ -304,7 +310,9 @@ class ReferenceScan:
             else:
                 self._seen.add(site)
         self._days.add(day)
-        place = site, self._hours.setdefault(site, {}), self._targets.setdefault((day, site), {})
+        name = "" if self._fixed is not None or site == UNKNOWN else self._other_of(vhost)
+        came = self._others.sums(site, name, day) if name else None
+        place = site, self._hours.setdefault(site, {}), self._targets.setdefault((day, site), {}), came
         if len(vhost) <= _LONG:
             _remember(self._places, (day, vhost), place)
         return place
@@ -345,6 +353,7 @@ class ReferenceScan:
             reasons=reasons,
             bad=bad,
             strangers=self._strangers.found(),
+            others=None if self._fixed is not None or self._directory else self._others.found(),
             heading=self._heading,
             first_time=min(self._first, self._last),
             last_time=self._last,

@@ -24,7 +24,7 @@ from flex import engine
 from flex.domain import BadLine
 from flex.errors import BadInput
 from flex.tables import HOURS, PARTIAL, SAMPLE
-from flex_logs_ingest.columns import Found, Ints, Loop, named, texts
+from flex_logs_ingest.columns import Found, Ints, Loop, OtherCount, named, texts
 from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.line import printable
 from flex_logs_ingest.malformed import MOST, REASONS, WIDTH, Bad
@@ -106,6 +106,12 @@ class Counts:
     @property
     def strangers(self) -> dict[str, int]:
         return shown(self.found["strangers"])
+
+    @property
+    def others(self) -> tuple[OtherCount, ...] | None:
+        """What came by other names of sites; None where nobody counted that."""
+        found = self.found.get("others")
+        return None if found is None else tuple(found)
 
     @property
     def heading(self) -> bytes:

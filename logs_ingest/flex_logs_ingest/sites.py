@@ -130,6 +130,33 @@ class SiteRule:
 
         return site_of
 
+    def other_naming(self) -> Naming:
+        """What tells by which other name a virtual host's name calls its site; empty where it is the site's own."""
+        site_of = self.naming()
+
+        def other_of(text: bytes) -> str:
+            name, site = site_name(text), site_of(text)
+            return "" if self.directory or site in (UNKNOWN, name) else name
+
+        return other_of
+
+    def others(self, sites: Set[str], alone: Set[str] = frozenset()) -> list[tuple[str, str]]:
+        """Other names of these sites, each behind its site: host names that logs count as the site's.
+
+        Of sites that are `alone`, in logs of their own, every line is theirs, whichever name was asked for.
+        """
+        if self.directory:
+            return []
+        site_of = self.naming()
+        twins = {f"www.{site}" if site == site.removeprefix("www.") else site.removeprefix("www.") for site in sites}
+        found: list[tuple[str, str]] = []
+        for name in sorted({*twins, *map(spelled, self.aliases)} - sites):
+            of_alone = name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
+            site = of_alone if of_alone in alone and self.www != "apart" else site_of(name.encode())
+            if is_host(name) and site in sites and site != name:
+                found.append((site, name))
+        return sorted(found)
+
     def _renaming(self) -> Callable[[str], str]:
         """The name that a site is placed under, of any of its names."""
         aliases = {spelled(name): _target(site) for name, site in self.aliases.items()}

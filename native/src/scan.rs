@@ -7,8 +7,9 @@ use flex_core::counts::{Counts, Hour, Sampled};
 use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
 use flex_core::ends::Fit;
 use flex_core::malformed::Bad;
+use flex_core::others::Other;
 use flex_core::scan::Found;
-use flex_core::sites::{Rule, UNKNOWN};
+use flex_core::sites::{Naming, Rule, UNKNOWN};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -105,19 +106,24 @@ impl Scan {
 fn rule_of(rule: &Bound<'_, PyAny>, failed: Failed) -> PyResult<Rule> {
     let (fixed, directory) = (rule.getattr("fixed")?.extract()?, rule.getattr("directory")?.extract()?);
     let every_host = rule.getattr("every_host")?.extract()?;
-    let naming: Py<PyAny> = rule.call_method0("naming")?.unbind();
+    let naming = asking(rule.call_method0("naming")?.unbind(), failed.clone(), UNKNOWN);
+    let other = asking(rule.call_method0("other_naming")?.unbind(), failed, "");
+    Ok(Rule { fixed, directory, every_host, naming, other })
+}
+
+/// What Python says of a name; `otherwise` where it raises.
+fn asking(answer: Py<PyAny>, failed: Failed, otherwise: &'static str) -> Naming {
     let ask = move |name: &[u8]| -> PyResult<String> {
-        Python::attach(|py| naming.call1(py, (PyBytes::new(py, name),))?.extract(py))
+        Python::attach(|py| answer.call1(py, (PyBytes::new(py, name),))?.extract(py))
     };
-    let naming = move |name: &[u8]| {
+    Box::new(move |name: &[u8]| {
         ask(name).unwrap_or_else(|error| {
             if let Ok(mut failed) = failed.lock() {
                 *failed = Some(error);
             }
-            UNKNOWN.to_owned()
+            otherwise.to_owned()
         })
-    };
-    Ok(Rule { fixed, directory, every_host, naming: Box::new(naming) })
+    })
 }
 
 /// From the value of that name in flex_logs_ingest/layout.py.
@@ -177,12 +183,18 @@ fn into_python(py: Python<'_>, all: Found) -> PyResult<Bound<'_, PyDict>> {
     found.set_item("reasons", all.reasons.to_vec())?;
     found.set_item("bad", bad_lines(py, &all.bad))?;
     found.set_item("strangers", strangers)?;
+    found.set_item("others", all.others.map(|names| names.into_iter().map(said).collect::<Vec<_>>()))?;
     found.set_item("heading", PyBytes::new(py, &all.heading))?;
     found.set_item("first_time", all.first_time)?;
     found.set_item("last_time", all.last_time)?;
     found.set_item("pending", all.pending)?;
     found.set_item("tables", Tables(all.counts))?;
     Ok(found)
+}
+
+/// Site, other name, day, requests and bytes.
+fn said(other: Other) -> (String, String, i64, i64, i64) {
+    (other.site, other.name, other.day, other.requests, other.bytes)
 }
 
 fn bad_lines<'py>(py: Python<'py>, lines: &[Bad]) -> Vec<(u64, usize, Bound<'py, PyBytes>)> {

@@ -206,8 +206,8 @@ class Failing:
     error: Exception
     wrong: str = ""
 
-    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
-        return self.inner.read(zone, names)
+    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+        return self.inner.read(zone, names, also)
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans[: self.takes], journal=journal)

@@ -12,6 +12,7 @@ RULES = (
     SiteRule(directory=True),
     SiteRule(listed=frozenset(["example.org"])),
     SiteRule(),
+    SiteRule(www="same"),
 )
 
 

@@ -26,8 +26,8 @@ class Silent:
 
     inner: DnsTarget
 
-    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
-        return self.inner.read(zone, names)
+    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+        return self.inner.read(zone, names, also)
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans, journal=journal)

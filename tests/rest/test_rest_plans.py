@@ -28,8 +28,8 @@ class Slow:
     begun: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
 
-    def read(self, zone: str, names: Sequence[str]) -> ZoneState:
-        return self.inner.read(zone, names)
+    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+        return self.inner.read(zone, names, also)
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
         self.begun.set()

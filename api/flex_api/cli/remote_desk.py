@@ -73,7 +73,11 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     asked = asked_of(ctx)
     found = asked.client.drift()
     output = VerifyOutput(
-        partition=found.partition, servers=found.items, drift=found.drift, not_checked=found.not_checked
+        partition=found.partition,
+        servers=found.items,
+        drift=found.drift,
+        not_checked=found.not_checked,
+        other_names=found.other_names,
     )
     asked.context.show(output, lambda console: text.verified(console, output))
     exit_as(output, detailed=detailed_exitcode)

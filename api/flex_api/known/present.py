@@ -26,6 +26,7 @@ from flex.domain import (
 from flex.headline import Headline, headline
 from flex.hindsight import Outlook
 from flex.orders import NodeOrder
+from flex.othernames import Stray
 from flex.waiting import WAITING
 from flex_api.known import foretold
 from flex_api.known.verifying import Verified
@@ -39,6 +40,7 @@ from flex_api.schemas.verbs import (
     MoveRow,
     NodeRow,
     NodesOutput,
+    OtherNameRow,
     OutlookRow,
     PlanOutput,
     PlanRow,
@@ -177,6 +179,19 @@ def verify_output(found: Verified) -> VerifyOutput:
         servers=[verdict_row(verdict) for verdict in found.verdicts],
         drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
         not_checked=dict(found.not_checked),
+        other_names=[other_name_row(stray) for stray in found.others],
+    )
+
+
+def other_name_row(stray: Stray) -> OtherNameRow:
+    return OtherNameRow(
+        name=stray.name,
+        site=stray.site,
+        zone=stray.zone,
+        addresses=list(stray.answer.addresses),
+        cname=stray.answer.chain[0] if stray.answer.chain else "",
+        nodes=[node for node, _ in stray.parts],
+        note=stray.why,
     )
 
 

@@ -9,19 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pandas as pd
+
 from flex import checking, checks, records
 from flex.domain import Verdict
-from flex.errors import NoData
+from flex.errors import DnsError, NoData
+from flex.othernames import Stray
+from flex_api.known import othernames
 from flex_api.wiring import World
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """`not_checked` counts the sites on each node that FLEX knows no more: nobody knows their addresses."""
+    """`not_checked` counts the sites on each node that FLEX knows no more: nobody knows their addresses. `others` are
+    the other names of sites that do not move with them, as far as the primaries say where these lead.
+    """
 
     partition: str
     verdicts: tuple[Verdict, ...]
     not_checked: Mapping[str, int]
+    others: tuple[Stray, ...] = ()
 
 
 def verify(world: World) -> Verified:
@@ -45,4 +52,12 @@ def verify(world: World) -> Verified:
             advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
         )
     world.store.put_check(checks.check(world.time_of_day(), base, verdicts))
-    return Verified(base, verdicts, not_checked)
+    return Verified(base, verdicts, not_checked, _others(world, placement))
+
+
+def _others(world: World, placement: pd.DataFrame) -> tuple[Stray, ...]:
+    """None where a primary does not answer: its verdict says so already."""
+    try:
+        return othernames.followed(world, set(placement["site"]), world.pins).strays
+    except DnsError:
+        return ()

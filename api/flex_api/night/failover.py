@@ -17,6 +17,8 @@ from flex.errors import DnsError, Held, NoData
 from flex.given import Facts
 from flex.orders import NodeOrder
 from flex.replay import NO_SAMPLE
+from flex.tables import texts
+from flex_api.known import othernames
 from flex_api.night import applying
 from flex_api.wiring import World
 
@@ -77,7 +79,8 @@ def facts(world: World) -> Facts:
             advice="`flex plan`, then `flex apply`",
         )
     period, profiles, spreads = found
-    every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, world.pins, base, placement)
+    others = othernames.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
+    every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, world.pins, base, placement, others=others)
     # What people keep FLEX away from is theirs, whatever dies.
     return every.without_excluded()
 

@@ -20,7 +20,8 @@ from flex.given import Facts
 from flex.ports import Store
 from flex.replay import NO_SAMPLE
 from flex.suppose import Supposition
-from flex_api.known import hindsight, recent
+from flex.tables import texts
+from flex_api.known import hindsight, othernames, recent
 from flex_api.known.expecting import expected
 from flex_api.known.learning import learned
 from flex_api.known.trust import refuse_bad
@@ -308,6 +309,7 @@ def gathered(world: World, *, replayed: bool = True) -> Facts:
     period, profiles, spreads = found
     base, placement = world.store.placement()
     settings = world.settings.ingest
+    others = othernames.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
     return Facts(
         period=period,
         profiles=profiles,
@@ -319,6 +321,7 @@ def gathered(world: World, *, replayed: bool = True) -> Facts:
         pins=world.pins,
         base=base,
         placement=placement,
+        others=othernames.shares(world, period, others) if replayed else others,
     )
 
 

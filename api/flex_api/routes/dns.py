@@ -21,7 +21,13 @@ router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 def drift(desk: Reader) -> Response:
     """Ask every name server for every name of the partition in force; what differs is named, server by server."""
     found = present.verify_output(verifying.verify(desk.world()))
-    shown = DriftShown(partition=found.partition, drift=found.drift, not_checked=found.not_checked, items=found.servers)
+    shown = DriftShown(
+        partition=found.partition,
+        drift=found.drift,
+        not_checked=found.not_checked,
+        items=found.servers,
+        other_names=found.other_names,
+    )
     return reply(desk.request, shown)
 
 

@@ -19,6 +19,7 @@ from flex_api.schemas.output import Part
 from flex_api.schemas.supposed import PreviewRow
 from flex_api.schemas.verbs import (
     MoveRow,
+    OtherNameRow,
     PlanOutput,
     PlanRow,
     QualityRow,
@@ -317,6 +318,7 @@ class DriftShown(Part):
     drift: int | None = Field(description="differences over all servers; none known where no server answered")
     not_checked: dict[str, int] = Field(description="sites on nodes that are known no more, by node")
     items: list[VerdictRow]
+    other_names: list[OtherNameRow] = Field([], description="other names of sites that do not move with them")
 
 
 class RoutingShown(Part):

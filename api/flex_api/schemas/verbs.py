@@ -241,11 +241,22 @@ class PlanOutput(Output):
     prediction: MeasuredRow | None = Field(None, description="what became of the prediction before this one")
 
 
+class OtherNameRow(Part):
+    name: str = Field(description="another name of the site, which does not move with it")
+    site: str
+    zone: str
+    addresses: list[str]
+    cname: str = Field(description="what its CNAME names; empty where it has none")
+    nodes: list[str] = Field(description="the nodes that have some of the addresses")
+    note: str
+
+
 class VerifyOutput(Output):
     partition: str
     servers: list[VerdictRow]
     drift: int | None = Field(description="differences over all servers; none known where no server answered")
     not_checked: dict[str, int] = Field({}, description="sites on nodes that are known no more, by node")
+    other_names: list[OtherNameRow] = Field([], description="other names of sites that do not move with them")
 
 
 class StageRow(Part):

@@ -36,6 +36,8 @@ from flex_api.told.grids import grid
 BAR = 24
 MOST_MOVES = 20
 SAMPLES = 3
+# Other names of sites, a line each.
+MOST_NAMES = 20
 NOTHING = ("nothing new", "copy", "empty")
 
 
@@ -337,6 +339,10 @@ def verified(console: Console, output: VerifyOutput) -> None:
             f"{words.count(sites, 'site')} on {node}, which is known no more: not checked; the next plan moves them off"
         )
         console.print(said)
+    for row in output.other_names[:MOST_NAMES]:
+        console.print(f"not FLEX's to move: {row.name}, {row.note}")
+    if len(output.other_names) > MOST_NAMES:
+        console.print(f"and {len(output.other_names) - MOST_NAMES:,} more other names of sites: `flex -o json verify`")
 
 
 def checks(console: Console, rows: Sequence[CheckRow]) -> None:

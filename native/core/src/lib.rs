@@ -28,6 +28,7 @@ pub mod run;
 pub mod scan;
 pub mod sim;
 pub mod sites;
+pub mod others;
 mod strangers;
 mod table;
 mod tally;

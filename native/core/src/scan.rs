@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::counts::Counts;
 use crate::cut::{BYTES, Joined, Layout, REQUEST, STATUS, TIME, VHOST};
 use crate::line::{asked, is_status, number, strip_end, strip_start};
+use crate::others::Other;
 use crate::malformed::{Bad, Malformed, NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG};
 use crate::sites::{Rule, Sites};
 use crate::tally::{Access, Tally};
@@ -29,6 +30,8 @@ pub struct Found {
     pub reasons: [u64; 5],
     pub bad: Vec<Bad>,
     pub strangers: Vec<(Vec<u8>, u64)>,
+    /// None where lines do not say by which name a site was called.
+    pub others: Option<Vec<Other>>,
     pub heading: Vec<u8>,
     pub first_time: i64,
     pub last_time: i64,
@@ -88,12 +91,15 @@ impl Scan {
             self.end_line();
         }
         self.tally.thin(self.limit);
+        let came = self.sites.others.found();
+        let others = self.sites.tells_names().then_some(came);
         let found = Found {
             counts: self.tally.take(self.sites.take()),
             lines: self.lines,
             reasons: self.bad.counts,
             bad: take(&mut self.bad.samples),
             strangers: self.sites.strangers.found(),
+            others,
             heading: self.layout.heading().to_vec(),
             first_time: self.first.min(self.last),
             last_time: self.last,
@@ -232,7 +238,7 @@ impl Scan {
         status: &[u8],
         full: bool,
     ) -> Option<Access<'a>> {
-        let site = self.sites.of(vhost, target);
+        let site = self.sites.of(vhost, target, time, sent);
         self.tally.answer(site, time, sent);
         let is_access = matches!(status[0], b'2' | b'3');
         is_access.then(|| self.tally.access(site, target, time, sent, full && status == b"200"))

@@ -5,6 +5,7 @@ use std::mem::take;
 use hashbrown::{HashMap, HashSet};
 use memchr::memchr;
 
+use crate::others::Others;
 use crate::strangers::Strangers;
 
 /// Any client can send any name, so names already understood are remembered only up to about this many bytes.
@@ -31,24 +32,30 @@ pub struct Rule {
     pub directory: bool,
     pub every_host: bool,
     pub naming: Naming,
+    /// By which other name of its site the bytes of a name call it; empty where they do not.
+    pub other: Naming,
 }
 
 impl Default for Rule {
     /// Every name is a site.
     fn default() -> Rule {
         let naming = Box::new(|name: &[u8]| String::from_utf8_lossy(name).into_owned());
-        Rule { fixed: None, directory: false, every_host: false, naming }
+        Rule { fixed: None, directory: false, every_host: false, naming, other: Box::new(|_: &[u8]| String::new()) }
     }
 }
+
+/// A site's number and, where it was called by another name, that of the name.
+type Called = (usize, Option<u32>);
 
 pub struct Sites {
     pub names: Vec<String>,
     pub strangers: Strangers,
+    pub others: Others,
     rule: Rule,
     numbers: HashMap<String, usize>,
-    remembered: HashMap<Vec<u8>, usize>,
+    remembered: HashMap<Vec<u8>, Called>,
     /// The name before, which is often the same.
-    latest: Option<(Vec<u8>, usize)>,
+    latest: Option<(Vec<u8>, Called)>,
     unknown: Option<usize>,
     /// Every site since the log began, wherever its counts were handed over in between.
     seen: HashSet<String>,
@@ -62,6 +69,7 @@ impl Sites {
         Sites {
             names: Vec::new(),
             strangers: Strangers::default(),
+            others: Others::default(),
             rule,
             numbers: HashMap::new(),
             remembered: HashMap::new(),
@@ -75,7 +83,7 @@ impl Sites {
 
     /// About how many bytes are held.
     pub fn memory(&self) -> usize {
-        self.size + self.remembered_size
+        self.size + self.remembered_size + self.others.memory()
     }
 
     /// The names by number; those that come then have numbers from 0 on.
@@ -87,39 +95,47 @@ impl Sites {
         take(&mut self.names)
     }
 
+    /// Whether lines say by which name a site was called.
+    pub fn tells_names(&self) -> bool {
+        self.rule.fixed.is_none() && !self.rule.directory
+    }
+
     fn forget(&mut self) {
         self.latest = None;
         self.remembered.clear();
         self.remembered_size = 0;
     }
 
-    /// The number of the site that a request was for.
+    /// The number of the site that a request was for; an answer of so many bytes at that time.
     #[inline]
-    pub fn of(&mut self, vhost: &[u8], target: &[u8]) -> usize {
+    pub fn of(&mut self, vhost: &[u8], target: &[u8], time: i64, sent: i64) -> usize {
         let name = if self.rule.directory { first_directory(target) } else { vhost };
-        let site = self.number(name);
+        let (site, other) = self.number(name);
         if self.unknown == Some(site) {
             self.strangers.add(name);
+        }
+        if let Some(other) = other {
+            self.others.add(other, time, sent);
         }
         site
     }
 
     #[inline]
-    fn number(&mut self, name: &[u8]) -> usize {
+    fn number(&mut self, name: &[u8]) -> Called {
         if self.rule.fixed.is_some() && !self.names.is_empty() {
-            return 0;
+            return (0, None);
         }
         match &self.latest {
             // Comparing nothing with nothing takes some processors longer than comparing names.
-            Some((latest, site)) if latest.len() == name.len() && (name.is_empty() || latest == name) => *site,
+            Some((latest, called)) if latest.len() == name.len() && (name.is_empty() || latest == name) => *called,
             _ => self.look(name),
         }
     }
 
-    fn look(&mut self, name: &[u8]) -> usize {
+    fn look(&mut self, name: &[u8]) -> Called {
         let site = match (&self.rule.fixed, self.remembered.get(name)) {
-            (Some(fixed), _) => self.number_of(fixed.clone()),
-            (_, Some(site)) => *site,
+            (Some(fixed), _) => (self.number_of(fixed.clone()), None),
+            (_, Some(called)) => *called,
             _ => self.understand(name),
         };
         if name.len() <= LONG {
@@ -131,18 +147,31 @@ impl Sites {
         site
     }
 
-    fn understand(&mut self, name: &[u8]) -> usize {
+    fn understand(&mut self, name: &[u8]) -> Called {
         let plain = if self.rule.every_host { host(name) } else { None };
-        let found = plain.unwrap_or_else(|| (self.rule.naming)(name));
-        let site = self.number_of(found);
+        let called = match plain {
+            Some(found) => (self.number_of(found), None),
+            None => self.ask(name),
+        };
         if name.len() <= LONG {
             if self.remembered_size >= REMEMBERED {
                 self.forget();
             }
             self.remembered_size += name.len() + ENTRY;
-            self.remembered.insert(name.to_vec(), site);
+            self.remembered.insert(name.to_vec(), called);
         }
-        site
+        called
+    }
+
+    fn ask(&mut self, name: &[u8]) -> Called {
+        let found = (self.rule.naming)(name);
+        let site = self.number_of(found);
+        if self.unknown == Some(site) || !self.tells_names() {
+            return (site, None);
+        }
+        let other = (self.rule.other)(name);
+        let number = (!other.is_empty()).then(|| self.others.number(&self.names[site], other));
+        (site, number)
     }
 
     fn number_of(&mut self, site: String) -> usize {

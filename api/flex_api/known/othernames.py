@@ -1,0 +1,64 @@
+"""Other names of sites, as the settings have them: www.a.example and every alias, with what the logs say comes by each.
+
+In go a world, or settings, and sites; out come names. Where they lead is for DNS to say, and is not asked for here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from flex import othernames, records
+from flex.domain import Period, Pin
+from flex.othernames import Followed, OtherName, Share
+from flex_api.settings.file import Settings
+from flex_api.wiring import World, site_names, sources
+from flex_logs_ingest import bynames
+from flex_logs_ingest.bynames import Names
+
+
+def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...]:
+    """Where no zone is known they make no difference."""
+    if not settings.dns.every_zone:
+        return ()
+    found = site_names(settings).others(frozenset(sites), _alone(settings, sites))
+    return tuple(OtherName(site, name) for site, name in found)
+
+
+def shares(world: World, period: Period, others: Sequence[OtherName]) -> tuple[OtherName, ...]:
+    """The same with what came by each in the period, where that was counted. Raises NoData where counts are damaged."""
+    if not others:
+        return ()
+    directory = world.settings.ingest.directory
+    found = bynames.counted(world.store, directory, period, {other.site for other in others})
+    return tuple(replace(other, share=_share(found, other)) for other in others)
+
+
+def _share(found: Names, other: OtherName) -> Share | None:
+    requests, sent = found.by_site.get(other.site, (0, 0))
+    if other.site in found.unknown or not requests:
+        return None
+    by_name, bytes_by_name = found.by_name.get((other.site, other.name), (0, 0))
+    return Share(by_name / requests, bytes_by_name / sent if sent else 0.0)
+
+
+def _alone(settings: Settings, sites: Collection[str]) -> frozenset[str]:
+    """Sites that have logs of their own: any of them can where the names of the files say which one it is."""
+    known = sources(settings)
+    if any(source.site.pattern for source in known):
+        return frozenset(sites)
+    return frozenset(source.site.fixed for source in known if source.site.fixed)
+
+
+def followed(world: World, sites: Collection[str], pins: Collection[Pin] = ()) -> Followed:
+    """Where DNS leads their other names now, of those that nobody keeps FLEX away from. Raises a DnsError."""
+    excluded = {pin.site for pin in pins if pin.excluded}
+    wanted = sorted(set(sites) - excluded)
+    zones = world.settings.dns.every_zone
+    others = of_sites(world.settings, wanted)
+    if not others:
+        return Followed()
+    also, target = othernames.by_zone(others, zones), world.target
+    of_zone, _ = records.split(sorted({other.site for other in others}), zones)
+    states = {zone: target.read(zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())) for zone in zones}
+    return othernames.follow(others, states, world.nodes)
