@@ -19,6 +19,7 @@ from flex.journal import JournalRow, RowState
 from flex.orders import Freeze, NodeOrder
 from flex.problem import Budget, Problem, Solution
 from flex.records import ZoneState
+from flex.retries import Attempts
 
 
 class Solver(Protocol):
@@ -383,7 +384,9 @@ class Answers(Protocol):
     def drop_answers(self, before: datetime) -> None: ...
 
 
-class Store(Wishes, Orders, Moves, Readings, Profiles, Cycles, Runs, Identity, Audit, Tokens, Jobs, Answers, Protocol):
+class Store(
+    Wishes, Orders, Attempts, Moves, Readings, Profiles, Cycles, Runs, Identity, Audit, Tokens, Jobs, Answers, Protocol
+):
     """All of the above in one place, as the database has it."""
 
     def signed(self, author: Author) -> Self:

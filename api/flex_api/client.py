@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from flex.errors import BadInput
 from flex_api.client_asking import Asking, Filter, error_of, part, plain
 from flex_api.schemas.desk import AuditRow, TokenRow
-from flex_api.schemas.night import NodeRow
+from flex_api.schemas.night import DeadRow, NodeRow
 from flex_api.schemas.paged import DifferencePage, DnsChangeRow, DnsDiffPage, RoutingPage
 from flex_api.schemas.plans import MoveRow
 from flex_api.schemas.rest import (
@@ -114,6 +114,10 @@ class Client(Asking):
     def nodes(self, **filters: Filter) -> Iterator[NodeRow]:
         for page in self.pages(NodesPage, "/nodes", filters):
             yield from page.items
+
+    def dead_nodes(self) -> list[DeadRow]:
+        """Those that are down and still in DNS: every page names them."""
+        return next(self.pages(NodesPage, "/nodes", {"limit": 1})).dead
 
     def node(self, node: str) -> tuple[NodeRow, str]:
         return self.get(NodeRow, f"/nodes/{part(node)}")

@@ -16,6 +16,7 @@ from flex.checks import Check
 from flex.domain import Cycle, CycleState, Node, Period, Pin, Run, Segment, Stage, Stream
 from flex.headline import Headline, headline
 from flex.orders import Freeze, NodeOrder
+from flex.retries import Attempt
 from flex.store import refusals
 from flex.store.journals import MemoryJournal
 from flex.store.lease import Lease, interrupted
@@ -33,6 +34,7 @@ class MemoryStore(MemoryDesk):
         super().__init__()
         self._pins: dict[tuple[str, str], Pin] = {}
         self._orders: dict[str, NodeOrder] = {}
+        self._attempts: dict[str, Attempt] = {}
         self._nodes: dict[str, Node] = {}
         self._freezes: dict[str, Freeze] = {}
         self._checks: dict[str, Check] = {}
@@ -74,6 +76,15 @@ class MemoryStore(MemoryDesk):
 
     def order_node(self, order: NodeOrder) -> None:
         self._orders[order.node] = order
+
+    def attempts(self) -> tuple[Attempt, ...]:
+        return tuple(self._attempts[node] for node in sorted(self._attempts))
+
+    def put_attempt(self, attempt: Attempt) -> None:
+        self._attempts[attempt.node] = attempt
+
+    def drop_attempt(self, node: str) -> None:
+        self._attempts.pop(node, None)
 
     def own_nodes(self) -> tuple[Node, ...]:
         return tuple(self._nodes[name] for name in sorted(self._nodes))

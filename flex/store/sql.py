@@ -10,6 +10,7 @@ from typing import Self
 from flex.audit import Author
 from flex.errors import BadInput
 from flex.store import migrate
+from flex.store.attempts import SqlAttempts
 from flex.store.audit import SqlAudit
 from flex.store.cycles import SqlCycles
 from flex.store.database import Database
@@ -27,6 +28,7 @@ from flex.store.wishes import SqlWishes
 class SqlStore(
     SqlWishes,
     SqlOrders,
+    SqlAttempts,
     SqlSegments,
     SqlProfiles,
     SqlCycles,

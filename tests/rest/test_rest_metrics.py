@@ -24,10 +24,16 @@ RULES = resources.files("flex_api") / "starter" / "flex-alerts.yml"
 # Those that are there only while something is so; these settings have no logs and route nothing.
 OF_LOGS = {"flex_data_age_seconds", "flex_data_coverage_ratio", "flex_data_last_line_timestamp_seconds"}
 OF_ROUTING = {series.name for series in routed.series([])}
+OF_DEAD_NODES = {
+    "flex_node_dead_sites",
+    "flex_node_down_attempts",
+    "flex_node_down_last_attempt_timestamp_seconds",
+}
 NOW_AND_THEN = {
     "flex_gate_stopped",
     "flex_job_oldest_age_seconds",
     "flex_pin_expiry_timestamp_seconds",
+    *OF_DEAD_NODES,
     *OF_LOGS,
     *OF_ROUTING,
 }

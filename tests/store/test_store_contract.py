@@ -14,6 +14,7 @@ from flex.domain import BadLine, Node, Period, Pin, Segment, Stream
 from flex.errors import BadInput, Busy
 from flex.orders import Freeze, NodeOrder
 from flex.ports import Store
+from flex.retries import Attempt
 from flex.tables import PROFILES, SPREADS
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
@@ -172,6 +173,19 @@ def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(store: Store
     store.put_check(found)
     assert store.last_check() == found
     assert found.wrong == found.servers[1:]
+    assert store.noted() == 0
+
+
+def test_the_last_attempt_of_each_node_is_kept_until_it_is_dropped_and_is_no_change(store: Store) -> None:
+    assert store.attempts() == ()
+    store.put_attempt(Attempt("n2", 1, NOW, NOW, "away"))
+    store.put_attempt(Attempt("n1", 1, NOW, NOW, "away"))
+    last = Attempt("n1", 2, NOW, NOW + DAY, "it said \u2028 no")
+    store.put_attempt(last)
+    assert store.attempts() == (last, Attempt("n2", 1, NOW, NOW, "away"))
+    store.drop_attempt("n2")
+    store.drop_attempt("n3")
+    assert store.attempts() == (last,)
     assert store.noted() == 0
 
 

@@ -45,7 +45,7 @@ def show_plan(asked: Asked, output: PlanOutput, *, diff: bool = False) -> None:
 
 def show_nodes(asked: Asked, changed: NodeChanged | None = None) -> None:
     """All of them, and what follows from a change of one."""
-    output = NodesOutput(items=list(asked.client.nodes()))
+    output = NodesOutput(items=list(asked.client.nodes()), dead=asked.client.dead_nodes())
     if changed:
         output = output.model_copy(update={"notes": changed.notes, "preview": changed.preview})
     asked.context.show(output, lambda console: preview_text.nodes(console, output))

@@ -193,7 +193,14 @@ def _nodes(
     base, placement = here.store.placement()
     cycle = in_force or (here.store.cycle(base) if base else None)
     return present.nodes_output(
-        here.nodes, placement, cycle, notes, here.store.node_orders(), here.settings.nodes(), left
+        here.nodes,
+        placement,
+        cycle,
+        notes,
+        here.store.node_orders(),
+        here.settings.nodes(),
+        left,
+        here.store.attempts(),
     )
 
 

@@ -27,8 +27,9 @@ from flex.headline import Headline, headline
 from flex.hindsight import Outlook
 from flex.orders import NodeOrder
 from flex.othernames import Stray
+from flex.retries import Attempt
 from flex.waiting import WAITING
-from flex_api.known import foretold
+from flex_api.known import dead, foretold
 from flex_api.known.verifying import Verified
 from flex_api.schemas.verbs import (
     ApprovalRow,
@@ -279,6 +280,7 @@ def nodes_output(
     orders: Sequence[NodeOrder] = (),
     settled: Sequence[Node] = (),
     left: Mapping[str, str] | None = None,
+    attempts: Sequence[Attempt] = (),
 ) -> NodesOutput:
     """The nodes there are; of others that sites are still on there is a note. `settled` are those of the settings."""
     of_node, plain = {order.node: order for order in orders}, {node.name: node for node in settled}
@@ -288,12 +290,14 @@ def nodes_output(
         for node in problem.gone_nodes(placement, nodes)
     ]
     loads = {load.node: load for load in cycle.after.nodes} if cycle else {}
+    still = dead.dead(nodes, sites, attempts)
     return NodesOutput(
         items=[
             node_row(node, order, int(sites.get(node.name, 0)), loads.get(node.name), plain.get(node.name))
             for node, order in ((node, of_node.get(node.name)) for node in nodes)
         ],
         notes=[*gone, *notes],
+        dead=[dead.row(one) for one in still],
         left=[LeftRow(name=name, reason=why) for name, why in (left or {}).items()],
     )
 

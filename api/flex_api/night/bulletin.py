@@ -12,6 +12,7 @@ from typing import Literal
 from flex.domain import Balance, Cycle
 from flex.errors import FlexError
 from flex.plan import DRIFT
+from flex.retries import Attempt
 from flex_api.schemas.output import SCHEMA_VERSION
 from flex_api.told import words
 
@@ -55,6 +56,15 @@ def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
         "next_step": error.advice,
     }
     return Bulletin("failure", f"[flex {cluster}] FAILED ({error.exit_code}): {error}", "\n".join(lines), data)
+
+
+def of_attempt(cluster: str, tried: Attempt, error: FlexError, address: str) -> Bulletin:
+    """Of a dead node that is in DNS still."""
+    failure = of_failure(cluster, error, address)
+    subject = f"[flex {cluster}] node {tried.node} is dead and still in DNS: {error}"
+    counted = f"Tried {words.count(tried.count, 'time')} since {words.when(tried.since)}"
+    text = f"{failure.text}\n{counted}; it is tried again until the node is out, next at {words.when(tried.again)}."
+    return Bulletin("failure", subject, text, {**failure.data, "node": tried.node, "attempts": tried.count})
 
 
 def _verdict(cycle: Cycle, waiting: str) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from flex.domain import Cycle, Period
 from flex.headline import Headline
 from flex.ports import Store
-from flex_api.known import trust
+from flex_api.known import dead, trust
 from flex_api.night import metrics
 from flex_api.night.metrics import Known
 from flex_api.settings.file import Settings
@@ -24,13 +24,15 @@ def exposed(settings: Settings, store: Store, now: datetime) -> str:
     counts = placement["site"].value_counts()
     headlines = store.headlines()
     in_force = store.cycle(base) if base else None
+    known_nodes = nodes(settings, store)
     last_lines, coverage = of_logs(settings, store, now)
     known = Known(
         now=now,
         runs=store.runs(RUNS),
         headlines=headlines,
         in_force=in_force,
-        nodes=nodes(settings, store),
+        nodes=known_nodes,
+        dead=dead.dead(known_nodes, placement["node"].value_counts().to_dict(), store.attempts()),
         pins=store.pins(),
         sites=len(counts),
         replicated=int((counts > 1).sum()),

@@ -7,19 +7,21 @@ not ours to change are left where they are, and named.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from flex import cycle as cycles
-from flex import plan, records
+from flex import plan, records, waiting
+from flex.cycle import Proposal
 from flex.domain import Cycle
 from flex.errors import DnsError, Held, NoData
+from flex.failover import SOLVER
 from flex.given import Facts
 from flex.orders import NodeOrder
 from flex.replay import NO_SAMPLE
 from flex.tables import texts
 from flex_api.known import othernames
-from flex_api.night import applying
+from flex_api.night import applying, nodes, retrying
 from flex_api.wiring import World
 
 EXCLUDED = "it was excluded: `flex sites exclude`"
@@ -37,8 +39,10 @@ class Taken:
     left: Mapping[str, str] = field(default_factory=dict)
 
 
-def take_down(world: World, order: NodeOrder) -> Taken:
-    """The node is marked as down, whatever comes then."""
+def take_down(world: World, order: NodeOrder, enters: Callable[[str], None] = cycles.unheard) -> Taken:
+    """The node is marked as down, whatever comes then: as long as sites are on it, the health watch and each night try
+    again. Raises BadInput where no other node could take them.
+    """
     node = order.node
     if world.settings.cluster.mode == "shadow":
         raise Held(
@@ -47,9 +51,11 @@ def take_down(world: World, order: NodeOrder) -> Taken:
             kept="nothing was changed",
             advice="set cluster.mode to review or auto",
         )
+    nodes.refuse_last(world, node)
     world.store.order_node(order)
     try:
-        return _taken_down(world, node)
+        with retrying.noted(world, node):
+            taken = _taken_down(world, node, enters)
     except DnsError as error:
         raise type(error)(
             error.asked,
@@ -57,16 +63,43 @@ def take_down(world: World, order: NodeOrder) -> Taken:
             kept=f"{node} is marked as down, and its sites are on it still; in DNS {error.kept}",
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
+    retrying.note_left(world, node, taken.left)
+    return taken
 
 
-def _taken_down(world: World, node: str) -> Taken:
+def look(world: World, node: str) -> Taken | None:
+    """What is left for others to change, where nothing is left for us; None where there is something to do."""
+    if world.store.cycles(state="applying"):
+        return None
+    made = _made(world, node)
+    return None if made.cycle.moves else Taken(left=_left(world, made, node))
+
+
+def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken:
     applying.make_way(world, node)
-    made = cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
-    left = {**made.left, **_excluded(world, node)}
+    made = _made(world, node)
+    left = _left(world, made, node)
     if not made.cycle.moves:
         return Taken(left=left)
-    world.store.propose(made.cycle, made.placement)
-    return Taken(applying.carry_out(world, made.cycle), left)
+    cycle = _tried_before(world, made.cycle)
+    if cycle is None:
+        world.store.propose(made.cycle, made.placement)
+    return Taken(applying.carry_out(world, cycle or made.cycle, enters), left)
+
+
+def _made(world: World, node: str) -> Proposal:
+    return cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
+
+
+def _left(world: World, made: Proposal, node: str) -> dict[str, str]:
+    return {**made.left, **_excluded(world, node)}
+
+
+def _tried_before(world: World, made: Cycle) -> Cycle | None:
+    """The same plan where it was tried and nothing of it was made: each attempt is not another plan."""
+    same = [one.id for one in world.store.headlines() if (one.digest, one.base) == (made.digest, made.base)]
+    found = (world.store.cycle(plan) for plan in same)
+    return next((one for one in found if one.state in waiting.WAITING and one.quality.solver == SOLVER), None)
 
 
 def facts(world: World) -> Facts:

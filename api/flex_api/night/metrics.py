@@ -16,6 +16,7 @@ from flex.headline import Headline
 from flex.jobs import Job
 from flex.plan import DRIFT
 from flex.store import migrate
+from flex_api.known.dead import Dead
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -41,6 +42,8 @@ class Known:
     coverage: Mapping[str, float]
     jobs: Sequence[Job]
     expiry: timedelta
+    # Nodes that are down and still in DNS.
+    dead: Sequence[Dead]
     # The next plan's waiting for a person is a state of the cluster's mode, not of the plan.
     review: bool
 
@@ -167,6 +170,7 @@ def _of_cluster(known: Known) -> Iterator[Series]:
         "Nodes by state.",
         [({"state": state}, states.count(state)) for state in ("active", "draining", "down")],
     )
+    yield from _of_dead(known.dead)
     held = [pin for pin in known.pins if pin.holds(known.now)]
     counts = {"all": known.sites, "replicated": known.replicated, "pinned": len(held)}
     yield Series(
@@ -187,6 +191,23 @@ def _of_cluster(known: Known) -> Iterator[Series]:
             for name, value in (("access_rate", load.access), ("working_set", load.working_set))
             if load.fair
         ],
+    )
+
+
+def _of_dead(found: Sequence[Dead]) -> Iterator[Series]:
+    yield _by_node(
+        "flex_node_dead_sites", "Sites that DNS has on a node that is down.", {one.node: one.sites for one in found}
+    )
+    tried = {one.node: one.tried for one in found if one.tried}
+    yield _by_node(
+        "flex_node_down_attempts",
+        "How often taking such a node out of DNS failed so far.",
+        {node: one.count for node, one in tried.items()},
+    )
+    yield _by_node(
+        "flex_node_down_last_attempt_timestamp_seconds",
+        "When that was tried last.",
+        {node: one.last.timestamp() for node, one in tried.items()},
     )
 
 

@@ -25,7 +25,7 @@ from flex_api.known import hindsight, othernames, recent
 from flex_api.known.expecting import expected
 from flex_api.known.learning import learned
 from flex_api.known.trust import refuse_bad
-from flex_api.night import applying, freezing, gently, notifying, warming
+from flex_api.night import applying, clearing, freezing, gently, notifying, warming
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import reporting
@@ -72,11 +72,15 @@ def run(world: World, force: Collection[str] = ()) -> Night:
 def _run(world: World, force: Collection[str]) -> Night:
     with lease(world, "nightly") as held:
         step = Steps(world, held.run)
+        # First of all: logs are read for long, and those of a dead node may stop the night.
+        is_owed = not clearing.cleared(world, step, force)
         files = step("ingest", lambda: ingest(world), _said_of_files)
         _refuse_unread(files)
         _tell_of_unread(world, files)
         period = step("profile", lambda: learn(world, force), str)
         step("tidy", lambda: tidy(world, period), str)
+        if is_owed:
+            clearing.cleared(world, step, force, is_last=True)
         step("finish", lambda: applying.finish_where_allowed(world, force), lambda _: _said_of_begun(world))
         made = step("plan", lambda: propose(world, force), lambda made: made.cycle.id)
         held.concerns(made.cycle)

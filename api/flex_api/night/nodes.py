@@ -37,7 +37,10 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
     notes = [] if wanted.state == "removed" else pins_stopped(world, replace(node, state=wanted.state))
     if dry_run:
         return [*notes, CHECKED]
-    world.store.order_node(wanted)
+    with world.store.together():
+        world.store.order_node(wanted)
+        # Whatever was tried before is over.
+        world.store.drop_attempt(wanted.node)
     return notes
 
 
@@ -48,10 +51,11 @@ def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
         raise _bad(node.name, f"{twice[0]} is an address of {taken[twice[0]]}", "give it an address of its own")
     if dry_run:
         return [CHECKED]
-    orders = {order.node: order.state for order in world.store.node_orders()}
-    world.store.put_node(node)
-    if orders.get(node.name) == "removed":
-        world.store.order_node(NodeOrder(node.name, "active", given=world.time_of_day()))
+    with world.store.together():
+        orders = {order.node: order.state for order in world.store.node_orders()}
+        world.store.put_node(node)
+        if orders.get(node.name) == "removed":
+            world.store.order_node(NodeOrder(node.name, "active", given=world.time_of_day()))
     return []
 
 
@@ -74,9 +78,10 @@ def remove(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[st
             kept="nothing was changed",
             advice=f"`flex nodes drain {wanted.node}` first, or `flex nodes down {wanted.node}` if it is dead",
         )
-    notes = order(world, replace(wanted, state="removed"), dry_run=dry_run)
-    if not dry_run:
-        world.store.drop_node(wanted.node)
+    with world.store.together():
+        notes = order(world, replace(wanted, state="removed"), dry_run=dry_run)
+        if not dry_run:
+            world.store.drop_node(wanted.node)
     return notes
 
 

@@ -1,4 +1,5 @@
-"""Tells people and their programs what a night came to: by mail, by webhooks, and in a file for the node exporter.
+"""Tells people and their programs what a night, or the health watch, came to: by mail, by webhooks, and in a file for
+the node exporter.
 
 In go a world and a plan; out comes a sentence on what was told to whom. Nothing that goes wrong here undoes a night or
 stops one: it is said, and is in the record of the run.
@@ -23,6 +24,7 @@ from pathlib import Path
 
 from flex.domain import Cycle
 from flex.errors import BadInput, FlexError
+from flex.retries import Attempt
 from flex_api.night import bulletin
 from flex_api.night.bulletin import Bulletin
 from flex_api.night.exposing import exposed
@@ -47,6 +49,11 @@ def after(world: World, cycle: Cycle, waiting: str, code: int) -> str:
 def failed(world: World, error: FlexError) -> str:
     """What was told of one that was stopped."""
     return _told(world, bulletin.of_failure(world.settings.cluster.name, error, _address(world, "")))
+
+
+def still_in_dns(world: World, tried: Attempt, error: FlexError) -> str:
+    """What was told of a dead node that could not be taken out of DNS."""
+    return _told(world, bulletin.of_attempt(world.settings.cluster.name, tried, error, _address(world, "nodes")))
 
 
 def _told(world: World, news: Bulletin | None, report: Path | None = None) -> str:

@@ -1,7 +1,8 @@
 """The health watch: nodes are probed all the time, and a dead one is taken out of DNS, in automatic mode by itself.
 
-In go settings; out come sentences, and in mode auto plans like those of `flex nodes down`. A node that is well again is
-said so, and brought back by a person.
+In go settings; out come sentences, and in mode auto plans like those of `flex nodes down`. What fails is tried again
+until the node is out, also where a person gave the order. A node that is well again is said so, and brought back by a
+person.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 
-from flex import health
+from flex import health, retries
 from flex.domain import Node
-from flex.errors import FlexError
+from flex.errors import Busy, FlexError, Unverified
 from flex.health import Pulse
 from flex.orders import NodeOrder
 from flex_api import wiring
-from flex_api.night import failover, freezing, probing
+from flex_api.night import failover, freezing, notifying, probing, retrying
+from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
+from flex_api.told import words
 from flex_api.wiring import World
 
 Probe = Callable[[Sequence[Node]], Mapping[str, Sequence[bool]]]
@@ -34,10 +38,11 @@ class Watch:
         self._world = world
         self._probe = probe
         self._pulses: Mapping[str, Pulse] = {}
-        self._said = ""
+        # By what a sentence is about, the last one: the same every ten seconds would tell nobody more.
+        self._said: dict[str, str] = {}
 
     def round(self) -> None:
-        """Probe every node once; take down what is dead by now. What goes wrong is said, and tried again."""
+        """Probe every node once; take down what is dead by now, and go on with what was not brought to its end."""
         before, nodes = self._pulses, self._world.nodes
         watched = [node for node in nodes if node.addresses]
         self._pulses = health.felt(before, self._probe(watched), self._world.settings.watch.terms())
@@ -45,27 +50,77 @@ class Watch:
         serving = [node.name for node in watched if node.state != "down"]
         down = sum(node.state == "down" for node in nodes)
         found = health.judged(self._pulses, serving, down, self._world.settings.watch.terms())
-        if found.why_not:
-            self._say_once(f"Nothing is taken down: {found.why_not}.")
+        self._say_once("all", f"Nothing is taken down: {found.why_not}." if found.why_not else "")
         for node in found.dead:
             self._act(node)
+        self._go_on()
 
     def _act(self, node: str) -> None:
         if reason := self._held_back():
-            self._say_once(f"{node} is dead, and {reason}: `flex nodes down {node}` takes it out of DNS.")
+            self._say_once(node, f"{node} is dead, and {reason}: `flex nodes down {node}` takes it out of DNS.")
             return
+        order = NodeOrder(node, "down", given=self._world.time_of_day())
+        self._try(order, lambda: self._taken_down(order))
+
+    def _go_on(self) -> None:
+        """With the nodes that are down and still in DNS, whoever found them dead."""
+        here = self._world
+        owed = {order.node: order for order in retrying.owed(here)}
+        tried = {one.node: one for one in here.store.attempts()}
+        for node in sorted(tried.keys() - owed.keys()):
+            retrying.forget(here, node)
+        for node, order in owed.items():
+            if not retries.is_due(tried.get(node), here.time_of_day()):
+                continue
+            if reason := retrying.held_back(here, order):
+                self._say_once(node, f"{node} is down and still in DNS, and {reason}.")
+            else:
+                self._try(order, partial(self._taken_down_again, order))
+
+    def _try(self, order: NodeOrder, work: Callable[[], Taken]) -> None:
+        node = order.node
         try:
-            with lease(self._world, f"health watch: node {node} down", breaks_in=True) as held:
-                taken = failover.take_down(self._world, NodeOrder(node, "down", given=self._world.clock()))
-                if taken.cycle:
-                    held.concerns(taken.cycle)
-        except FlexError as error:
-            self._say_once(f"{node} is dead and could not be taken out of DNS: {error}")
+            taken = work()
+        except Busy as error:
+            # Whoever is at work changes DNS; that is no attempt.
+            self._say_once(node, f"{node} is dead and could not be taken out of DNS yet: {error}")
             return
-        plan = f" by plan {taken.cycle.id}" if taken.cycle else ""
-        self._world.say(f"{node} was dead and is out of DNS{plan}.")
-        for name, reason in taken.left.items():
-            self._world.say(f"{name} leads to {node} still: {reason}.")
+        except Unverified as error:
+            self._world.say(f"{node} was dead and is out of DNS, but {error}")
+            return
+        except FlexError as error:
+            self._failed(node, error)
+            return
+        if taken.cycle:
+            self._world.say(f"{node} was dead and is out of DNS by plan {taken.cycle.id}.")
+            notifying.after(self._world, taken.cycle, "", 0)
+        elif not taken.left:
+            self._world.say(f"{node} was dead and is out of DNS.")
+        left = "; ".join(f"{name} leads to {node} still: {reason}" for name, reason in taken.left.items())
+        self._say_once(node, f"{left}." if left else "")
+
+    def _taken_down(self, order: NodeOrder) -> Taken:
+        with lease(self._world, f"health watch: node {order.node} down", breaks_in=True) as held:
+            taken = failover.take_down(self._world, order)
+            if taken.cycle:
+                held.concerns(taken.cycle)
+            return taken
+
+    def _taken_down_again(self, order: NodeOrder) -> Taken:
+        """The lease is asked for once there is something to do: a name server that is away makes no run each time."""
+        with retrying.noted(self._world, order.node):
+            found = failover.look(self._world, order.node)
+        if found is None:
+            return self._taken_down(order)
+        retrying.note_left(self._world, order.node, found.left)
+        return found
+
+    def _failed(self, node: str, error: FlexError) -> None:
+        found = retrying.last(self._world, node)
+        again = f" It is tried again at {words.when(found.again)}." if found else ""
+        self._world.say(f"{node} is dead and could not be taken out of DNS: {error}.{again}")
+        if found and retries.is_told(found):
+            notifying.still_in_dns(self._world, found, error)
 
     def _held_back(self) -> str:
         if self._world.settings.cluster.mode != "auto":
@@ -77,11 +132,10 @@ class Watch:
             if pulse.is_sick != before.get(node, Pulse()).is_sick:
                 self._world.say(f"{node} {'does not answer any more' if pulse.is_sick else 'answers again'}.")
 
-    def _say_once(self, line: str) -> None:
-        """The same sentence every ten seconds would tell nobody more."""
-        if line != self._said:
-            self._said = line
+    def _say_once(self, about: str, line: str) -> None:
+        if line and line != self._said.get(about):
             self._world.say(line)
+        self._said[about] = line
 
 
 @contextmanager

@@ -16,10 +16,11 @@ from flex.domain import Period, Run
 from flex.headline import Headline
 from flex.orders import Freeze
 from flex.quality import Judged
-from flex_api.known import present, trust
+from flex_api.known import dead, present, trust
 from flex_api.night import freezing
 from flex_api.pages.forms import address
-from flex_api.told import words
+from flex_api.routes.nodes import in_dns_still
+from flex_api.told import dead_text, words
 from flex_api.web.desk import Desk
 from flex_api.web.views import RUNS
 
@@ -61,6 +62,9 @@ def troubles(desk: Desk) -> tuple[Trouble, ...]:
 def _troubles(desk: Desk) -> Iterator[Trouble]:
     if frozen := freezing.frozen(desk.world()):
         yield Trouble(_said_of_freeze(frozen), "Thaw it when changes may go on", "/settings#freeze")
+    for still in in_dns_still(desk):
+        said = dead_text.told(dead.row(still))
+        yield Trouble(f"{said}.", "Mend what the last attempt says; flex nodes down tries at once", "/nodes")
     heads = desk.views.headlines()
     for half in (one for one in heads if one.state == "applying"):
         yield Trouble(

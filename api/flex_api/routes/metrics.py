@@ -9,6 +9,7 @@ from flex_api import working
 from flex_api.night import freezing, routed
 from flex_api.night.exposing import JOBS, of_logs
 from flex_api.night.metrics import CONTENT_TYPE, Known, text
+from flex_api.routes.nodes import in_dns_still
 from flex_api.web.desk import Viewer
 from flex_api.web.distributors import distributors
 
@@ -30,6 +31,7 @@ def metrics(desk: Viewer) -> Response:
         headlines=headlines,
         in_force=in_force,
         nodes=world.nodes,
+        dead=in_dns_still(desk),
         pins=tuple(pin for pins in desk.views.wishes().values() for pin in pins),
         sites=len(found.sites),
         replicated=int((np.diff(found.first) > 1).sum()),

@@ -14,7 +14,8 @@ from flex.domain import Node
 from flex.errors import BadInput, Unverified
 from flex.orders import NodeOrder
 from flex.remarks import some
-from flex_api.known import present
+from flex_api.known import dead, present
+from flex_api.known.dead import Dead
 from flex_api.night import failover
 from flex_api.night import nodes as noding
 from flex_api.night.failover import Taken
@@ -65,7 +66,16 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     rows = [row for row in _every(desk) if query.state in (None, row.state)]
     fields = {name: attrgetter(name) for name in FIELDS}
     found = page(rows, fields, lambda row: row.node, sort=query.sort, limit=query.limit, cursor=query.cursor)
-    return listed(desk.request, NodesPage(items=list(found.items), next=found.next), found.next)
+    still = [dead.row(one) for one in in_dns_still(desk)]
+    return listed(desk.request, NodesPage(items=list(found.items), next=found.next, dead=still), found.next)
+
+
+def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
+    """The dead nodes that are. What was tried is no change that views would see: it is asked for each time."""
+    known = desk.world().nodes
+    if all(node.state != "down" for node in known):
+        return ()
+    return dead.dead(known, desk.views.carried().sites, desk.store.attempts())
 
 
 @router.post(

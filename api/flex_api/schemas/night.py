@@ -54,9 +54,21 @@ class LeftRow(Part):
     reason: str = Field(description="why it is not FLEX's to change")
 
 
+class DeadRow(Part):
+    """A node that is down while sites are on it: it is tried again until it is out of DNS."""
+
+    node: str
+    sites: int = Field(description="of the partition in force, on this node")
+    attempts: int = Field(description="that failed since it was last out of DNS")
+    last_attempt: datetime | None
+    next_attempt: datetime | None = Field(description="when the health watch tries again; a night does at any time")
+    error: str = Field(description="what the last attempt came to")
+
+
 class NodesOutput(Output):
     items: list[NodeRow]
     notes: list[str] = Field([])
+    dead: list[DeadRow] = Field([], description="nodes that are down and still in DNS")
     left: list[LeftRow] = Field([], description="names that still lead to the node that was taken out of DNS")
     preview: PreviewRow | None = Field(None, description="with --dry-run: what the next plan would do then")
 

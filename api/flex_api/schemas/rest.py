@@ -14,7 +14,7 @@ from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, Con
 from flex.access import Role
 from flex.jobs import JobState
 from flex_api.schemas.desk import AuditRow, TokenRow
-from flex_api.schemas.night import NodeRow
+from flex_api.schemas.night import DeadRow, NodeRow
 from flex_api.schemas.output import Part
 from flex_api.schemas.supposed import PreviewRow
 from flex_api.schemas.verbs import (
@@ -145,6 +145,7 @@ class PinsPage(PageOf):
 
 class NodesPage(PageOf):
     items: list[NodeRow]
+    dead: list[DeadRow] = Field([], description="nodes that are down and still in DNS; on every page")
 
 
 class NodeGiven(Given):

@@ -30,7 +30,7 @@ from flex_api.schemas.verbs import (
     VerdictRow,
     VerifyOutput,
 )
-from flex_api.told import foretold_text, outcome, words
+from flex_api.told import dead_text, foretold_text, outcome, words
 from flex_api.told.grids import grid
 
 BAR = 24
@@ -214,6 +214,8 @@ def nodes(console: Console, output: NodesOutput) -> None:
         ram, capacity = words.size(row.ram_bytes), f"{row.capacity_ratio:g}"
         table.add_row(row.node, row.state, ", ".join(row.addresses), ram, capacity, str(row.sites), *units)
     console.print(table)
+    for still in output.dead:
+        console.print(f"  {dead_text.told(still)}")
     for note in output.notes:
         console.print(f"  note: {note}")
     for name in output.left:

@@ -1,0 +1,63 @@
+"""A dead node that is in DNS still is named by the API, the metrics and every page, with what was tried."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from flex.errors import Unreachable
+from flex.orders import NodeOrder
+from flex.retries import Attempt, failed
+from flex_api.night import bulletin
+
+if TYPE_CHECKING:
+    from tests.rest.conftest import Door
+
+NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
+
+
+def tried(door: Door, times: int) -> Attempt:
+    door.store.order_node(NodeOrder("n1", "down", NOW))
+    found = None
+    for _ in range(times):
+        found = failed(found, "n1", NOW, "ns1: no answer in time")
+    assert found is not None
+    door.store.put_attempt(found)
+    return found
+
+
+def test_the_list_of_nodes_says_what_was_tried_and_when_it_is_tried_again(door: Door) -> None:
+    client = door.open("viewer")
+    assert client.get("/api/v1/nodes").json()["dead"] == []
+    found = tried(door, 3)
+    (row,) = client.get("/api/v1/nodes", params={"limit": 1}).json()["dead"]
+    assert (row["node"], row["attempts"], row["error"]) == ("n1", 3, "ns1: no answer in time")
+    assert row["sites"] > 0
+    assert datetime.fromisoformat(row["next_attempt"]) == found.again
+    door.store.put_attempt(failed(found, "n1", NOW, "ns1: REFUSED"))
+    assert client.get("/api/v1/nodes").json()["dead"][0]["error"] == "ns1: REFUSED"
+
+
+def test_metrics_count_its_sites_and_attempts(door: Door) -> None:
+    assert "flex_node_dead_sites" not in door.open("viewer").get("/metrics").text
+    tried(door, 2)
+    lines = door.open("viewer").get("/metrics").text.splitlines()
+    assert 'flex_node_down_attempts{node="n1"} 2' in lines
+    assert any(line.startswith('flex_node_dead_sites{node="n1"}') for line in lines)
+
+
+def test_every_page_says_so_first(door: Door) -> None:
+    tried(door, 2)
+    for page in ("/", "/nodes", "/history"):
+        text = door.open("viewer", {"Accept": "text/html"}).get(page).text
+        assert "n1 is down, and" in text
+        assert "ns1: no answer in time" in text
+
+
+def test_the_mail_says_what_failed_how_often_and_when_it_goes_on(door: Door) -> None:
+    error = Unreachable("reading the zone", "no answer", kept="DNS is as it was", advice="look after it")
+    told = bulletin.of_attempt("c1", tried(door, 4), error, "")
+    assert told.event == "failure"
+    assert "node n1 is dead and still in DNS" in told.subject
+    assert "Tried 4 times since 2026-03-03 02:17" in told.text
+    assert (told.data["node"], told.data["attempts"], told.data["unchanged"]) == ("n1", 4, "DNS is as it was")
