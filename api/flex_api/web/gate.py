@@ -24,6 +24,8 @@ from flex_api.settings.api import Auth
 COOKIE = "flex_session"
 CSRF = "X-CSRF-Token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+# What a form of any page can send to any site, as the HTML standard has it.
+SENT_BY_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
 
 # How long the store's word on a token is good, how many are remembered, and how often a use is written down.
 TRUST, MOST, USED = 1.0, 10_000, timedelta(minutes=1)
@@ -54,7 +56,12 @@ class Gate:
         session = cookie(asked.headers.get("cookie", ""))
         if session:
             return self._of_session(asked, session, now)
-        return self._of_proxy(asked) or self._anybody()
+        caller = self._of_proxy(asked) or self._anybody()
+        # Nothing secret came with the request, so the browser of whoever is looked after by a proxy, or of anybody,
+        # sends it for any page. A change must come from our own pages, or from a program.
+        if caller and asked.method not in SAFE and may_be_foreign(asked.headers):
+            raise forged("another site's page may have asked for the change")
+        return caller
 
     def remembers(self, asked: Asked) -> bool:
         """Whether the store need not be asked for this one."""
@@ -87,9 +94,6 @@ class Gate:
         name = asked.headers.get(self.auth.proxy_header.lower(), "") if self.auth.proxy_header else ""
         if not name or not self._vouches(asked.peer):
             return None
-        # A browser is signed in wherever its user follows a link, so a change must come from our own pages.
-        if asked.method not in SAFE and is_foreign(asked.headers):
-            raise forged("the change was asked for by another site's page")
         return Caller(f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role))
 
     def _vouches(self, peer: str) -> bool:
@@ -119,8 +123,18 @@ def is_foreign(headers: Mapping[str, str]) -> bool:
     """Whether a page of another site asks. Over plain http browsers say no more than where their page is from."""
     if site := headers.get("sec-fetch-site", ""):
         return site not in ("same-origin", "none")
-    origin, ours = headers.get("origin", ""), (headers.get("host", ""), headers.get("x-forwarded-host", ""))
-    return bool(origin) and (origin.partition("://")[2] or "null") not in ours
+    said = headers.get("origin", "") or headers.get("referer", "")
+    ours = {headers.get("host", ""), headers.get("x-forwarded-host", "")}
+    return bool(said) and (said.partition("://")[2].partition("/")[0] or "null") not in ours
+
+
+def may_be_foreign(headers: Mapping[str, str]) -> bool:
+    """The same, also of a form that says nothing of where it comes from: a page may send those three kinds anywhere,
+    and anything else only after the browser has asked us, with the page's origin.
+    """
+    silent = not any(headers.get(name, "") for name in ("sec-fetch-site", "origin", "referer"))
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return is_foreign(headers) or (silent and kind in SENT_BY_FORMS)
 
 
 def cookie(header: str) -> str:
@@ -147,7 +161,10 @@ def unauthenticated(answer: str) -> Unauthenticated:
 
 def forged(answer: str) -> Denied:
     return Denied(
-        "a change from a browser", answer, kept="nothing was changed", advice="go back to the page and reload it"
+        "a change from a browser",
+        answer,
+        kept="nothing was changed",
+        advice="in a browser, go back to the page of FLEX and reload it; a program shows a token, or sends JSON",
     )
 
 
