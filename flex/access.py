@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -26,7 +26,7 @@ REMOTE = ("token:", "sso:")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`parent` is the token that a browser's session was opened with; revoking it ends the session too."""
+    """`parent` is the token that a browser's session was opened with: the session ends with it."""
 
     id: str
     name: str
@@ -46,6 +46,18 @@ class Token:
 def reaches(role: Role, needed: Role) -> bool:
     """Whether who has the one role may do what takes the other."""
     return ROLES.index(role) >= ROLES.index(needed)
+
+
+def within(session: Token, parent: Token | None) -> Token | None:
+    """What a session opens now: what its token does, and no longer than that. None where the token is gone."""
+    if parent is None:
+        return None
+    return replace(
+        session,
+        role=min(session.role, parent.role, key=ROLES.index),
+        expires=min((end for end in (session.expires, parent.expires) if end), default=None),
+        revoked=session.revoked or parent.revoked,
+    )
 
 
 def caller_of(token: Token) -> str:

@@ -97,10 +97,10 @@ def revoke(store: Store, caller: Caller, token_id: str, now: datetime) -> Token:
 
 
 def found(store: Store, token_id: str) -> Token:
-    for token in store.tokens():
-        if token.id == token_id:
-            return token
-    raise unknown(token_id, "there is none of that id")
+    token = store.token(token_id)
+    if token is None:
+        raise unknown(token_id, "there is none of that id")
+    return token
 
 
 def unknown(token_id: str, answer: str) -> Unknown:

@@ -18,6 +18,11 @@ class SqlTokens(Part):
         with self._database.reading() as connection:
             return tuple(Token(**row) for row in connection.execute(select(tokens).order_by(tokens.c.id)).mappings())
 
+    def token(self, token_id: str) -> Token | None:
+        with self._database.reading() as connection:
+            row = connection.execute(select(tokens).where(tokens.c.id == token_id)).mappings().one_or_none()
+        return Token(**row) if row else None
+
     def token_of(self, digest: str) -> Token | None:
         with self._database.reading() as connection:
             row = connection.execute(select(tokens).where(tokens.c.digest == digest)).mappings().one_or_none()

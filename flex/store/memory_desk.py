@@ -106,6 +106,9 @@ class MemoryDesk:
     def tokens(self) -> tuple[Token, ...]:
         return tuple(self._desk.tokens[key] for key in sorted(self._desk.tokens))
 
+    def token(self, token_id: str) -> Token | None:
+        return self._desk.tokens.get(token_id)
+
     def token_of(self, digest: str) -> Token | None:
         return next((token for token in self.tokens() if token.digest == digest), None)
 

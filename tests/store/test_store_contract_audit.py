@@ -100,7 +100,7 @@ READ = {
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
     "audit_head", "installation", "holds",
-    "tokens", "token_of", "jobs", "job", "ended", "recorded", "signed", "together",
+    "tokens", "token", "token_of", "jobs", "job", "ended", "recorded", "signed", "together",
 }  # fmt: skip
 
 
@@ -241,6 +241,7 @@ def test_a_token_is_known_by_its_digest_and_revoked_with_its_sessions(store: Sto
     store.put_token(replace(TOKEN, id="t2", digest=digest_of("other"), parent="t1"))
     assert store.token_of(digest_of("secret")) == TOKEN
     assert store.token_of(digest_of("wrong")) is None
+    assert (store.token("t1"), store.token("t3")) == (TOKEN, None)
     store.use_token("t1", NOW)
     assert store.revoke_token("t1", NOW)
     assert not store.revoke_token("t1", NOW)

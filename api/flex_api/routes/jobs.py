@@ -12,12 +12,14 @@ from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from flex.errors import Unauthenticated
 from flex.jobs import Job, JobState
 from flex_api import working
 from flex_api.routes.problems import described
 from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, TimedQuery
 from flex_api.web.answers import listed, reply
 from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.gate import Asked
 from flex_api.web.paging import page
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
@@ -82,7 +84,8 @@ def events(desk: Viewer, job: str) -> StreamingResponse:
 
 async def _told(desk: Desk, job_id: str) -> AsyncIterator[str]:
     last, quiet = "", 0
-    while True:
+    # The stream may last for hours, and who listens may have lost the right to.
+    while await run_in_threadpool(_may_listen, desk):
         job = await run_in_threadpool(working.found, desk.store, job_id)
         said = shown(job).model_dump_json()
         if said != last:
@@ -94,6 +97,16 @@ async def _told(desk: Desk, job_id: str) -> AsyncIterator[str]:
         if quiet % QUIET == 0:
             yield ": still at it\n\n"
         await asyncio.sleep(LOOK)
+
+
+def _may_listen(desk: Desk) -> bool:
+    request = desk.request
+    asked = Asked("GET", request.client.host if request.client else "", request.headers)
+    try:
+        caller = desk.house.gate.caller(asked, desk.now)
+    except Unauthenticated:
+        return False
+    return caller is not None and caller.may("viewer")
 
 
 def shown(job: Job) -> JobShown:

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from flex.access import digest_of
+from flex.access import Token, digest_of
 from flex.audit import Author
 from flex.errors import FlexError
 from flex_api import access
@@ -44,14 +44,13 @@ async def login(request: Request, house: TheHouse) -> Response:
     fields = parse_qs((await request.body()).decode("utf-8", "replace"))
     given, following = fields.get("token", [""])[0].strip(), local(fields.get("next", ["/"])[0])
     try:
-        secret = await run_in_threadpool(_open, house, given, request.state.request_id)
+        token, secret = await run_in_threadpool(_open, house, given, request.state.request_id)
     except FlexError:
         return HTMLResponse(_form(following, wrong=True), 401)
     answer = RedirectResponse(following, 303)
     secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
-    answer.set_cookie(
-        COOKIE, secret, max_age=int(SESSION.total_seconds()), httponly=True, samesite="strict", secure=secure
-    )
+    age = int((token.expires - token.created).total_seconds()) if token.expires else None
+    answer.set_cookie(COOKIE, secret, max_age=age, httponly=True, samesite="strict", secure=secure)
     return answer
 
 
@@ -64,15 +63,16 @@ async def logout(request: Request, house: TheHouse) -> Response:
     return answer
 
 
-def _open(house: House, secret: str, request_id: str) -> str:
-    """Raises Unauthenticated for a token that opens nothing."""
+def _open(house: House, secret: str, request_id: str) -> tuple[Token, str]:
+    """A session that ends no later than its token. Raises Unauthenticated for a token that opens nothing."""
     now = datetime.now(UTC)
     caller = house.gate.caller(Asked("GET", "", {"authorization": f"Bearer {secret}"}), now)
     assert caller is not None, "a token was given"
     store = house.store.signed(Author(caller.name, "", request_id))
     name = caller.name.removeprefix("token:")
-    _, session = access.create(store, caller, name, caller.role, now, now + SESSION, parent=caller.token)
-    return session
+    parent = store.token(caller.token)
+    ends = min(now + SESSION, parent.expires) if parent and parent.expires else now + SESSION
+    return access.create(store, caller, name, caller.role, now, ends, parent=caller.token)
 
 
 def _close(house: House, secret: str, request_id: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.cookies import CookieError, SimpleCookie
 
-from flex.access import Token, caller_of, digest_of
+from flex.access import Token, caller_of, digest_of, within
 from flex.errors import Denied, Unauthenticated
 from flex.ports import Store
 from flex_api.access import Caller
@@ -110,13 +110,18 @@ class Gate:
         digest, moment = digest_of(secret), self.ticks()
         asked, token = self.known.get(digest, (float("-inf"), None))
         if moment - asked > TRUST:
-            token = self.store.token_of(digest)
+            token = self._kept(digest)
             if len(self.known) >= MOST:
                 self.forget()
             self.known[digest] = (moment, token)
             if token and token.holds(now) and (token.last_used is None or now - token.last_used > USED):
                 self.store.use_token(token.id, now)
         return token if token and token.holds(now) else None
+
+    def _kept(self, digest: str) -> Token | None:
+        """As the store has it; of a session what its token leaves of it."""
+        token = self.store.token_of(digest)
+        return within(token, self.store.token(token.parent)) if token and token.parent else token
 
 
 def is_foreign(headers: Mapping[str, str]) -> bool:
