@@ -368,11 +368,8 @@ class BadLine:
 class Segment:
     """What one reading of one stream counted; its tables are in the files of the same id.
 
-    `lines` counts by class: counted, other_status, no_request, malformed. `reasons` counts the malformed ones by what
-    is wrong with them, `samples` are a few of each. `hours` are the answers in each hour since 1970, of all sites.
-    A reading without a line that says its time belongs to the day of `read_at`, when it was made. `begins` is the
-    `ends` of the reading that it goes on behind, "" at the beginning of a log. `after` is the reading that the machine
-    which sent this one had sent before it, "" where nothing was sent or that is not known.
+    `lines` counts by class: counted, other_status, no_request, malformed; `reasons` the malformed ones by what is wrong
+    with them; `hours` the answers in each hour since 1970. Where no line says its time, the days are that of `read_at`.
     """
 
     id: str
@@ -394,3 +391,6 @@ class Segment:
     begins: str = ""
     ends: str = ""
     after: str = ""
+    signature: str = ""
+    opening: str = ""
+    copy_of: str = ""

@@ -162,6 +162,11 @@ class Segments(Protocol):
         """Those of these segments that there are."""
         ...
 
+    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        """As continued.opened has them, and `behind`."""
+
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]: ...
+
     def moved_counts(self) -> Mapping[str, str]:
         """Segments whose counts are not in files of their own: the id of those they are in, "" where deleted."""
         ...

@@ -23,7 +23,12 @@ SAMPLE = 20_000
 
 
 def ingest(
-    sources: Sequence[Source], directory: Path, now: datetime, progress: Progress, invalid: Invalid | None
+    sources: Sequence[Source],
+    directory: Path,
+    now: datetime,
+    progress: Progress,
+    invalid: Invalid | None,
+    copies_too: bool = False,
 ) -> tuple[FileReport, ...]:
     """Raises NotWritten when the directory takes no more, and what read.ingest raises."""
     with partials.held(directory):
@@ -39,6 +44,7 @@ def ingest(
                 progress=progress,
                 invalid=invalid,
                 read_at=int(now.timestamp()),
+                copies_too=copies_too,
             )
 
 

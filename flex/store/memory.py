@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
+from flex import continued
 from flex.checks import Check
 from flex.domain import Cycle, CycleState, Node, Period, Pin, Run, Segment, Stage, Stream
 from flex.headline import Headline, headline
@@ -180,6 +181,12 @@ class MemoryStore(MemoryDesk):
 
     def recorded(self, ids: Collection[str]) -> frozenset[str]:
         return frozenset(ids) & self._segments.keys()
+
+    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        return continued.opened(self._segments.values(), opening, first_time)
+
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
+        return continued.behind(self._segments.values(), places)
 
     def moved_counts(self) -> Mapping[str, str]:
         return dict(self._moved)

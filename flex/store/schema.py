@@ -173,8 +173,13 @@ segments = Table(
     Column("begins", TEXT, nullable=False),
     Column("ends", TEXT, nullable=False),
     Column("after", TEXT, nullable=False),
+    Column("signature", TEXT, nullable=False),
+    Column("opening", TEXT, nullable=False),
+    Column("copy_of", TEXT, nullable=False),
     Index(None, "last_day", "first_day"),
     Index(None, "ends"),
+    Index(None, "begins"),
+    Index(None, "opening", "first_time"),
 )
 
 # Segments whose counts are no longer in files of their own; `files` is empty where they were deleted.

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from math import ceil
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select, tuple_
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, or_, select, tuple_
 
 from flex.domain import BadLine, Segment, Stream
 from flex.store import bulk, refusals
@@ -88,6 +88,20 @@ class SqlSegments(Part):
         with self._database.reading() as connection:
             found = (connection.scalars(select(column).where(column.in_(few))) for few in bulk.parted(sorted(values)))
             return frozenset(value for values in found for value in values)
+
+    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        unnoted = and_(segments.c.opening == "", segments.c.first_time == first_time)
+        either = or_(segments.c.opening == opening, unnoted)
+        return self._all(segments.c.first_byte == 0, either)
+
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
+        found = [each for few in bulk.parted(sorted(places)) for each in self._all(segments.c.begins.in_(few))]
+        return tuple(sorted(found, key=lambda each: each.id))
+
+    def _all(self, *where: ColumnElement[bool]) -> tuple[Segment, ...]:
+        with self._database.reading() as connection:
+            found = connection.execute(select(segments).where(*where).order_by(segments.c.id)).mappings()
+            return tuple(_segment(row) for row in found)
 
     def moved_counts(self) -> Mapping[str, str]:
         with self._database.reading() as connection:

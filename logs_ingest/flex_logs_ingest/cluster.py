@@ -21,12 +21,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pydantic import TypeAdapter
 
+from flex import continued
 from flex.domain import Segment, Stream
 from flex.errors import NoData
 from flex_logs_ingest import othernames, parcels, partials, remote, unknown
@@ -54,6 +56,14 @@ class _Head:
 
     file: File
     head: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """How far each log of a source was read, and what those readings were."""
+
+    streams: tuple[Stream, ...]
+    readings: tuple[Segment, ...]
 
 
 _ENTRY = TypeAdapter(Reading)
@@ -100,7 +110,7 @@ def read(
         raise _nothing(source)
     heads = tasks(_head, [_FILE.dump_json(file) for file in found])
     groups = _groups([_HEAD.validate_json(head) for head in heads])
-    work = partial(_read, source, _streams(entries(to), source.name), to, read_at, sample_limit)
+    work = partial(_read, source, _known(entries(to), source.name), to, read_at, sample_limit)
     answers = tasks(work, [_FILES.dump_json(group) for group in groups])
     reports = (report for answer in answers for report in _REPORTS.validate_json(answer))
     return tuple(sorted(reports, key=lambda report: report.path))
@@ -190,7 +200,12 @@ def _streams(known: Sequence[Reading], source: str) -> tuple[Stream, ...]:
     return tuple(entry.stream for entry in known if entry.segment.source == source and entry.stream not in gone)
 
 
-def _read(source: Source, known: tuple[Stream, ...], to: str, read_at: int, sample_limit: int, row: bytes) -> bytes:
+def _known(readings: Sequence[Reading], source: str) -> _Known:
+    of_source = (entry.segment for entry in readings if entry.segment.source == source)
+    return _Known(_streams(readings, source), tuple(replace(segment, samples=()) for segment in of_source))
+
+
+def _read(source: Source, known: _Known, to: str, read_at: int, sample_limit: int, row: bytes) -> bytes:
     """The task: copies of the logs, read as local ones are, their counts sent to the folder."""
     with tempfile.TemporaryDirectory() as folder:
         reports, uris = _fetched(_FILES.validate_json(row), source, Path(folder))
@@ -221,7 +236,7 @@ def _fetched(files: Sequence[File], source: Source, folder: Path) -> tuple[list[
 class _Sent:
     """Segments whose counts leave the worker before they are recorded: the entry that is written last is the record."""
 
-    def __init__(self, known: tuple[Stream, ...], counts: Path, to: str, uris: dict[str, str]) -> None:
+    def __init__(self, known: _Known, counts: Path, to: str, uris: dict[str, str]) -> None:
         self.counts = counts
         self._known = known
         self._to = to
@@ -229,7 +244,7 @@ class _Sent:
         self._segments: dict[str, Segment] = {}
 
     def streams(self, source: str) -> tuple[Stream, ...]:
-        return tuple(stream for stream in self._known if stream.source == source)
+        return tuple(stream for stream in self._known.streams if stream.source == source)
 
     def every_stream(self) -> tuple[Stream, ...]:
         """None: where a log is now cannot be told by the URIs that they were last seen at."""
@@ -259,6 +274,15 @@ class _Sent:
 
     def recorded(self, ids: Collection[str]) -> frozenset[str]:
         return frozenset(ids) & self._segments.keys()
+
+    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        return continued.opened(self._every(), opening, first_time)
+
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
+        return continued.behind(self._every(), places)
+
+    def _every(self) -> Iterator[Segment]:
+        return chain(self._known.readings, self._segments.values())
 
     def moved_counts(self) -> Mapping[str, str]:
         return {}

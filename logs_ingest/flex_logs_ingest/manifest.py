@@ -25,6 +25,7 @@ from flex_logs_ingest.stream import HEAD, Start, place, segment_id
 # Names and paths are no longer than this, and a sample is printable.
 TEXT = 4096
 _SUM = re.compile("[0-9a-f]{64}")
+_SIGNATURE = re.compile("[0-9a-f]{16}")
 _ID = re.compile("[0-9a-f]{40}")
 _HOST = re.compile("[ -~]{1,255}")
 
@@ -73,8 +74,10 @@ def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
         raise Unsound("it names several sources")
     if (begin.offset, stream.offset) != (segment.first_byte, segment.last_byte) or begin.offset >= stream.offset:
         raise Unsound("what was read is not where the log was read to")
-    if segment.id != segment_id(begin, stream):
+    if segment.id != segment_id(begin, stream, copy=bool(segment.copy_of)):
         raise Unsound("its id is not that of what was read")
+    if segment.copy_of and (segment.hours or any(number for _, number in segment.lines)):
+        raise Unsound("it is a copy of another reading, and counts all the same")
     if segment.first_time > segment.last_time or segment.first_day > segment.last_day:
         raise Unsound("its times run backwards")
     if dict(segment.lines)["malformed"] != sum(number for _, number in segment.reasons):
@@ -100,6 +103,9 @@ def _segment(found: Mapping[str, object]) -> Segment:
         hours=_many(found, "hours", _hour),
         read_at=_number(found, "read_at", LAST_TIME),
         after=_text(found, "after", _ID) if found.get("after") else "",
+        signature=_text(found, "signature", _SIGNATURE) if found.get("signature") else "",
+        opening=_text(found, "opening", _ID) if found.get("opening") else "",
+        copy_of=_text(found, "copy_of", _ID) if found.get("copy_of") else "",
     )
 
 

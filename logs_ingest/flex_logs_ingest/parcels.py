@@ -70,6 +70,12 @@ class Outbox:
     def recorded(self, ids: Collection[str]) -> frozenset[str]:
         return self._store.recorded(ids)
 
+    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        return self._store.opened(opening, first_time)
+
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
+        return self._store.behind(places)
+
     def moved_counts(self) -> Mapping[str, str]:
         return self._store.moved_counts()
 

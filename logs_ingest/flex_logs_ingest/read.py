@@ -20,7 +20,8 @@ from flex_logs_ingest import freed, kept, partials, unread
 from flex_logs_ingest.apart import Apart
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.pipe import Pipe, is_pipe
-from flex_logs_ingest.reading import FileReading, PipeReading
+from flex_logs_ingest.pipereading import PipeReading
+from flex_logs_ingest.reading import FileReading
 from flex_logs_ingest.report import FAILED, SAMPLES, FileReport, Outcome, added_lines
 from flex_logs_ingest.run import Progress, Reader, Run, Step
 from flex_logs_ingest.sources import Log, Source, Unusable, paths, shown
@@ -53,6 +54,7 @@ def ingest(
     memory: int = MEMORY,
     read_at: int = 0,
     workers: int = 0,
+    copies_too: bool = False,
 ) -> tuple[FileReport, ...]:
     """Count what is new in every file of every source; a report per file, sorted by path within its source.
 
@@ -60,13 +62,16 @@ def ingest(
     Raises NoData when there is no file that could be read, Busy while another run reads into the directory, NotWritten
     when the directory takes no more; what was counted until then stays counted.
 
+    With `copies_too`, also lines count that look like those of a log that was counted before it was edited.
+
     So many `workers` read at the same time and share the `memory`; 0 stands for one for each core, up to 4. One alone
     reads where malformed lines are wanted: they are in the order of the files then.
     """
     freed.gives_back()
     with partials.held(directory):
         apart = Apart(1 if invalid else workers)
-        reports = read(sources, Run(segments, directory, sample_limit, memory, read_at, progress, invalid, apart))
+        run = Run(segments, directory, sample_limit, memory, read_at, progress, invalid, apart, copies_too=copies_too)
+        reports = read(sources, run)
     if all(report.outcome in FAILED for report in reports):
         raise _nothing(reports)
     return reports

@@ -1,15 +1,16 @@
 """One log, while it is read: from where the store says, stretch by stretch, to its last whole line.
 
 In goes a Reader and a log of its source, out comes a FileReport; on the way each stretch leaves its counts. A file is
-looked at where its streams say they ended. A pipe cannot be: it is counted from its beginning, and wherever a stream
-turns out to end in it, what was counted up to there is forgotten. So a pipe needs no room on disk, and one that brings
-what was counted before counts nothing.
+looked at where its streams say they ended, and one that nobody knows is held against logs that open alike
+(rewritten.py). Pipes are read by pipereading.py.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -19,13 +20,16 @@ from flex.errors import BadInput, NoData
 from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.formats import going_on, layout_of, record_size
 from flex_logs_ingest.headings import at_headings, heading_of
+from flex_logs_ingest.layout import Layout
 from flex_logs_ingest.pipe import Pipe
 from flex_logs_ingest.report import FileReport, Outcome, added_lines, added_reasons, few_samples
+from flex_logs_ingest.rewritten import Found, Opening, copies, copy_is_counted, edited_note, find, opening
 from flex_logs_ingest.run import Reader
-from flex_logs_ingest.scan import Counts, Scanner, new_scanner
+from flex_logs_ingest.scan import CLASSES, Counts, Scanner, new_scanner
+from flex_logs_ingest.signature import signature
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import CHUNK, Log, shown
-from flex_logs_ingest.stream import HEAD, Mark, Start, alike, ends_early, place, segment_id, start
+from flex_logs_ingest.stream import HEAD, Mark, Start, place, place_at, segment_id, start
 
 # How much of a log the search for its format sees.
 LOOK = 2**16
@@ -36,7 +40,7 @@ LAST = 2**11
 MOST_HOURS = 4096
 
 
-class _Reading(ABC):
+class LogReading(ABC):
     """What files and pipes have in common: counting a stretch, recording it, saying what became of it."""
 
     # Set by `_prepare`, before anything is counted.
@@ -59,6 +63,7 @@ class _Reading(ABC):
         self._record_size = 0
         self._started = reader.run.clock()
         self._counted: list[Segment] = []
+        self._opening = Opening()
 
     @abstractmethod
     def report(self) -> FileReport: ...
@@ -82,17 +87,20 @@ class _Reading(ABC):
     def _begin_at(self, begin: Start) -> None:
         run = self._reader.run
         self._begin, self._mark = begin, Mark(begin, self._head, self._record_size)
-        layout = layout_of(
-            self._format, unsized=bool(self._reader.source.document_root), begun=begin.stream is not None
-        )
-        self._documents = self._reader.documents(layout)
-        self._scanner = new_scanner(
-            layout,
-            self._rule,
-            run.sample_limit,
-            first_byte=begin.offset,
-            keep_bad=run.invalid is not None,
-        )
+        self._documents = self._reader.documents(self._layout())
+        self._scanner = self._new_scanner(run.sample_limit, keep_bad=run.invalid is not None)
+
+    def _layout(self) -> Layout:
+        unsized = bool(self._reader.source.document_root)
+        return layout_of(self._format, unsized=unsized, begun=self._begin.stream is not None)
+
+    def _new_scanner(self, sample_limit: int = 0, *, keep_bad: bool = False) -> Scanner:
+        first_byte = self._begin.offset
+        return new_scanner(self._layout(), self._rule, sample_limit, first_byte=first_byte, keep_bad=keep_bad)
+
+    def _open(self, look: bytes) -> None:
+        """Remember how the log opens. To be called while the reading begins where the log does."""
+        self._opening = opening(look, self._new_scanner(), self._record_size)
 
     def _feed(self, chunk: bytes) -> None:
         self._scanner.feed(chunk)
@@ -169,6 +177,8 @@ class _Reading(ABC):
             read_at=self._reader.run.read_at,
             begins=place(self._begin.stream),
             ends=place(stream),
+            signature=signature(counts),
+            opening="" if self._begin.stream else self._opening.hash,
         )
 
     def _done(self) -> Outcome:
@@ -193,14 +203,14 @@ class _Reading(ABC):
         )
 
 
-class FileReading(_Reading):
+class FileReading(LogReading):
     def __init__(self, reader: Reader, log: Log) -> None:
         super().__init__(reader, log)
         self._file = log
 
     def report(self) -> FileReport:
         log, reader = self._file, self._reader
-        if reader.is_finished(log):
+        if not reader.run.copies_too and reader.is_finished(log):
             return self._report("nothing new")
         look = log.read(LOOK)
         self._head = look[:HEAD]
@@ -217,14 +227,80 @@ class FileReading(_Reading):
         if not begin.stream:
             begin = self._elsewhere() or begin
         self._record_size = record_size(reader.source.format, look)
+        if begin.stream and reader.run.copies_too and (report := self._count_copy(look)):
+            return report
         first = log.read(CHUNK) if log.seek(begin.offset) else b""
         if self._holds_nothing_whole(first):
             reader.finish(log, begin.stream)
             return self._report("nothing new")
-        refused = self._prepare(begin, look, chain([first], self._farther()))
-        if refused or not log.seek(begin.offset + len(first)):
-            return refused or self._report("nothing new")
-        return self._report(self._count(chain([first], log.chunks())))
+        if refused := self._prepare(begin, look, chain([first], self._farther())):
+            return refused
+        if begin.stream is None:
+            self._open(look)
+        with reader.run.apart.alone(self._opening.hash.encode()) if self._opening.hash else nullcontext():
+            return self._counted_behind(self._edited())
+
+    def _edited(self) -> Found | None:
+        """What was counted of this log before it was edited."""
+        run = self._reader.run
+        if not self._opening.hash or run.copies_too:
+            return None
+        return find(
+            self._file,
+            run.segments,
+            self._reader.source.name,
+            self._opening,
+            self._mark,
+            self._new_scanner,
+            run.memory,
+        )
+
+    def _counted_behind(self, edited: Found | None) -> FileReport:
+        """Count what is new in the log, behind what was counted before it was edited."""
+        if edited and edited.mark and not edited.few:
+            self._refuse(edited.of, edited.mark, edited.heading)
+        elif edited and not edited.few:
+            return self._report("rewritten", edited_note(edited.of.path, edited.lines))
+        if not self._file.seek(self._begin.offset):
+            return self._report("nothing new")
+        outcome = self._count(self._file.chunks())
+        if not edited or outcome not in ("read", "nothing new"):
+            return self._report(outcome)
+        if edited.few:
+            return self._report(outcome, f"it may be {edited.of.path}, edited since: too few lines to tell")
+        new = sum(number for segment in self._counted for _, number in segment.lines)
+        return self._report("rewritten", edited_note(edited.of.path, edited.lines, new))
+
+    def _refuse(self, of: Segment, mark: Mark, heading: bytes) -> None:
+        """Record that lines up to there are those of another reading: with counts of nothing."""
+        stream = mark.stream(self._family, self._path, going_on(self._format, heading))
+        nothing = self._new_scanner().finish()
+        refused = replace(
+            self._segment(stream, nothing),
+            id=segment_id(self._begin, stream, copy=True),
+            copy_of=of.id,
+            lines=tuple((name, 0) for name in CLASSES),
+        )
+        self._reader.keep(refused, stream, None, nothing, None)
+        self._format = stream.format or self._format
+        self._begin_at(mark.start(stream))
+
+    def _count_copy(self, look: bytes) -> FileReport | None:
+        """Count what was taken for lines of another log; None where nothing was."""
+        if refused := self._prepare(Start(), look, ()):
+            return refused
+        self._open(look)
+        segments, source = self._reader.run.segments, self._reader.source.name
+        for copy in copies(segments, source, self._opening):
+            if place_at(self._file, self._head, copy.last_byte) != copy.ends:
+                continue
+            if copy_is_counted(segments, copy):
+                return None
+            streams = [each for each in self._reader.streams(self._family) if each.offset < copy.last_byte]
+            self._begin_at(start(self._file, self._head, streams, ()))
+            self._file.seek(self._begin.offset)
+            return self._report(self._count(_up_to(self._file.chunks(), copy.last_byte - self._begin.offset)))
+        return None
 
     def _farther(self) -> Iterator[bytes]:
         """What comes behind a beginning that tells no format: a hole of NULs, as long as it is, or some rubbish."""
@@ -264,63 +340,13 @@ class FileReading(_Reading):
         return self._file.begins_with(self._head)
 
 
-class PipeReading(_Reading):
-    """`_places` are the streams that begin as the pipe does and may end farther on in it, the nearest first."""
-
-    def report(self) -> FileReport:
-        look = self._log.read(LOOK)
-        self._head = look[:HEAD]
-        if not look:
-            return self._report("unreadable" if self._log.note else "empty")
-        self._record_size = record_size(self._reader.source.format, look)
-        elsewhere = self._reader.elsewhere(self._log, self._head, self._family)
-        known = alike(self._head, [*self._reader.streams(self._family), *elsewhere])
-        self._places = sorted(known, key=lambda stream: stream.offset)
-        if refused := self._prepare(Start(), look, ()):
-            return refused
-        chunks = chain([look], self._log.chunks())
-        outcome = self._count(cut(at_headings(chunks) if self._documents else chunks, [p.offset for p in self._places]))
-        end = self._mark.offset + self._mark.open_size
-        longer = [place for place in self._places if place.offset > end and self._begin.stream is None]
-        if copy := ends_early(self._head, longer):
-            return self._report("copy", copy)
-        return self._report(outcome or self._record() or self._done())
-
-    def _count(self, chunks: Iterable[bytes]) -> Outcome | None:
-        for chunk in chunks:
-            self._feed(chunk)
-            while self._places and self._places[0].offset <= self._mark.offset:
-                self._pass(self._places.pop(0))
-            if self._places:
-                continue
-            self._tell_invalid()
-            if self._is_sized_otherwise(chunk) and (stopped := self._turn()):
-                return stopped
-            if self._is_full() and (stopped := self._go_on()):
-                return stopped
-        return None
-
-    def _pass(self, place: Stream) -> None:
-        here = self._stream()
-        if (here.offset, here.tail) == (place.offset, place.tail):
-            self._format = place.format or self._format
-            self._begin_at(self._mark.start(place))
-
-    def _is_still_there(self) -> bool:
-        return True
-
-
-def cut(chunks: Iterable[bytes], places: Sequence[int]) -> Iterator[bytes]:
-    """The same bytes, with an end of a piece at each of these places, which are in order."""
-    position = 0
+def _up_to(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The first so many bytes."""
     for chunk in chunks:
-        at = 0
-        for end in places:
-            if position + at < end < position + len(chunk):
-                yield chunk[at : end - position]
-                at = end - position
-        yield chunk[at:]
-        position += len(chunk)
+        yield chunk[:size]
+        size -= len(chunk)
+        if size <= 0:
+            return
 
 
 def _days(counts: Counts, read_at: int) -> tuple[int, int]:

@@ -14,6 +14,7 @@ Outcome = Literal[
     "read",
     "nothing new",
     "copy",
+    "rewritten",
     "empty",
     "changed",
     "unreadable",

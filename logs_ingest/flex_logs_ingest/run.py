@@ -57,6 +57,8 @@ class Run:
     invalid: Invalid | None = None
     apart: Apart = field(default_factory=lambda: Apart(1))
     clock: Callable[[], float] = time.monotonic
+    # Whether lines are counted although they look like those of another log, edited.
+    copies_too: bool = False
     known: set[str] = field(init=False)
     finished_before: finished.Streams = field(init=False)
     finished: finished.Streams = field(init=False, default_factory=dict)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from flex.domain import Stream
@@ -52,6 +53,15 @@ class Mark:
         self.open = b""
         self.open_size = 0
 
+    @property
+    def record(self) -> int:
+        """How long each record is, 0 where a record is a line."""
+        return self._record
+
+    def copy(self) -> Mark:
+        """One that is where this one is, and goes on by itself."""
+        return copy(self)
+
     def feed(self, chunk: bytes) -> None:
         self._head += chunk[: HEAD - len(self._head)]
         end = self._end(chunk)
@@ -88,9 +98,28 @@ def place(stream: Stream | None) -> str:
     return digest(f"{stream.head} {stream.offset} {stream.tail}".encode())[:40]
 
 
-def segment_id(start: Start, stream: Stream) -> str:
-    """The same bytes of the same log always get the same name, so what a killed run wrote is written over."""
-    words = (stream.source, stream.head, str(start.offset), str(stream.offset), stream.tail)
+def place_at(log: Log, head: bytes, offset: int) -> str:
+    """The place in this log, which begins with `head`; "" where it is shorter."""
+    tail = _tail_at(log, offset)
+    if tail is None:
+        return ""
+    head = head[: min(offset, HEAD)]
+    return place(Stream("", digest(head), len(head), offset, digest(tail), log.path))
+
+
+def segment_id(start: Start, stream: Stream, *, copy: bool = False) -> str:
+    """The same bytes of the same log always get the same name, so what a killed run wrote is written over.
+
+    A reading that only says that they are a `copy` has another.
+    """
+    words = (
+        stream.source,
+        stream.head,
+        str(start.offset),
+        str(stream.offset),
+        stream.tail,
+        *(["copy"] if copy else []),
+    )
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:40]
 
 

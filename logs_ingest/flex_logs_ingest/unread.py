@@ -37,7 +37,7 @@ def save(directory: Path, reports: Sequence[FileReport], whole: Collection[str])
     """`whole` are the sources of which every file was looked at; of others only those with a report were."""
     looked_at = {(report.source, report.path) for report in reports}
     before = (old for old in load(directory) if old.source not in whole and (old.source, old.path) not in looked_at)
-    now = (report for report in reports if report.outcome in FAILED or report.outcome == "copy")
+    now = (report for report in reports if report.outcome in FAILED or report.outcome in ("copy", "rewritten"))
     found = [*before, *(Unread(report.source, report.path, report.outcome, report.note) for report in now)]
     unfinished = directory / f"{_NAME}.part"
     with contextlib.suppress(OSError):

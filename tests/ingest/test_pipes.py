@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from flex.domain import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.pipereading import cut
 from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.reading import cut
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
 

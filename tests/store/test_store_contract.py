@@ -64,6 +64,19 @@ def test_places_that_readings_ended_at_are_found_however_many_are_asked_for(stor
     assert store.recorded(["c", "b", *map(str, range(2_000))]) == {"b"}
 
 
+def test_readings_of_one_log_are_found_by_how_it_opens_and_by_where_they_go_on(store: Store) -> None:
+    first = replace(segment("a"), opening="it opens so", begins="", ends="one")
+    old = replace(segment("b"), opening="", first_time=77, begins="", ends="two")
+    later = replace(segment("c"), opening="it opens so", first_byte=9, begins="one", signature="0" * 16, copy_of="a")
+    for each in (first, old, later):
+        assert store.record(each, stream(0, head=each.id), None)
+    assert store.opened("it opens so", 0) == (first,)
+    assert store.opened("it opens so", 77) == (first, old)
+    assert store.opened("another", 78) == ()
+    assert store.behind(["one", "three"]) == (later,)
+    assert store.behind([]) == ()
+
+
 def test_where_counts_are_changes_for_all_of_them_at_once_and_again(store: Store) -> None:
     for id_ in ("a", "b", "c"):
         assert store.record(segment(id_), stream(0, head=id_), None)

@@ -25,13 +25,13 @@ from flex_api.report import readings
 from flex_api.settings.file import Settings
 from flex_api.told import text, words
 from flex_api.wiring import site_names, sources
-from flex_logs_ingest import arrivals, unread
+from flex_logs_ingest import arrivals
 from flex_logs_ingest.arrivals import Arrival
 from flex_logs_ingest.aside import set_aside
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.read import FileReport
 from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.sources import Source, shown
 
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 20 when nothing would be planned from them")]
 
@@ -60,19 +60,29 @@ def ingest(
         Path | None,
         typer.Option(metavar="DIR", help="count beside the logs, without the database: parcels go to DIR/out"),
     ] = None,
+    count_copies: Annotated[
+        bool,
+        typer.Option("--count-copies", help="count FILE also where it was taken for a counted log that was edited"),
+    ] = False,
 ) -> None:
     """Read what is new in the access logs. Every line is counted once, however often this runs.
 
-    A log is known by what it contains, so a file, a packed copy of it and a pipe that brings it count once.
+    A log is known by what it contains, so a file, a packed copy of it and a pipe that brings it count once. So does a
+    file whose addresses were masked after it was read: `flex data` shows it, and --count-copies counts it all the same.
     """
     found = context(ctx)
     asked = Asked(tuple(files or ()), source, node, site, format_)
+    if count_copies and not files:
+        raise _no_copies()
     with _invalid(invalid, invalid_limit) as bad:
         if partials_only:
-            reports = _beside(found, asked, partials_only, bad)
+            reports = _beside(found, asked, partials_only, bad, count_copies)
         else:
             with opened(found) as here, lease(here, "ingest"):
-                reports = nightly.ingest(here, _of_settings(asked, here.settings), bad)
+                chosen_ = _of_settings(asked, here.settings)
+                if count_copies:
+                    here.store.note("ingest.count-copies", ", ".join(map(shown, asked.files)), None, None)
+                reports = nightly.ingest(here, chosen_, bad, count_copies)
     output = readings.ingest_output(reports, bad, partials_only)
     found.show(output, lambda console: text.ingest(console, output))
 
@@ -92,10 +102,21 @@ def _of_settings(asked: Asked, settings: Settings) -> tuple[Source, ...]:
     return (source,)
 
 
-def _beside(found: Context, asked: Asked, directory: Path, invalid: Invalid | None) -> tuple[FileReport, ...]:
+def _no_copies() -> BadInput:
+    return BadInput(
+        "--count-copies",
+        "it says so of files, and none is named",
+        kept="nothing was read",
+        advice="name the files: `flex data` shows those that were taken for copies",
+    )
+
+
+def _beside(
+    found: Context, asked: Asked, directory: Path, invalid: Invalid | None, count_copies: bool
+) -> tuple[FileReport, ...]:
     """A machine with nothing but logs needs no settings when the command line says what they are."""
     with following(found.progress) as told:
-        return beside.ingest(_of_machine(found, asked), directory, now(), told, invalid)
+        return beside.ingest(_of_machine(found, asked), directory, now(), told, invalid, count_copies)
 
 
 def _of_machine(found: Context, asked: Asked) -> tuple[Source, ...]:
@@ -177,7 +198,7 @@ def data(
         moment = here.clock()
         period = Period.days_before(moment, here.settings.profile.window.days)
         judged = trust.judged(here.settings, here.store, period, moment)
-        output = trust.data_output(judged, period, unread.load(here.settings.ingest.directory))
+        output = trust.data_output(judged, period, trust.unused(here.settings, here.store, period))
     found.show(output, lambda console: text.data(console, output))
     if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):
         raise typer.Exit(20)

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from flex import quality
 from flex.consent import Stop
-from flex.domain import Period
+from flex.domain import LAST_DAY, Period, Segment
 from flex.errors import BadInput, NoData
 from flex.holes import holes
 from flex.ports import Store
@@ -20,6 +20,8 @@ from flex_api.known import present, recent
 from flex_api.schemas.verbs import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, sources
+from flex_logs_ingest import unread
+from flex_logs_ingest.rewritten import copy_is_counted, edited_note, original_of
 from flex_logs_ingest.sources import Source
 from flex_logs_ingest.unread import Unread
 
@@ -97,17 +99,37 @@ _MEND = {
     "unreadable": "see that FLEX may read it, and that it is whole",
     "nothing matches": "see whether the glob is right and the logs are there",
     "unknown site": "mend site_pattern, or keep the file out of the glob",
+    "rewritten": "nothing, if it is one; if it is another log: flex ingest --count-copies FILE",
     "copy": "nothing, if it is one; else give it a name of its own that site_pattern knows, or a source of its own",
 }
 
 
-def data_output(found: Judged, period: Period, unread: Sequence[Unread] = ()) -> DataOutput:
+def unused(settings: Settings, store: Store, period: Period) -> list[Unread]:
+    """Files that the last reading of their source could not use, and logs of the period that were taken for copies."""
+    found = list(unread.load(settings.ingest.directory))
+    told = {(each.source, each.path) for each in found}
+    readings = store.segments(period.first_day, LAST_DAY)
+    refused = [each for each in readings if each.copy_of and (each.source, each.path) not in told]
+    return found + [_rewritten(store, each) for each in refused if not copy_is_counted(store, each)]
+
+
+def _rewritten(store: Store, copy: Segment) -> Unread:
+    original = original_of(store, copy)
+    if original is None:
+        note = "its lines are those of a log that was counted before it was edited, and are not counted again"
+    else:
+        note = edited_note(original[0].path, original[1])
+    return Unread(copy.source, copy.path, "rewritten", note)
+
+
+def data_output(found: Judged, period: Period, files: Sequence[Unread] = ()) -> DataOutput:
+    """`files` are those that could not be used."""
     return DataOutput(
         period_start=period.start,
         period_end=period.end,
         nodes=[_row(each) for each in found.nodes],
         sources=[_row(each) for each in found.sources],
-        unread=[_unread(each) for each in unread if any(each.source == source.name for source in found.sources)],
+        unread=[_unread(each) for each in files if any(each.source == source.name for source in found.sources)],
     )
 
 

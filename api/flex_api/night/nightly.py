@@ -127,9 +127,15 @@ def _said_of_files(files: Sequence[FileReport]) -> str:
 
 
 def ingest(
-    world: World, chosen: Sequence[Source] | None = None, invalid: Invalid | None = None
+    world: World,
+    chosen: Sequence[Source] | None = None,
+    invalid: Invalid | None = None,
+    copies_too: bool = False,
 ) -> tuple[FileReport, ...]:
-    """Read what is new in the logs, of all sources where none is chosen; every line is counted once."""
+    """Read what is new in the logs, of all sources where none is chosen; every line is counted once.
+
+    With `copies_too`, also what looks like counted lines that were edited.
+    """
     settings = world.settings.ingest
     every = sources(world.settings)
     wanted = [source for source in every if source.globs] if chosen is None else chosen
@@ -144,6 +150,7 @@ def ingest(
         progress=world.progress,
         invalid=invalid,
         read_at=int(world.time_of_day().timestamp()),
+        copies_too=copies_too,
     )
 
 
@@ -164,6 +171,8 @@ def _refuse_unread(files: Sequence[FileReport]) -> None:
 
 
 def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
+    for file in [file for file in files if file.outcome == "rewritten"][:5]:
+        world.say(f"{file.path}: {file.note}; `flex data` shows it")
     failed = [f"{file.path} ({file.note or file.outcome})" for file in files if file.outcome in read.FAILED]
     if failed:
         more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""

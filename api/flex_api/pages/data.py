@@ -29,7 +29,7 @@ def page(desk: Viewer, request: Request) -> Response:
     query = asked(IngestsQuery, request)
     found = told(IngestsPage, data.ingests(desk, query))
     period, judged = quality(desk)
-    output = trust.data_output(judged, period)
+    output = trust.data_output(judged, period, trust.unused(desk.settings, desk.house.store, period))
     states = [row.state for row in output.nodes]
     return show(
         desk,
