@@ -20,13 +20,16 @@ from flex.domain import LAST_DAY, Segment
 from flex.errors import BadInput
 from flex.ports import Segments
 from flex_logs_ingest import kept, partials
-from flex_logs_ingest.evidence import check_names, counts_of
+from flex_logs_ingest.evidence import ROOM, check_names, counts_of
 from flex_logs_ingest.manifest import Manifest, Unsound, manifest
 from flex_logs_ingest.parcels import ENDING
+from flex_logs_ingest.sources import shown
 
-# The line that a parcel begins with, and all of it, are no longer than this.
+# The line that a parcel begins with, and all of it, are no longer than this: what is in it takes less packed than not.
 LONGEST_LINE = 2**20
-LARGEST = 2**31
+LARGEST = ROOM
+# What is said of a refused one fits into a line or two, whatever is in it.
+_LONGEST_NOTE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def _taken(
                 outcome = "taken" if taken else "known"
                 known.add(segment.id)
     except (OSError, Unsound) as error:
-        return Arrival(str(path), "refused", str(error))
+        return Arrival(str(path), "refused", shown(str(error))[:_LONGEST_NOTE])
     return Arrival(str(path), outcome, size=size, segment=segment)
 
 
@@ -145,6 +148,9 @@ def _refuse_strangers(source: str, node: str, allowed: Collection[tuple[str, str
 
 
 def _contents(file: BinaryIO, found: Manifest) -> tuple[io.BytesIO, ...]:
+    left = os.fstat(file.fileno()).st_size - file.tell()
+    if sum(size for size, _ in found.files) != left:
+        raise Unsound("it is cut, or has more in it than it says")
     contents = tuple(file.read(size) for size, _ in found.files)
     whole = all(len(content) == size for content, (size, _) in zip(contents, found.files, strict=True))
     if not whole or file.read(1):

@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.domain import Segment
 from flex.errors import BadTable
 from flex.tables import HOURS, PARTIAL, SAMPLE, Schema
+from flex_logs_ingest import caged
 from flex_logs_ingest.columns import LEVEL, Columns, ColumnTables, Found, Ints, OtherCount, hours_table
 from flex_logs_ingest.line import LARGEST, LAST_TIME, MOST, TARGET_LIMIT
 from flex_logs_ingest.malformed import REASONS
@@ -26,8 +28,20 @@ from flex_logs_ingest.manifest import Unsound
 from flex_logs_ingest.reading import by_hour
 from flex_logs_ingest.scan import CLASSES, Counts
 
-# What the tables of a parcel take unpacked, all their columns together.
-ROOM = 2**32
+# A reading ends when it holds 64 MiB of counts. Unpacked, as columns, none of its tables takes four times that.
+ROOM = 2**28
+# So many rows do not fit into 64 MiB, with 16 bytes for each.
+MOST_ROWS = 2**22
+# A site's name, and a path; what is longer was not counted here.
+LONGEST = {"site": 255, "target": TARGET_LIMIT}
+# Rows that are unfolded at a time while nobody knows what they hold.
+FEW_ROWS = 1024
+# To look at a table of 4 million rows takes some seconds.
+SECONDS = 60
+# Numbers of things in a footer, and bytes of a text in it: a hundred times as many as a reading's tables have.
+FOOTER = {"thrift_string_size_limit": 2**20, "thrift_container_size_limit": 2**17}
+# What is quoted of a reader's own words.
+QUOTED = 200
 DEEPEST = 32
 
 Flags = npt.NDArray[np.bool_]
@@ -94,28 +108,56 @@ def _ints(column: pd.Series) -> Ints:
 
 def _table(file: BinaryIO, schema: Schema, most: int) -> tuple[pd.DataFrame, int]:
     """The frame, and the level that the file's metadata name. Every row stands for at least one line."""
+    content = file.read()
+    if wrong := caged.why_not(lambda: _unfit(content, schema, most), ROOM, SECONDS):
+        raise Unsound(f"its {schema.name}: {wrong}")
     try:
-        with pq.ParquetFile(file) as parquet:
-            footer = parquet.metadata
-            room = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
-            if footer.num_rows > most or room > ROOM:
-                raise Unsound(f"its {schema.name} are more than its lines can make")
-            frame = _frame(parquet.read(), schema)
-            level = int((footer.metadata or {}).get(LEVEL.encode(), b"0"))
+        with pq.ParquetFile(pa.BufferReader(content), **FOOTER) as parquet:
+            frame = schema.check(parquet.read().to_pandas())
+            level = int((parquet.metadata.metadata or {}).get(LEVEL.encode(), b"0"))
+    except BadTable as error:
+        raise Unsound(f"{error!s:.{QUOTED}}") from error
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise Unsound(f"its {schema.name} cannot be read: {error}") from error
+        raise Unsound(f"its {schema.name} cannot be read: {error!s:.{QUOTED}}") from error
     if not 0 <= level <= DEEPEST:
-        raise Unsound(f"the level of its {schema.name} is {level}")
+        raise Unsound(f"the level of its {schema.name} is {level!s:.{QUOTED}}")
     return frame, level
 
 
-def _frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
-    if table.column_names != list(schema.columns):
-        raise Unsound(f"its {schema.name} have the columns {table.column_names!r:.200}")
+def _unfit(content: bytes, schema: Schema, most: int) -> str:
+    """Why the table is not to be read whole; "" where it may be. A few bytes can stand for very many.
+
+    What a footer says of sizes is not so because it says so: rows are unfolded a few at a time, and measured.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
     try:
-        return schema.check(table.to_pandas())
-    except BadTable as error:
-        raise Unsound(str(error)) from error
+        with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False, **FOOTER) as parquet:
+            if parquet.schema_arrow.names != list(schema.columns):
+                return f"the columns are {parquet.schema_arrow.names!r:.{QUOTED}}"
+            if parquet.metadata.num_rows > min(most, MOST_ROWS):
+                return "there are more than its lines can make"
+            room = 0
+            for batch in parquet.iter_batches(FEW_ROWS, use_threads=False):
+                room += batch.nbytes
+                if wrong := _too_large(batch, schema, room):
+                    return wrong
+    except MemoryError:
+        return caged.TOO_MUCH
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        return f"they cannot be read: {error!s:.{QUOTED}}"
+    return ""
+
+
+def _too_large(batch: pa.RecordBatch, schema: Schema, room: int) -> str:
+    if room > ROOM:
+        return "they are more than a reading holds"
+    for name in [name for name, kind in schema.columns.items() if kind == "str"]:
+        column = batch.column(name)
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            return f"its column {name} is {column.type!s:.{QUOTED}}"
+        if (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST[name]:
+            return f"a {name} of it is too long"
+    return ""
 
 
 def _check_partial(table: pd.DataFrame, segment: Segment) -> None:
