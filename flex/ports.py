@@ -140,27 +140,21 @@ class Segments(Protocol):
     def streams(self, source: str) -> tuple[Stream, ...]: ...
     def every_stream(self) -> tuple[Stream, ...]:
         """Those of all sources, each as `streams` has it."""
-        ...
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         """Store both in one transaction; False, and nothing stored, when the segment is known already."""
-        ...
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         """As `record`, of what was read elsewhere: readings arrive in any order, so what it replaces may be missing."""
-        ...
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         """Those with accesses in any of these days, in order of id."""
-        ...
 
     def ended(self, places: Collection[str]) -> frozenset[str]:
         """Those of these places that a reading ended at, whenever that was."""
-        ...
 
     def recorded(self, ids: Collection[str]) -> frozenset[str]:
         """Those of these segments that there are."""
-        ...
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
         """As continued.opened has them, and `behind`."""
@@ -169,7 +163,6 @@ class Segments(Protocol):
 
     def moved_counts(self) -> Mapping[str, str]:
         """Segments whose counts are not in files of their own: the id of those they are in, "" where deleted."""
-        ...
 
 
 class Readings(Protocol):
