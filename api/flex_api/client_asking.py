@@ -12,12 +12,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ValidationError
 
-from flex import errors
+from flex import errors, unled
 from flex.consent import Stop
 from flex.errors import Away, FlexError
 from flex_api.schemas.rest import PageOf
@@ -72,12 +73,14 @@ class Asking:
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers},
         )
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310  as above
+            with unled.answer(request, self.timeout) as answer:
                 return answer.read(), answer.headers.get("ETag", "")
         except urllib.error.HTTPError as error:
             with error:
-                raise _told(error.read()) or self._away(f"it answered {error.code}") from error
-        except (OSError, ValueError) as error:
+                elsewhere = unled.elsewhere(error)
+                said = f"it answered {error.code}{elsewhere and ': '}{elsewhere}"
+                raise _told(error.read()) or self._away(said) from error
+        except (OSError, ValueError, HTTPException) as error:
             raise self._away(str(error), _kept(method, error)) from error
 
     def text(self, path: str, media: str) -> str:

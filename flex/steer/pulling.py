@@ -21,6 +21,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
+from flex import unled
 from flex.errors import Away, BadInput, Denied, FlexError, Unauthenticated
 from flex.steer import delivery, haproxy
 
@@ -61,13 +62,6 @@ class Pulled:
     def _said(self, what: re.Pattern[str]) -> str:
         found = what.search(self.files[haproxy.CONFIGURATION])
         return found[1] if found else ""
-
-
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Nobody else is told the token."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +172,11 @@ def _answered(url: str, request: urllib.request.Request, patience: float) -> _An
 
 def _ask(request: urllib.request.Request, patience: float, told: Future[_Answer]) -> None:
     try:
-        with urllib.request.build_opener(_Stay).open(request, timeout=patience) as answer:
+        with unled.answer(request, patience) as answer:
             told.set_result(_Answer(answer.status, "", answer.headers.get("ETag", ""), answer.read(_LONGEST)))
     except urllib.error.HTTPError as error:
         with error:
-            told.set_result(_Answer(error.code, error.reason, "", _rest(error)))
+            told.set_result(_Answer(error.code, unled.elsewhere(error) or error.reason, "", _rest(error)))
     except (OSError, ValueError, http.client.HTTPException) as error:
         told.set_exception(error)
 

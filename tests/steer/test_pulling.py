@@ -147,9 +147,10 @@ def test_what_a_server_refuses_is_one_line_and_nobody_else_hears_the_token(tmp_p
         pulled(server.url, tmp_path, "secret")
     other = Server()
     with serving(other):
-        server.status, server.location = 302, other.url
-        with pytest.raises(Away, match="302"):
-            pulled(server.url, tmp_path, "secret")
+        for status in (300, 301, 302, 303, 305, 307, 308):
+            server.status, server.location = status, other.url
+            with pytest.raises(Away, match=f"answered {status}: it points to {other.url[:16]}"):
+                pulled(server.url, tmp_path, "secret")
     assert other.asked == []
     with pytest.raises(Away, match="refused"):
         pulled("http://127.0.0.1:1/", tmp_path)

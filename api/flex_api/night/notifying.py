@@ -20,10 +20,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from email.message import EmailMessage
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 
+from flex import unled
 from flex.domain import Cycle
-from flex.errors import BadInput, FlexError
+from flex.errors import Away, BadInput, FlexError
 from flex.retries import Attempt
 from flex_api.night import bulletin
 from flex_api.night.bulletin import Bulletin
@@ -81,7 +83,7 @@ def _written(world: World) -> Iterator[str]:
 def _tried(world: World, what: str, work: Callable[[], None]) -> str:
     try:
         work()
-    except (OSError, smtplib.SMTPException, urllib.error.URLError, FlexError) as error:
+    except (OSError, ValueError, HTTPException, smtplib.SMTPException, FlexError) as error:
         world.say(f"Not told: {what}: {error}")
         return f"{what} failed: {error}"
     return what
@@ -115,10 +117,22 @@ def post(hook: Webhook, news: Bulletin, event_id: str, pauses: tuple[float, ...]
     request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310  its scheme was looked at
     for pause in (*pauses, None):
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT):  # noqa: S310  its scheme was looked at
+            with unled.answer(request, TIMEOUT):
                 return
-        except (urllib.error.URLError, OSError) as error:
-            if pause is None or (isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429):
+        except urllib.error.HTTPError as error:
+            error.close()
+            if elsewhere := unled.elsewhere(error):
+                raise Away(
+                    f"posting to the webhook {hook.name}",
+                    f"it answered {error.code}: {elsewhere}",
+                    kept="it was not told",
+                    advice="correct url or url_file in [[notify.webhook]]",
+                ) from error
+            if pause is None or (error.code < 500 and error.code != 429):
+                raise
+            time.sleep(pause)
+        except (OSError, HTTPException):
+            if pause is None:
                 raise
             time.sleep(pause)
 

@@ -1,0 +1,44 @@
+"""HTTP that goes where it was sent and nowhere else.
+
+The standard library follows a redirect by itself: it makes an empty GET of what was a POST, and tells the other server
+the token, too. In goes a request, out comes its answer; a redirect is an HTTPError like every other refusal.
+"""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from http.client import HTTPResponse
+from urllib.parse import urlsplit
+
+# All that the standard library has for this, but for its handler of redirects.
+_HANDLERS = (
+    urllib.request.ProxyHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler,
+    urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPErrorProcessor,
+    urllib.request.UnknownHandler,
+)
+
+
+def answer(request: urllib.request.Request, timeout: float) -> HTTPResponse:
+    """Raises what `urlopen` raises, and HTTPError for every answer that is not 2xx."""
+    opener = urllib.request.OpenerDirector()
+    for handler in _HANDLERS:
+        opener.add_handler(handler())
+    found: HTTPResponse = opener.open(request, timeout=timeout)
+    return found
+
+
+def elsewhere(error: urllib.error.HTTPError) -> str:
+    """In words where a redirect leads, without the path, which may be a secret; empty for any other refusal."""
+    if not 300 <= error.code < 400:
+        return ""
+    try:
+        parts = urlsplit(error.headers.get("Location", ""))
+        to = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/" if parts.netloc else "another path there"
+    except ValueError:
+        to = "nowhere"
+    to = "".join(letter if letter.isprintable() else "?" for letter in to[:300])
+    return f"it points to {to}, and FLEX follows no redirect: give the address that is meant"
