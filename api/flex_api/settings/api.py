@@ -22,7 +22,11 @@ class Auth(Section):
     anonymous: Role | None = Field(None, description="what anybody may do who shows no token; nothing, if left out")
     proxy_header: str = Field("", description="in which a proxy that signs people in says who it is: 'X-Remote-User'")
     trusted_proxies: tuple[str, ...] = Field(
-        (), description="addresses and networks whose word on that is taken; nobody else's is"
+        (), description="addresses and networks whose word on who asks, and from where, is taken; nobody else's is"
+    )
+    address_header: str = Field(
+        "X-Forwarded-For",
+        description="in which those proxies say whose requests they pass on, which are counted by address; '' for none",
     )
     proxy_role: Role = Field("viewer", description="of people a proxy vouches for, where `users` says nothing else")
     users: Mapping[str, Role] = Field({}, description="roles of people a proxy vouches for, by name")

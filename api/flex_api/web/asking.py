@@ -20,9 +20,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flex.errors import BadInput, FlexError
+from flex_api.access import Caller
 from flex_api.report.page import STYLE_DIGEST
-from flex_api.web import formed
-from flex_api.web.gate import Asked, Gate, present
+from flex_api.web import address, formed
+from flex_api.web.gate import ANYBODY, Asked, Gate, present
 from flex_api.web.limits import Rate, too_large, too_many
 from flex_api.web.timing import Timing
 
@@ -48,6 +49,10 @@ KEPT = "private, no-cache"
 OPEN = re.compile(
     r"/livez|/readyz|/favicon\.ico|/problems(/.*)?|/static/.*|/api/docs|/api/openapi\.json|/login|/logout"
 )
+
+# What whoever looks after the process has to hear, however many ask: it is not counted.
+HEALTH = frozenset({"/livez", "/readyz"})
+SIGN_IN = frozenset({"/login", "/logout"})
 
 # What a form has a box each for, so that a browser says it as often as boxes are ticked.
 TICKED = {"/simulate": "policies"}
@@ -104,8 +109,8 @@ class Asking:
         request.state.caller = None
         proof = formed.proof(getattr(request.state, "form", {}))
         peer = request.client.host if request.client else ""
-        if OPEN.fullmatch(request.scope["path"]) is None:
-            # The name of somebody unknown is his address: guessing tokens is slow.
+        path, at = request.scope["path"], self._address(request, peer)
+        if OPEN.fullmatch(path) is None:
             asked = Asked(request.method, peer, request.headers, proof)
             try:
                 # A thread costs as much as the rest of a small answer: only the store is worth one.
@@ -115,16 +120,32 @@ class Asking:
                     who(asked, present()) if known else await run_in_threadpool(who, asked, present())
                 )
             except FlexError:
-                self._count(f"from {peer}")
+                # In a bucket of their own: who guesses tokens keeps nobody else at the same address out.
+                self._count(f"refused from {at}")
                 raise
-        caller = request.state.caller
-        self._count(caller.token or caller.name if caller else f"from {peer}")
+        if path not in HEALTH:
+            self._count(_name(request.state.caller, path, at))
         # Whoever it is, it is counted before what was sent is looked through.
         _refuse_twice(request)
+
+    def _address(self, request: Request, peer: str) -> str:
+        auth = self.gate.auth
+        forwarded = request.headers.getlist(auth.address_header) if auth.address_header else []
+        return address.bucket(address.of_client(peer, forwarded, auth.trusted_proxies))
 
     def _count(self, caller: str) -> None:
         if seconds := self.rate.take(caller):
             raise too_many(seconds, self.rate.each)
+
+
+def _name(caller: Caller | None, path: str, at: str) -> str:
+    """Who is counted. Somebody unknown goes by the address, and there by what is asked for: where one of many behind an
+    address asks too often for one thing, the others still sign in.
+    """
+    if caller and (caller.token or caller.name != ANYBODY):
+        return caller.token or caller.name
+    kind = "sign-in" if path in SIGN_IN else "open" if OPEN.fullmatch(path) else "unknown"
+    return f"{kind} from {at}"
 
 
 def _route(scope: Scope) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,9 +19,12 @@ from flex.errors import Denied, Unauthenticated
 from flex.ports import Store
 from flex_api.access import Caller
 from flex_api.settings.api import Auth
+from flex_api.web.address import is_trusted
 
 COOKIE = "flex_session"
 CSRF = "X-CSRF-Token"
+# What who shows no token is called, where that is enough.
+ANYBODY = "anybody"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 # What a form of any page can send to any site, as the HTML standard has it.
 SENT_BY_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
@@ -92,19 +94,12 @@ class Gate:
 
     def _of_proxy(self, asked: Asked) -> Caller | None:
         name = asked.headers.get(self.auth.proxy_header.lower(), "") if self.auth.proxy_header else ""
-        if not name or not self._vouches(asked.peer):
+        if not name or not is_trusted(asked.peer, self.auth.trusted_proxies):
             return None
         return Caller(f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role))
 
-    def _vouches(self, peer: str) -> bool:
-        try:
-            address = ipaddress.ip_address(peer)
-        except ValueError:
-            return False
-        return any(address in ipaddress.ip_network(trusted) for trusted in self.auth.trusted_proxies)
-
     def _anybody(self) -> Caller | None:
-        return Caller("anybody", self.auth.anonymous) if self.auth.anonymous else None
+        return Caller(ANYBODY, self.auth.anonymous) if self.auth.anonymous else None
 
     def _token(self, secret: str, now: datetime) -> Token | None:
         digest, moment = digest_of(secret), self.ticks()

@@ -1,0 +1,55 @@
+"""From which address a request comes: the one that connected, or the one that a proxy says it speaks for.
+
+In go the address that connected, what a header says, and the networks of the proxies that are believed; out comes an
+address. Anybody can write a header, so its entries are believed from the right, as far as trusted proxies wrote them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# Of IPv6 one customer has a whole network of this size, and so has who asks too often.
+CUSTOMER = 64
+
+
+def parsed(text: str) -> Address | None:
+    """With or without a port, in brackets or not; None where it is no address."""
+    bare = text.strip().strip('"')
+    if bare.startswith("["):
+        bare = bare[1:].partition("]")[0]
+    elif bare.count(":") == 1:
+        bare = bare.partition(":")[0]
+    try:
+        found = ipaddress.ip_address(bare)
+    except ValueError:
+        return None
+    # A socket for both families names the older one's addresses so.
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return mapped or found
+
+
+def is_trusted(text: str, proxies: Sequence[str]) -> bool:
+    address = parsed(text)
+    return address is not None and any(address in ipaddress.ip_network(proxy) for proxy in proxies)
+
+
+def of_client(peer: str, forwarded: Sequence[str], proxies: Sequence[str]) -> str:
+    """The nearest address that is no trusted proxy's; `forwarded` is every such header, in order."""
+    nearest = peer
+    hops = [hop for header in forwarded for hop in header.split(",")]
+    while hops and is_trusted(nearest, proxies):
+        said = parsed(hops.pop())
+        if said is None:
+            break
+        nearest = str(said)
+    return nearest
+
+
+def bucket(address: str) -> str:
+    """Under which name requests of it are counted."""
+    found = parsed(address)
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((found.packed, CUSTOMER), strict=False))
+    return str(found) if found else address
