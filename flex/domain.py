@@ -38,9 +38,8 @@ class Node:
 class Pin:
     """What a person wants for one site, from `since` to `until`; `max_replicas` of 0 is as many as it takes.
 
-    It shares all nodes with the sites it is `together` with, and none of it and those of `apart` share any. It counts
-    as `weight` times as large, and as one of the class `sla`; an `excluded` site is left alone. That of a `campaign` is
-    on top of the standing one, which has none.
+    It shares all nodes with the sites it is `together` with, no node with those of `apart`. It counts `weight` times as
+    large, as one of class `sla`; an `excluded` site is left alone. That of a `campaign` is on top of the standing one.
     """
 
     site: str
@@ -285,11 +284,11 @@ class Proven:
 class Cycle:
     """One proposal, from the profiles of a period to the records of each zone, and what became of it.
 
-    The id ends in the digest of the plans and the placement, so a yes to the id is a yes to just those changes.
-    `base` is the cycle whose placement was in force when this one was made; it is refused once that is no longer so.
-    `scratch_moves` is what one from nothing would have moved; `later` counts the moves left to the next nights, `stops`
-    say what kept others from being made. Loads are a reason to keep as many replicas as `needs` says; `grown` sites get
-    one more. One that makes before it breaks has a `moving_ttl` (0: that of its records), or is `taking_back` for good.
+    The id ends in the digest of plans and placement, so a yes to it is a yes to just those changes. `base` is the cycle
+    whose placement was in force when this one was made, and must be still. `scratch_moves` is what one from nothing
+    would move; `later` counts the moves left to the next nights, `stops` say what kept others from being made. Loads
+    are a reason to keep as many replicas as `needs` says; `grown` sites get one more. One that makes before it breaks
+    has a `moving_ttl` (0: as its records), or is `taking_back`. Its `author` had it made; `wishers` wished it.
     """
 
     id: str
@@ -321,6 +320,7 @@ class Cycle:
     taking_back: bool = False
     needs: Mapping[str, int] = field(default_factory=dict)
     grown: tuple[str, ...] = ()
+    wishers: tuple[str, ...] = ()
 
     @property
     def cold_bytes(self) -> int:

@@ -89,6 +89,7 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
         old_answers_until=cycle.old_answers_until,
         author=cycle.author,
+        wishers=list(cycle.wishers),
         approvals=[ApprovalRow.model_validate(one, from_attributes=True) for one in cycle.approvals],
         stops=[stop_row(stop) for stop in cycle.stops],
         moves_later=cycle.later,

@@ -6,7 +6,7 @@ digest, and may be named by more of the digest: then the yes is to just that.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import replace
 
 from flex import waiting as rules
@@ -27,17 +27,27 @@ def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -
     stopping.refuse_strange(said.force, f"approving {plan_id}")
     cycle = waiting(world, plan_id, "approving", checksum=checksum)
     _refuse_outdated(world, cycle, said.force)
-    if world.settings.safety.four_eyes and said.author in _makers(world, cycle):
-        made = "made it" if said.author == cycle.author else f"counts as one person with {cycle.author}, who made it"
-        raise Held(
-            f"approving {cycle.id}",
-            f"{said.author or 'nobody'} {made}, and safety.four_eyes asks for somebody else",
-            kept="nothing was changed",
-            advice="ask somebody else to look at it",
-            stops=[needs_another(cycle)],
-        )
+    refuse_own(world, cycle, said)
     others = tuple(one for one in cycle.approvals if one.author != said.author)
     return _stored(world, replace(cycle, approvals=(*others, said)))
+
+
+def refuse_own(world: World, cycle: Cycle, said: Approval) -> None:
+    """Raises Held for a yes that counts for nothing, as everything that the plan does is of who says it."""
+    if not world.settings.safety.four_eyes:
+        return
+    people = _people(world, cycle)
+    if not all(said.author in names for names in people.values()):
+        return
+    cause = next(iter(people))
+    one = "" if said.author == cause else f"counts as one person with {cause}, who "
+    raise Held(
+        f"approving {cycle.id}",
+        f"{said.author or 'nobody'} {one}{_did(cycle, cause)}, and safety.four_eyes asks for somebody else",
+        kept="nothing was changed",
+        advice="ask somebody else to look at it",
+        stops=[needs_another(cycle)],
+    )
 
 
 def _refuse_outdated(world: World, cycle: Cycle, force: Collection[str]) -> None:
@@ -116,8 +126,8 @@ def _too_old(world: World, cycle: Cycle) -> Stop:
 
 def needs_another(cycle: Cycle, forced: str = "") -> Stop:
     """That one person is not enough, and what somebody else has to do."""
-    override = f"somebody else than {cycle.author or 'who made it'}: flex approve {cycle.id}{forced}"
-    said = "nobody but who made it has agreed"
+    override = f"somebody else than {_causes(cycle)}: flex approve {cycle.id}{forced}"
+    said = "nobody but who caused it has agreed"
     return Stop("safety.four_eyes", "a yes by somebody else", "none", said, override)
 
 
@@ -125,34 +135,49 @@ def lacks(world: World, cycle: Cycle) -> str:
     """What a plan still needs of people before it may be applied by hand; empty when it needs nothing."""
     if not world.settings.safety.four_eyes:
         return ""
-    makers = _makers(world, cycle)
-    yes = [one for one in cycle.approvals if one.decision == "approve" and one.author not in makers]
-    return "" if yes else f"nobody but {cycle.author or 'who made it'} has approved it, and safety.four_eyes is set"
+    yes = {one.author for one in cycle.approvals if one.decision == "approve"}
+    alone = _own(world, cycle, yes)
+    return f"nobody but {' and '.join(alone)} has approved it, and safety.four_eyes is set" if alone else ""
 
 
 def refuse_forced_alone(world: World, cycle: Cycle, rules: Collection[str]) -> None:
     """Raises Held for rules that are gone over and that only who made the plan is known to want gone over."""
     if not world.settings.safety.four_eyes:
         return
-    makers = _makers(world, cycle)
-    agreed = {
-        rule for one in cycle.approvals if one.decision == "approve" and one.author not in makers for rule in one.force
-    }
+    yes = [one for one in cycle.approvals if one.decision == "approve"]
+    agreed = {rule for rule in rules if not _own(world, cycle, {one.author for one in yes if rule in one.force})}
     if alone := sorted(set(rules) - agreed):
         forced = " ".join(f"--force {rule}" for rule in alone)
         raise Held(
             f"applying {cycle.id}",
-            f"nobody but {cycle.author or 'who made it'} has agreed to go over {', '.join(alone)}, "
-            "and safety.four_eyes is set",
+            f"nobody but {_causes(cycle)} has agreed to go over {', '.join(alone)}, and safety.four_eyes is set",
             kept="nothing was changed",
             advice=f"`flex approve {cycle.id} {forced}`, by somebody else",
             stops=[needs_another(cycle, f" {forced}")],
         )
 
 
-def _makers(world: World, cycle: Cycle) -> frozenset[str]:
-    """Who made the plan, and under every name that he, or who gave him his token, can come in by."""
-    return one_person(cycle.author, world.store.tokens())
+def _own(world: World, cycle: Cycle, yes: Set[str]) -> list[str]:
+    """Of which causes nobody else has said yes. Two people who asked for a part each look at the part of the other."""
+    people = _people(world, cycle)
+    return [cause or "who made it" for cause, names in people.items() if not yes - names]
+
+
+def _people(world: World, cycle: Cycle) -> dict[str, frozenset[str]]:
+    """Everybody who caused what the plan does, each with every name that he, or who gave him his token, can come in by.
+    A plan of nobody's takes anybody's yes.
+    """
+    causes = dict.fromkeys(name for name in (cycle.author, *cycle.wishers) if name)
+    tokens = world.store.tokens()
+    return {cause: one_person(cause, tokens) for cause in causes or ("",)}
+
+
+def _causes(cycle: Cycle) -> str:
+    return " and ".join(dict.fromkeys(name for name in (cycle.author, *cycle.wishers) if name)) or "who made it"
+
+
+def _did(cycle: Cycle, cause: str) -> str:
+    return "made it" if cause == cycle.author else "asked for what it does"
 
 
 def _stored(world: World, cycle: Cycle) -> Cycle:

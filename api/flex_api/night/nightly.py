@@ -25,7 +25,7 @@ from flex_api.known import hindsight, othernames, recent
 from flex_api.known.expecting import expected
 from flex_api.known.learning import learned
 from flex_api.known.trust import refuse_bad
-from flex_api.night import applying, clearing, freezing, gently, notifying, warming
+from flex_api.night import applying, causes, clearing, freezing, gently, notifying, warming
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import reporting
@@ -58,10 +58,12 @@ class Night:
     exit_code: int = 0
 
 
-def run(world: World, force: Collection[str] = ()) -> Night:
-    """The whole night; `force` are rules to go over. Raises what stopped it; all before that is kept, and told."""
+def run(world: World, force: Collection[str] = (), *, author: str = "") -> Night:
+    """The whole night; `force` are rules to go over, `author` is who runs it where no timer does. Raises what stopped
+    it; all before that is kept, and told.
+    """
     try:
-        return _run(world, force)
+        return _run(world, force, author)
     except Busy:
         raise
     except FlexError as error:
@@ -69,7 +71,7 @@ def run(world: World, force: Collection[str] = ()) -> Night:
         raise
 
 
-def _run(world: World, force: Collection[str]) -> Night:
+def _run(world: World, force: Collection[str], author: str) -> Night:
     with lease(world, "nightly") as held:
         step = Steps(world, held.run)
         # First of all: logs are read for long, and those of a dead node may stop the night.
@@ -82,7 +84,7 @@ def _run(world: World, force: Collection[str]) -> Night:
         if is_owed:
             clearing.cleared(world, step, force, is_last=True)
         step("finish", lambda: applying.finish_where_allowed(world, force), lambda _: _said_of_begun(world))
-        made = step("plan", lambda: propose(world, force), lambda made: made.cycle.id)
+        made = step("plan", lambda: propose(world, force, author=author), lambda made: made.cycle.id)
         held.concerns(made.cycle)
         code, waiting = _passes(world, step, made.cycle)
         if waiting:
@@ -228,7 +230,7 @@ def propose(world: World, force: Collection[str] = (), *, author: str = "", want
 
 
 def _kept(world: World, made: Proposal, author: str) -> Proposal:
-    signed = replace(made, cycle=replace(made.cycle, author=author))
+    signed = replace(made, cycle=replace(made.cycle, author=author, wishers=causes.wishers(world, made)))
     with world.store.together():
         world.store.propose(signed.cycle, signed.placement)
         _replace_equals(world, signed.cycle)

@@ -231,6 +231,7 @@ class PlanOutput(Output):
     verdicts: list[VerdictRow]
     old_answers_until: datetime | None = None
     author: str = ""
+    wishers: list[str] = Field([], description="whose wishes it keeps or no longer keeps; under four eyes authors too")
     approvals: list[ApprovalRow] = Field([])
     stops: list[StopRow] = Field([], description="rules that kept sites from moving")
     in_the_way: list[StopRow] | None = Field(

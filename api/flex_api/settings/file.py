@@ -21,7 +21,18 @@ from flex_api.settings.misset import explained
 from flex_api.settings.night import Metrics, Notify, Webhook
 from flex_api.settings.sections import Database, Report, Settings, SourceSection
 
-__all__ = ["Settings", "config_path", "flat", "given", "load", "masked", "parse", "problems", "stated"]
+__all__ = [
+    "Settings",
+    "config_path",
+    "flat",
+    "given",
+    "is_started_by_systemd",
+    "load",
+    "masked",
+    "parse",
+    "problems",
+    "stated",
+]
 
 DEFAULT_PATH = Path("/etc/flex/flex.toml")
 
@@ -29,6 +40,11 @@ DEFAULT_PATH = Path("/etc/flex/flex.toml")
 def config_path(given: Path | None) -> Path:
     """What was asked for, else $FLEX_CONFIG, else the usual place."""
     return given or Path(os.environ.get("FLEX_CONFIG", DEFAULT_PATH))
+
+
+def is_started_by_systemd() -> bool:
+    """Whether a unit runs this process itself, so that no person does by hand. A shell in a unit has another number."""
+    return os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid())
 
 
 def load(path: Path) -> Settings:
