@@ -143,7 +143,8 @@ def error_of(problem: Mapping[str, Any]) -> FlexError:
 
 
 def _kinds() -> dict[str, type[FlexError]]:
-    found: dict[str, type[FlexError]] = {}
+    # On the command line there, a setting that cannot be used is bad input like any other.
+    found: dict[str, type[FlexError]] = {"settings": errors.BadSetting}
     waiting: list[type[FlexError]] = [errors.FlexError]
     while waiting:
         kind = waiting.pop(0)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from flex.errors import BadSetting
+from flex.errors import BadInput, BadSetting
 from flex.tables import PROFILES
 from flex_logs_ingest.sites import LABEL, ascii_name, spelled
 
@@ -32,7 +32,7 @@ def listed(path: Path) -> tuple[str, ...]:
             advice="make the file readable, one site a line, or leave the setting out",
         ) from error
     names = (row.partition("#")[0] for row in rows)
-    return tuple(sorted({site_name(name, f" in {path}") for name in names if name.strip()}))
+    return tuple(sorted({site_name(name, f" in ingest.sites_file, {path}") for name in names if name.strip()}))
 
 
 def site_name(written: str, where: str = "") -> str:
@@ -47,8 +47,10 @@ def site_name(written: str, where: str = "") -> str:
     try:
         return ascii_name(name)
     except UnicodeError as error:
-        raise BadSetting(
-            f"the site {name!r}{where}",
+        # What a person asks for is no setting.
+        kind = BadSetting if where else BadInput
+        raise kind(
+            f"the site {name[:255]!r}{where}",
             str(error),
             kept="the partition in force stays",
             advice="write it as DNS has it, beginning with xn--",

@@ -44,6 +44,12 @@ KINDS: dict[str, Kind] = {
     "unsupported-media": Kind(
         415, "What was sent is not JSON", NOTHING, "Send a body that is JSON, with `Content-Type: application/json`."
     ),
+    "settings": Kind(
+        503,
+        "A setting or a file of the server cannot be used",
+        "DNS goes on answering as before.",
+        "Correct what the answer names, on the server; `flex config check` and `flex doctor` there say more.",
+    ),
     "insufficient-data": Kind(
         503,
         "Logs are too old, missing or empty",

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex.errors import Away, BadInput, Denied, Held, NoData, Overtaken, Unauthenticated, Unknown
+from flex.errors import Away, BadInput, BadSetting, Denied, Held, NoData, Overtaken, Unauthenticated, Unknown
 from flex_api import cli
 from flex_api.client import Client, client
+from flex_api.client_asking import error_of
 from flex_api.schemas.rest import ApplyGiven, DrainGiven, PinGiven, PlanGiven
 from tests.rest.test_rest_contract import named, routes
 
@@ -46,6 +47,11 @@ def test_a_wish_is_made_changed_and_taken_back(ours: Client) -> None:
     ours.drop_pin(SITE, ours.pin(SITE)[1])
     with pytest.raises(Unknown):
         ours.pin(SITE)
+
+
+def test_settings_of_the_server_that_cannot_be_used_end_the_client_as_they_end_the_verb_there() -> None:
+    error = error_of({"code": "settings", "asked": "ingest.sites_file", "answer": "it is a folder"})
+    assert (type(error), error.exit_code, error.slug) == (BadSetting, 3, "validation")
 
 
 def test_the_errors_of_the_server_are_those_of_the_same_verb_there(door: Door, address: str, ours: Client) -> None:

@@ -19,7 +19,7 @@ import flex
 from flex.access import Role
 from flex_api.night import freezing
 from flex_api.pages.forms import DONE, Refusal, Sent
-from flex_api.pages.trouble import Trouble, heard, troubles
+from flex_api.pages.trouble import Trouble, newest, troubles
 from flex_api.pictures.charts import ROUNDING
 from flex_api.pictures.lines import Spark, spark
 from flex_api.report import page as report
@@ -109,7 +109,6 @@ def show(desk: Desk, template: str, here: str, status: int = 200, /, **values: o
 def _frame(desk: Desk, here: str) -> Frame:
     frozen = freezing.frozen(desk.world())
     _, cycle = desk.views.base()
-    known = heard(desk)
     applied = [one.worst for one in desk.views.headlines() if one.state == "applied" and one.settled][:NIGHTS]
     tolerance = desk.settings.solver.tolerance
     refusal: Refusal | None = getattr(desk.request.state, "refusal", None)
@@ -125,7 +124,7 @@ def _frame(desk: Desk, here: str) -> Frame:
         csrf=csrf_of(cookie(desk.request.headers.get("cookie", ""))),
         who=desk.caller.name.removeprefix("token:"),
         role=desk.caller.role,
-        newest=known.last,
+        newest=newest(desk),
         worst=words.share(cycle.after.worst) if cycle else "",
         inside=cycle is not None and cycle.after.worst <= tolerance + ROUNDING,
         spark=spark("Worst node of the last nights", applied[::-1], tolerance) if len(applied) > 1 else None,

@@ -6,13 +6,14 @@ read: what a night or the page of DNS found out last is what is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from flex import checks
 from flex.checks import Check
 from flex.domain import Period, Run
+from flex.errors import FlexError, StoreError
 from flex.headline import Headline
 from flex.orders import Freeze
 from flex.quality import Judged
@@ -75,7 +76,7 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
     runs = desk.views.runs()
     if runs and (last := runs[0]).exit_code not in WELL:
         yield Trouble(_said_of_run(last), "See what it said, mend that, run it again", "/history#runs")
-    yield from _of_logs(desk)
+    yield from _legible(lambda: _of_logs(desk))
     yield from _of_dns(desk)
     if waiting := waits(heads, desk.views.base()[0]):
         yield Trouble(
@@ -84,6 +85,26 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
             f"/plans/{waiting.id}",
             urgent=False,
         )
+
+
+def _legible(found: Callable[[], Iterator[Trouble]]) -> Iterator[Trouble]:
+    """What there is to say; where a setting or a file cannot be used, that: every other part of a page needs it not."""
+    try:
+        yield from tuple(found())
+    except StoreError:
+        raise
+    except FlexError as error:
+        yield Trouble(f"{error}.", f"{error.advice[:1].upper()}{error.advice[1:]}", "/settings")
+
+
+def newest(desk: Desk) -> datetime | None:
+    """When the last line of all logs was written; None also where what says so cannot be read, which is told above."""
+    try:
+        return heard(desk).last
+    except StoreError:
+        raise
+    except FlexError:
+        return None
 
 
 def waits(heads: tuple[Headline, ...], base: str) -> Headline | None:
@@ -139,7 +160,7 @@ def last_line(desk: Desk, source: str = "", node: str = "") -> int:
 
 def latest_weeks(desk: Desk, weeks: int) -> Period:
     """The weeks before today; before the day after the last line, where the logs stopped coming."""
-    now, last = desk.house.clock(), heard(desk).last
+    now, last = desk.house.clock(), newest(desk)
     return Period.days_before(min(now, last + timedelta(days=1)) if last else now, 7 * weeks)
 
 

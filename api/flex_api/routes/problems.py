@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from math import ceil
 from urllib.parse import urlencode
 
@@ -12,7 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from flex.errors import BadInput, FlexError, TooMany, Unknown
+from flex.errors import BadInput, BadSetting, FlexError, TooMany, Unknown
 from flex_api.kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Problem
 from flex_api.report.page import page
 
@@ -69,8 +70,14 @@ def of_error(request: Request, error: FlexError) -> Response:
     return answer
 
 
+def slug_of(error: FlexError) -> str:
+    """Who asks is not to blame for the server's settings, whose error is one of bad input on the command line."""
+    return "settings" if isinstance(error, BadSetting) else error.slug
+
+
 def problem(path: str, request_id: str, error: FlexError) -> Problem:
-    kind = KINDS.get(error.slug, KINDS["internal"])
+    slug = slug_of(error)
+    kind = KINDS.get(slug, KINDS["internal"])
     rules = [
         Broken(
             rule=stop.rule,
@@ -83,12 +90,12 @@ def problem(path: str, request_id: str, error: FlexError) -> Problem:
     ]
     first = rules[0].model_dump() if rules else {}
     return Problem(
-        type=f"/problems/{error.slug}",
+        type=f"/problems/{slug}",
         title=kind.title,
         status=kind.status,
         detail=str(error),
         instance=path,
-        code=error.slug,
+        code=slug,
         unchanged=error.kept,
         next_step=error.advice,
         request_id=request_id,
@@ -172,8 +179,10 @@ def _answer(request: Request, told: Problem) -> Response:
     if _is_for_people(request):
         back, caller = getattr(request.state, "back", "/"), getattr(request.state, "caller", None)
         if caller is not None and told.code not in UNFRAMED:
-            framed: Response = request.app.state.refused(request, told, back)
-            return framed
+            # What the frame is made of may be what cannot be had.
+            with suppress(FlexError):
+                framed: Response = request.app.state.refused(request, told, back)
+                return framed
         return HTMLResponse(request.app.state.unframed(request, told, back), told.status)
     return ProblemAnswer(told.model_dump(exclude_defaults=True), told.status)
 
