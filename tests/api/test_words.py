@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flex_api.told import words
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+ROOT = Path(__file__).parent.parent.parent
+API = ROOT / "api" / "flex_api"
 
 
 @pytest.mark.parametrize(
@@ -45,3 +54,20 @@ def test_the_past_and_the_future() -> None:
 def test_a_size_never_takes_more_than_four_digits(count: int) -> None:
     number = words.size(count).split()[0]
     assert len(number.replace(".", "")) <= 4
+
+
+def test_a_nodes_memory_is_never_said_in_the_unit_of_what_is_sent() -> None:
+    """48 MiB of memory are 50 MB on the wire: whoever reads both takes them for two numbers."""
+    said = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in sorted([*API.rglob("*.py"), *API.rglob("*.html")])
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"\bsize\([^()]*\bram|\bram\w*\s*\|\s*size\b", line)
+    ]
+    assert said == []
+
+
+@pytest.mark.real
+def test_a_nodes_memory_is_said_as_it_was_set(empty: Installation) -> None:
+    assert 'ram = "8 MiB"' in empty.settings.read_text(encoding="utf-8")
+    assert "8 MiB" in empty.flex("nodes", "list").out

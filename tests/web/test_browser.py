@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from flex.domain import Pin
 from flex.store import open_store
 from flex_api import access
 from flex_api.access import Caller
@@ -64,6 +65,7 @@ def lived_in(
     later = MORNING + timedelta(days=1)
     with open_store(found.database.url) as store:
         site = str(store.placement()[1]["site"].iloc[0])
+        store.put_pin(Pin(site, until=later + timedelta(days=9), reason="a launch", author="bob", campaign="launch"))
         token = access.create(store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC))[1]
         with served(create_app(found, store, clock=lambda: later)) as address:
             yield address, token, site
@@ -231,6 +233,8 @@ def test_what_is_refused_is_said_where_the_answer_would_stand(
             expect(said).to_have_count(0)
 
 
+# Whether any hour of a heat map can only be seen by scrolling.
+CUT_OFF = "[...document.querySelectorAll('.heat')].some(map => map.scrollWidth > map.parentElement.clientWidth)"
 ADDRESSES = [path for path, _, _ in PAGES] + [
     "/login", "/sites?name=nowhere", "/api/docs", "/problems", "/dns?done=asked", "/plans?tab=kept",
 ]  # fmt: skip
@@ -249,6 +253,8 @@ def test_every_page_can_be_read_by_everybody_and_sticks_out_nowhere(
             found = [*axe(page), *(f"in other colours: {one}" for one in axe_of_contrast(page, look))]
             if (pixels := who.wider_than_it_is()) > 0:
                 found.append(f"it sticks out by {pixels} pixels")
+            if page.evaluate(CUT_OFF):
+                found.append("a heat map is cut off")
             if found:
                 wrong[path] = found
         assert wrong == {}

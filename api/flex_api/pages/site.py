@@ -6,6 +6,9 @@ a link where there is no script.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Literal
 
 import numpy as np
@@ -13,9 +16,9 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.domain import Pin
-from flex.errors import FlexError, NoData
+from flex.errors import BadInput, FlexError, NoData
 from flex_api import files, hosted
-from flex_api.pages.forms import SEVERAL, TheForm, address, done, given, moment, queried, refuse
+from flex_api.pages.forms import SEVERAL, Form, TheForm, address, done, given, moment, queried, refuse
 from flex_api.pages.frame import show, told
 from flex_api.pages.past import of_site, past
 from flex_api.pages.trouble import latest_weeks
@@ -35,16 +38,35 @@ router = APIRouter(include_in_schema=False)
 
 Part = Literal["", "why", "files", "hours", "preview"]
 PERIODS, WEEKS, FILES = 60, 4, 15
+# What the form of a wish holds, and those fields of it that are a date and a time.
+FIELDS = (
+    *SEVERAL,
+    "campaign",
+    "min_replicas",
+    "max_replicas",
+    "since",
+    "until",
+    "weight",
+    "sla",
+    "reason",
+    "excluded",
+)
+MOMENTS = ("since", "until")
 
 
 @router.get("/site", response_class=HTMLResponse)
 def site(
-    desk: Viewer, request: Request, name: Annotated[str, Query(max_length=4000)], part: Annotated[Part, Query()] = ""
+    desk: Viewer,
+    request: Request,
+    name: Annotated[str, Query(max_length=4000)],
+    part: Annotated[Part, Query()] = "",
+    of: Annotated[str | None, Query(max_length=100, description="the campaign that the form is about")] = None,
 ) -> Response:
     known(desk.views.catalogue(), name)
     row = told(SiteRow, sites.site(desk, name))
     profile = told(ProfilePage, sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS)))
-    pin = desk.store.pin(row.site)
+    wishes = [pins.shown(desk, pin) for pin in desk.views.wishes().get(row.site, ())]
+    chosen = _chosen(wishes, of)
     parts: dict[str, object] = {"why": None, "files": None, "hours": None, "preview": None}
     refusal = None
     if part:
@@ -64,15 +86,24 @@ def site(
         periods=profile.items[::-1],
         pictures=_pictures(profile) if len(profile.items) > 1 else (),
         moved=of_site(past(desk), row.site),
-        pin=pins.shown(desk, pin) if pin else None,
-        etag=pins.etag_of(desk, row.site),
-        wish=_wish(request, pins.shown(desk, pin) if pin else None),
+        wishes=[(one, pins.etag_of(desk, row.site, one.campaign)) for one in wishes],
+        chosen=chosen,
+        of=of if chosen is None and of else chosen.campaign if chosen else "",
+        etag=pins.etag_of(desk, row.site, chosen.campaign) if chosen else "",
+        wish=_wish(request, chosen),
         nodes=[node.name for node in desk.world().nodes],
         part=part,
         pending=part and parts[part] is None and not refusal,
         weeks=latest_weeks(desk, WEEKS),
         **parts,
     )
+
+
+def _chosen(wishes: Sequence[PinShown], of: str | None) -> PinShown | None:
+    """The wish that the form is about: the one that is asked for, else the standing one, else the first campaign."""
+    if of is None:
+        return wishes[0] if wishes else None
+    return next((one for one in wishes if one.campaign == of), None)
 
 
 def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
@@ -114,8 +145,9 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
 
 
 def _preview(desk: Desk, name: str, request: Request) -> Preview:
-    wish = given(PinGiven, queried(request))
-    return supposing.with_pin(desk.world(), Pin(site=name, author=desk.caller.name, **dict(wish)))
+    form = queried(request)
+    wish, campaign = given(PinGiven, form, **_moments(form)), _campaign(form)
+    return supposing.with_pin(desk.world(), Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish)))
 
 
 PARTS = {"why": _why, "files": _files, "hours": _hours, "preview": _preview}
@@ -123,37 +155,73 @@ PARTS = {"why": _why, "files": _files, "hours": _hours, "preview": _preview}
 
 def _wish(request: Request, pin: PinShown | None) -> dict[str, object]:
     """What stands in the form: what is being tried out, else what is wished for already."""
-    fields = ("nodes", "not_on", "min_replicas", "until", "reason", "excluded")
     if request.query_params.get("part") == "preview":
-        stated = {name: request.query_params.get(name, "") for name in fields}
-        return {**stated, "until": stated["until"][:16]}
+        stated: dict[str, object] = {name: request.query_params.get(name, "") for name in FIELDS}
+        return stated | {name: str(stated[name])[:16] for name in MOMENTS}
     if pin is None:
-        return {**dict.fromkeys(fields, ""), "min_replicas": 1}
-    until = f"{pin.until:%Y-%m-%dT%H:%M}" if pin.until else ""
-    values = {"nodes": " ".join(pin.nodes), "not_on": " ".join(pin.not_on), "min_replicas": pin.min_replicas}
-    return {**values, "until": until, "reason": pin.reason, "excluded": "true" if pin.excluded else ""}
+        return {**dict.fromkeys(FIELDS, ""), "min_replicas": 1}
+    moments = {name: f"{at:%Y-%m-%dT%H:%M}" for name in MOMENTS if (at := getattr(pin, name))}
+    return {
+        **dict.fromkeys(MOMENTS, ""),
+        **{name: " ".join(getattr(pin, name)) for name in SEVERAL},
+        "campaign": pin.campaign,
+        "min_replicas": pin.min_replicas,
+        "max_replicas": pin.max_replicas or "",
+        "weight": f"{pin.weight:g}" if pin.weight != 1 else "",
+        "sla": pin.sla,
+        "reason": pin.reason,
+        "excluded": "true" if pin.excluded else "",
+        **moments,
+    }
 
 
 @router.post("/site/pin")
 def put(desk: Operator, form: TheForm) -> Response:
     """Keep the wish, or first show what it would do: then the address holds all of it."""
-    name = form.text("name")
-    until = moment(form.text("until"), "until")
-    wanted = given(PinGiven, form, **({"until": until} if until else {}))
+    name, campaign, moments = form.text("name"), _campaign(form), _moments(form)
+    wanted = given(PinGiven, form, **moments)
     if form.text("do") == "preview":
-        fields = {key: " ".join(form.words(key)) for key in SEVERAL}
-        others = {key: form.text(key) for key in ("min_replicas", "reason", "excluded")}
-        stated = {**fields, **others, "until": until.isoformat() if until else ""}
-        return RedirectResponse(address("/site", name=name, part="preview", **stated) + "#preview", 303)
-    pins.put_pin(desk, name, wanted, _condition(form.text("etag")))
-    return done("pinned", "/site", name=hosted.site_name(name))
+        others = {key: form.text(key) for key in FIELDS if key not in SEVERAL and key not in MOMENTS}
+        stated = others | {key: " ".join(form.words(key)) for key in SEVERAL}
+        stated |= {key: at.isoformat() for key, at in moments.items()}
+        return RedirectResponse(
+            address("/site", name=name, part="preview", of=form.text("of"), **stated) + "#preview", 303
+        )
+    # Under another name it is a wish of its own, which nobody may have made yet.
+    condition = _condition(form.text("etag") if campaign == form.text("of") else "")
+    if campaign:
+        pins.put_campaign(desk, name, campaign, wanted, condition)
+    else:
+        pins.put_pin(desk, name, wanted, condition)
+    return done("pinned", "/site", name=hosted.site_name(name), of=campaign)
 
 
 @router.post("/site/unpin")
 def drop(desk: Operator, form: TheForm) -> Response:
-    name = form.text("name")
-    pins.delete_pin(desk, name, _condition(form.text("etag")), given(PinGiven, form).reason)
+    name, campaign, condition = form.text("name"), _campaign(form), _condition(form.text("etag"))
+    reason = given(PinGiven, form).reason
+    if campaign:
+        pins.delete_campaign(desk, name, campaign, condition, reason)
+    else:
+        pins.delete_pin(desk, name, condition, reason)
     return done("unpinned", "/site", name=hosted.site_name(name))
+
+
+def _moments(form: Form) -> dict[str, datetime]:
+    found = {name: moment(form.text(name), name) for name in MOMENTS}
+    return {name: at for name, at in found.items() if at}
+
+
+def _campaign(form: Form) -> str:
+    name = form.text("campaign")
+    if name and not re.fullmatch(pins.CAMPAIGN, name):
+        raise BadInput(
+            "the field campaign",
+            f"{name[:40]!r} is no name of a campaign: letters, digits, dots, dashes and underscores, at most 100",
+            kept="nothing was changed",
+            advice="correct it and send it again",
+        )
+    return name
 
 
 def _condition(etag: str) -> Condition:

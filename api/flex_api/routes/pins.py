@@ -21,7 +21,8 @@ from flex_api.wishes import pinning, previewing
 router = APIRouter(prefix="/api/v1", tags=["pins"])
 
 
-CampaignName = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+CAMPAIGN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+CampaignName = Annotated[str, Path(min_length=1, max_length=100, pattern=CAMPAIGN)]
 DryRun = Annotated[bool, Query(description="check it and say what the next plan would do; change nothing")]
 # Any, below: plain JSON of the API's description.
 MADE: dict[int | str, dict[str, Any]] = {201: {"model": PinShown}}

@@ -211,7 +211,7 @@ def nodes(console: Console, output: NodesOutput) -> None:
     table = grid("node", "state", "addresses", "RAM>", "capacity>", "sites>", "access rate>", "working set>")
     for row in output.items:
         units = ["-" if value is None else f"{value:.0f}" for value in (row.access_units, row.working_set_units)]
-        ram, capacity = words.size(row.ram_bytes), f"{row.capacity_ratio:g}"
+        ram, capacity = words.memory(row.ram_bytes), f"{row.capacity_ratio:g}"
         table.add_row(row.node, row.state, ", ".join(row.addresses), ram, capacity, str(row.sites), *units)
     console.print(table)
     for still in output.dead:
