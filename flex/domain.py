@@ -271,7 +271,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """How good the solver's answer is: no balanced placement moves fewer than `bound` rows."""
+    """How good the solver's answer is: no balanced placement moves fewer than `bound` rows, as long as it keeps every
+    wish and leaves sites that rest where they are.
+    """
 
     solver: str
     bound: int

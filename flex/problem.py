@@ -110,7 +110,8 @@ class Budget:
 class Solution:
     """`rows` are (site, node) pairs in sorted order.
 
-    `bound` is a number of moves that no balanced placement can stay under; `proven` says that this one meets it.
+    `bound` is a number of moves that no balanced placement can stay under, those of idle sites and of all members of a
+    group among them; `proven` says that this one meets it, and keeps every wish and every limit.
     Where the answer is a best effort, `shortfalls` say which rules it breaks.
     """
 

@@ -10,11 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.bundles import bundled
+from flex import score
+from flex.bundles import Bundles, bundled
 from flex.errors import BadInput
 from flex.ports import Solver
 from flex.problem import Budget, Problem, Solution
+from flex.score import Violation
+from flex.shortfall import shortfalls, text
 from flex_solver import auto, closest, cpsat, exact, greedy, hill, large, local, offload, round_robin, scratch
+from flex_solver.answer import BEST_EFFORT
 
 
 def _in_bundles(solver: Solver) -> Solver:
@@ -22,9 +26,31 @@ def _in_bundles(solver: Solver) -> Solver:
         _check(problem)
         bundles = bundled(problem)
         solution = solver(bundles.problem, budget)
-        return replace(solution, rows=bundles.rows(solution.rows))
+        return _of_sites(problem, bundles, replace(solution, rows=bundles.rows(solution.rows)))
 
     return place
+
+
+def _of_sites(problem: Problem, bundles: Bundles, solution: Solution) -> Solution:
+    """A bundle can be where its sites cannot, as some are to be apart as well, or on other numbers of nodes."""
+    if not problem.together:
+        return solution
+    broken = {
+        (one.kind, one.subject) for one in score.violations(problem, solution.rows) if _is_hidden(problem, bundles, one)
+    }
+    if not broken:
+        return solution
+    hidden = [one for one in shortfalls(problem, solution.rows) if (one.kind, one.subject) in broken]
+    said = "; ".join(map(text, hidden))
+    note = "; ".join(filter(None, [said, solution.note.removeprefix(BEST_EFFORT)]))
+    return replace(solution, proven=False, note=f"{BEST_EFFORT}{note}", shortfalls=(*hidden, *solution.shortfalls))
+
+
+def _is_hidden(problem: Problem, bundles: Bundles, broken: Violation) -> bool:
+    of = bundles.of[list(broken.sites)].tolist()
+    if broken.kind == "replicas":
+        return bool(problem.replicas[broken.sites[0]] != bundles.problem.replicas[of[0]])
+    return broken.kind == "apart" and len(set(of)) < len(of)
 
 
 def _check(problem: Problem) -> None:

@@ -14,6 +14,8 @@ from flex_solver.twins import told_apart
 
 # How the note of a search begins that its time ended.
 LATE = "out of time"
+# How one begins that breaks a rule.
+BEST_EFFORT = "best effort: "
 
 
 def answer(
@@ -35,7 +37,7 @@ def answer(
     if short:
         last = replace(short[-1], instead=(*short[-1].instead, *instead))
         short = (*short[:-1], last)
-    said = "best effort: " + "; ".join(map(shortfall.text, short)) if short else ""
+    said = BEST_EFFORT + "; ".join(map(shortfall.text, short)) if short else ""
     return Solution(
         rows=ordered,
         solver=solver,

@@ -47,6 +47,25 @@ def wishes(problem: Problem) -> Ints:
     return demanded
 
 
+def idle(problem: Problem) -> int:
+    """How many new rows sites that ask for nothing have at least, all together, whatever becomes of the others.
+
+    Each has those that its own wishes demand; and where some that are to be apart are on one node, all but one leave.
+    """
+    none: Bools = np.asarray(~problem.load.any(axis=1))
+    demanded = int(wishes(problem)[none].sum())
+    if not problem.apart:
+        return demanded
+    able = none & tight(problem)
+    for _, rows in rows_of_nodes(problem):
+        here = {site for site in problem.old[rows, 0].tolist() if able[site]}
+        for crowd in sorted((sorted(group & here) for group in problem.apart), key=lambda crowd: (-len(crowd), crowd)):
+            counted = here.intersection(crowd)
+            demanded += max(0, len(counted) - 1)
+            here -= counted
+    return demanded
+
+
 def leaving(problem: Problem) -> Ints:
     """For each node, the rows of `tight` sites that must leave it before it fits under its band."""
     least = np.zeros(len(problem.nodes), dtype=np.int64)

@@ -1,11 +1,12 @@
 """The fewest moves there can be, proven: for clusters whose integer program is small.
 
 In goes a Problem; out comes, of all balanced placements, the one with the fewest moves, of those the one with the
-fewest cold bytes, and of those always the same one. Where no placement is balanced, the worst node is brought as near
-to the band as it can be, and the other nodes too, as long as each move brings enough load back for it; and what would
-have to give way for a balanced one is said.
+fewest cold bytes, each row's counted in steps of a millionth of the largest site's, and of those always the same one.
+Where no placement is balanced, the worst node is brought as near to the band as it can be, and the other nodes too, as
+long as each move brings enough load back for it; and what would have to give way for a balanced one is said.
 
-Sites without load stay out of the program: they move only when their node is closed.
+Sites without load that nobody keeps apart from others stay out of the program: they move only as their own wishes
+demand, and that counts in the moves that are proven.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from flex import score
 from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
 from flex.short import EITHER, PINS, RESTING, Relaxation
+from flex.shortfall import LIMITS
 from flex_solver import bound, forest, local, proof, runs, sifted
 from flex_solver.answer import LATE, answer
 from flex_solver.dealt import dealt
@@ -254,7 +256,11 @@ def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
 
 
 def _with_more(search: _Search) -> tuple[Relaxation, ...]:
-    """The limits of moves with which a balanced placement could be had, exceeded by as little as can be."""
+    """The limits of moves with which a balanced placement could be had, exceeded by as little as can be.
+
+    As little as can be of all nodes' together is not the least for the one that takes most in; and of a limit beyond
+    SHARE one more is less than what is near enough.
+    """
     if search.problem.limits == MoveLimits():
         return ()
     program = search.program(Give(limits=True))
@@ -264,12 +270,13 @@ def _with_more(search: _Search) -> tuple[Relaxation, ...]:
         return ()
     limits, rows = search.problem.limits, program.rows(found)
     needed = [
-        ("moves", limits.moves, score.moves(search.problem, rows) + search.spent),
-        ("cold bytes", limits.cold_bytes, score.cold_bytes(search.problem, rows)),
-        ("bytes into a node", limits.inflow, int(score.inflow(search.problem, rows).max())),
+        (LIMITS["moves"], limits.moves, score.moves(search.problem, rows) + search.spent),
+        (LIMITS["cold"], limits.cold_bytes, score.cold_bytes(search.problem, rows)),
+        (LIMITS["inflow"], limits.inflow, int(score.inflow(search.problem, rows).max())),
     ]
-    short = [(rule, float(needs)) for rule, limit, needs in needed if limit is not None and needs > limit]
-    return tuple(Relaxation(rule, needs, least=found.best and len(short) == 1) for rule, needs in short)
+    short = [(rule, limit, needs) for rule, limit, needs in needed if limit is not None and needs > limit]
+    best = found.best and len(short) == 1 and short[0][0] != LIMITS["inflow"]
+    return tuple(Relaxation(rule, float(needs), least=best and limit <= SHARE) for rule, limit, needs in short)
 
 
 def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:

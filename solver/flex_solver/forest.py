@@ -39,8 +39,7 @@ def is_small(problem: Problem) -> bool:
 def least(problem: Problem, unwanted: Event | None = None) -> int:
     """Nothing is said once it is `unwanted`."""
     places = net(problem)
-    silent = ~problem.load.any(axis=1)
-    alone = len(places) - places.vanishing + int(bound.wishes(problem)[silent].sum())
+    alone = len(places) - places.vanishing + bound.idle(problem)
     return alone - _Sets(places, unwanted or Event()).most
 
 

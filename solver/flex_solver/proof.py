@@ -7,8 +7,9 @@ of the search beside it: others would take too long.
 A placement gives up some rows in force and has some new ones. Each new row of a site is one that a row it gave up has
 become, or one of the k - h that it lacks where only h rows of its k replicas may stay; where more may stay than are
 needed, h - k vanish. Columns say which row becomes which, at the price of a new row of its site, and rows of the
-program that each node ends within its band. Wishes to be apart, limits of moves and missing pins are left out: so much
-the less can the program be without a solution where the cluster has one. The band is wider by what HiGHS and the judge
+program that each node ends within its band. Where sites that are to be apart are on one node, all but one leave it. All
+other wishes to be apart, limits of moves and missing pins are left out: so much the less can the program be without a
+solution where the cluster has one. The band is wider by what HiGHS and the judge
 forgive, for the same reason.
 """
 
@@ -118,6 +119,7 @@ def _program(problem: Problem, columns: _Columns, moves: int, share: float) -> h
         *_once(problem, columns),
         _bands(problem, columns, cluster, share),
         *_floors(problem, columns, cluster),
+        _crowds(problem, columns),
         _odd(problem, columns),
         _moves(problem, columns, moves),
     )
@@ -177,6 +179,27 @@ def _floors(problem: Problem, columns: _Columns, cluster: Cluster) -> Iterator[_
     counts = floors_of(problem, cluster)
     for least, terms in ((counts.leave, (leave,)), (counts.enter, (enter,)), (counts.touch, (leave, enter))):
         yield _Sums(least.astype(np.float64), np.full(len(least), np.inf), terms)
+
+
+def _crowds(problem: Problem, columns: _Columns) -> _Sums:
+    """Of sites that are to be apart and are on one node, those that leave: all but one, and one more for each to come.
+
+    Where none of them meet now, nothing is asked: HiGHS is faster without, and what it finds is looked at.
+    """
+    opened, leaves, comes = np.flatnonzero(problem.open), columns.leaves, columns.comes
+    staying = problem.old[bound.may_stay(problem)]
+    source, site = _sources(problem, columns), columns.site
+    least, terms = list[float](), list[tuple[Ints, Ints, float]]()
+    for group in problem.apart:
+        members = sorted(group)
+        here = np.bincount(np.searchsorted(opened, staying[np.isin(staying[:, 0], members), 1]), minlength=len(opened))
+        for node in np.flatnonzero(here > 1).tolist():
+            gone = leaves[np.isin(site[leaves], members) & (source == node)]
+            come = comes[np.isin(site[comes], members) & (columns.node[comes] == node)]
+            row = len(least)
+            terms += [(np.full(len(gone), row), gone, 1.0), (np.full(len(come), row), come, -1.0)]
+            least.append(float(here[node] - 1))
+    return _Sums(np.array(least), np.full(len(least), np.inf), tuple(terms))
 
 
 def _odd(problem: Problem, columns: _Columns) -> _Sums:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pulp
 
-from flex_solver.highs import GUESSES
+from flex_solver.highs import DISTRUSTED, GUESSES
 
 # PuLP 4 comes with CBC another way and needs Python 3.12: its reminders are for the day that is our floor.
 pulp.set_v4_migration_warnings(False)
@@ -72,7 +72,7 @@ class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
     """HiGHS, started from a hint."""
 
     def __init__(self, effort: Effort) -> None:
-        options: dict[str, object] = dict(NO_GUESSES) if effort.polish else {}
+        options: dict[str, object] = {"presolve_rule_off": DISTRUSTED, **(NO_GUESSES if effort.polish else {})}
         if effort.nodes is not None:
             options["mip_max_nodes"] = effort.nodes
         seconds = max(0.0, effort.seconds)

@@ -6,6 +6,10 @@ it may, nothing is said. Steps are counted, so that it ends the same way each ti
 What may move, and from where to where, is what net.py says: wishes to be apart, limits and missing pins are left out,
 so that what cannot be done here cannot be done at all, and rows found here are looked at by the judge. A node that
 gives a row pays the price of floor.py for it, the one that takes it the rest of a move; any other prices would do.
+
+Sites that ask for nothing are not looked at: they stay where they are known to be. That leaves nothing out as long as
+they move no more often than they must whatever becomes of the others, which is counted on its own. Where they move more
+often nothing is said: a placement might move others in their stead.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ def is_small(problem: Problem) -> bool:
 
 def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | None:
     """Rows with the fewest moves, those known if there are none with fewer; None where nothing is said."""
+    if _idle_moves(problem, known) > bound.idle(problem):
+        return None
     most, cold = _moves(problem, known), int(problem.cold @ problem.replicas)
     for moves in range(max(0, asked.least - score.moves(problem, known) + most), most):
         wanted = Wanted((moves * MOVE,), cold, any=True, steps=PROOF, seconds=left())
@@ -50,7 +56,12 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
 
 
 def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> tuple[Ints, bool]:
-    """Of the rows with no more moves than those known the best found, and whether none have fewer cold bytes."""
+    """Of the rows with no more moves than those known the best found, and whether none have fewer cold bytes.
+
+    Where a site that asks for nothing makes room for another one, that might go in its stead.
+    """
+    if _idle_moves(problem, known) > bound.wishes(problem)[~_asking(problem)].sum():
+        return known, False
     moves, cold = _moves(problem, known), score.cold_bytes(problem, known) - 1
     if cold < 0:
         return known, True
@@ -63,6 +74,11 @@ def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> tuple[
 def _moves(problem: Problem, rows: Ints) -> int:
     """Of sites that ask for something."""
     return score.moves(problem, rows[_asking(problem)[rows[:, 0]]])
+
+
+def _idle_moves(problem: Problem, rows: Ints) -> int:
+    """Of sites that ask for nothing."""
+    return score.moves(problem, rows[~_asking(problem)[rows[:, 0]]])
 
 
 def _asking(problem: Problem) -> Bools:

@@ -17,6 +17,7 @@ from flex.domain import Node, Pin
 from flex.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, in_order
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS, exact
+from tests.shrinking import shrunk_within
 
 BRIEF = Budget(steps=2_000, seconds=20.0)
 NODES = 4
@@ -64,6 +65,7 @@ def test_random_wishes_are_kept(solver: str, problem: Problem) -> None:
 @pytest.mark.parametrize("solver", ["auto", "exact"])
 @settings(max_examples=25)
 @given(problem=wishful())
+@shrunk_within(20)
 def test_no_other_solver_moves_less_in_balance(solver: str, problem: Problem) -> None:
     found = merit(problem, SOLVERS[solver](problem, BRIEF).rows)
     others = {name: merit(problem, SOLVERS[name](problem, BRIEF).rows) for name in SOLVERS if name != "cpsat"}
