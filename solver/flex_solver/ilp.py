@@ -152,7 +152,9 @@ class Program:
         self._check(found)
         self._hint = {variable.name: variable.value() or 0.0 for variable in self._model.variables()}
         if cost:
-            self._model += cost <= (round(cost.value()) if within is None else cost.value() + within)
+            # CBC says nothing of variables that make no difference.
+            met = sum((variable.value() or 0.0) * each for variable, each in cost.items())
+            self._model += cost <= (round(met) if within is None else met + within)
         return found
 
     def open_choices(self, found: Found) -> int:

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from flex import score
+from flex.bundles import bundled
 from flex.problem import DIMENSIONS, Budget, MoveLimits, Problem, in_order
-from flex_solver import SOLVERS, sifted
+from flex_solver import SOLVERS, exact, sifted
 from flex_solver.floor import priced
 from tests.solver import definition
 from tests.solver.anything import anything
-from tests.solver.claims import PROVING, held
+from tests.solver.claims import BRIEF, PROVING, held, untrue
 from tests.solver.given import placements
 
 # All of them take an hour of one core: so many at a time.
@@ -97,6 +98,14 @@ def test_the_definition_is_what_looking_at_every_placement_finds() -> None:
 
 def test_no_claim_is_untrue_on_the_first_hundreds() -> None:
     assert held([*range(150), SLIPPERY], {"exact": 1, "large": 10, "auto": 25}).wrong == []
+
+
+def test_no_claim_is_untrue_where_another_program_solves_the_integer_programs() -> None:
+    """CBC, where HiGHS is not installed; one of these problems has a variable of which it says nothing."""
+    for number in range(16):
+        bundles = bundled(anything(number))
+        answer = exact.place(bundles.problem, BRIEF, highs=False)
+        assert list(untrue(bundles.problem, answer, definition.fewest(anything(number)))) == [], number
 
 
 @pytest.mark.torture
