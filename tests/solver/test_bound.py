@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import score
 from flex.problem import Budget, Problem
 from flex_solver import bound, exact
-from tests.solver.given import placements, wished
 
 Cluster = Callable[..., Problem]
 
@@ -75,18 +72,6 @@ def test_a_site_with_a_replica_to_spare_may_come_though_it_is_pinned_elsewhere(c
     loads = {"a": (60, 60), "b": (40, 40), "c": (20, 20), "d": (20, 20)}
     in_force = {site: ["n0"] for site in loads}
     assert bound.entering(cluster(loads, in_force, pins={"a": ["n0"]}, replicas={"a": 2})).tolist() == [0, 2]
-
-
-@settings(max_examples=100)
-@given(data=st.data())
-def test_whatever_becomes_of_the_others_idle_sites_have_as_many_new_rows(
-    data: st.DataObject, tiny: st.SearchStrategy[Problem]
-) -> None:
-    problem = data.draw(wished(tiny))
-    idle = ~problem.load.any(axis=1)
-    for rows in placements(problem):
-        if not any(broken.is_wish for broken in score.violations(problem, rows)):
-            assert bound.idle(problem) <= np.count_nonzero(idle[score.moved(problem, rows)[:, 0]])
 
 
 def test_of_idle_sites_that_are_to_be_apart_all_but_one_leave_a_node(cluster: Cluster) -> None:
