@@ -3,10 +3,12 @@
 #
 #   run       .venv with the locked packages FLEX runs on, and FLEX itself, editable
 #   dev       the same with what tests and checks need
-#   native    the hot loops in Rust, where a cargo is on the PATH
+#   native    the hot loops in Rust, where there is a cargo that runs
 #   named     BIND, without which the demo cannot start
 #   spark     what tests of reading logs on a cluster need, where there is a Java; they are skipped without
-#   servers   BIND, its tools, PostgreSQL, HAProxy and Chromium for the tests, which skip what is missing
+#   servers   BIND, its tools, PostgreSQL, HAProxy and Chromium for the tests, which skip what is missing;
+#             after `dev`, as Chromium's driver is among the packages of Python
+#   fresh     debootstrap, for `make fresh`
 #
 # A step leaves a stamp that holds the digest of what it was made from, and does nothing while the stamp fits.
 # What the tools say goes to .cache/setup.log, without the addresses of the machine's package mirrors.
@@ -91,23 +93,63 @@ packages() {
     case " $* " in *" haproxy "*) logged leave_off haproxy ;; esac
 }
 
-has_named() { PATH=$PATH:/usr/sbin type -P named >/dev/null; }
-has_dig() { type -P dig >/dev/null; }
-has_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || type -P initdb >/dev/null; }
+# --- Does it run? ---------------------------------------------------------------------------------------------
 
-has_chromium() { type -P chromium >/dev/null; }
-has_haproxy() { PATH=$PATH:/usr/sbin type -P haproxy >/dev/null; }
+# A program can be there and still not start: a library is missing, or cargo has no toolchain. So each is started;
+# where its file is says nothing. What it answered is in `answer`.
+runs() { answer=$(PATH=$PATH:/usr/sbin timeout 60 "$@" 2>&1 9>&- </dev/null); }
 
-step_named() { has_named || packages "the demo needs a name server of its own" bind9 || exit 1; }
+# Debian keeps PostgreSQL's own programs out of the path; the tests look in the same two places.
+postgresql_programs() {
+    local initdb
+    initdb=$(type -P initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' | sort -V | tail -n 1) || return 1
+    dirname "$(realpath "$initdb")"
+}
+
+runs_named() { runs named -V; }
+runs_dig() { runs dig -v; }
+runs_nsupdate() { runs nsupdate -V; }
+runs_postgresql() {
+    local folder
+    answer=''
+    folder=$(postgresql_programs) || return 1
+    runs "$folder/initdb" --version && runs "$folder/postgres" --version
+}
+runs_haproxy() { runs haproxy -v; }
+runs_chromium() { runs chromium --version; }
+runs_curl() { runs curl --version; }
+runs_cargo() { runs cargo --version && runs rustc --version; }
+runs_java() { runs java -version; }
+
+# The tests drive Chromium with Playwright, and that brings a Node.js of its own.
+find_driver='from playwright._impl._driver import compute_driver_executable as driver; print(driver()[0])'
+runs_driver() { runs "$python" -c "$find_driver" && runs "$answer" --version; }
+
+# Each with the Debian package that brings it, or what it lacks: Playwright's Node.js wants libatomic1.
+server_tools=(named:bind9 dig:bind9-dnsutils nsupdate:bind9-dnsutils postgresql:postgresql haproxy:haproxy
+    chromium:chromium driver:libatomic1 curl:curl)
+
+step_named() {
+    runs_named && return
+    packages "the demo needs a name server of its own" bind9 || exit 1
+    runs_named || die "named is installed and does not start: $answer"
+}
 
 step_servers() {
-    local missing=()
-    has_named || missing+=(bind9)
-    has_dig || missing+=(bind9-dnsutils)
-    has_postgresql || missing+=(postgresql)
-    has_haproxy || missing+=(haproxy)
-    has_chromium || missing+=(chromium)
-    [ ${#missing[@]} = 0 ] || packages "tests with real servers will be skipped" "${missing[@]}" || true
+    local tool missing=()
+    for tool in "${server_tools[@]}"; do
+        "runs_${tool%%:*}" && continue
+        case " ${missing[*]} " in *" ${tool#*:} "*) ;; *) missing+=("${tool#*:}") ;; esac
+    done
+    [ ${#missing[@]} = 0 ] && return
+    packages "tests with real servers will be skipped" "${missing[@]}" || return 0
+    for tool in "${server_tools[@]}"; do
+        "runs_${tool%%:*}" || say "${tool%%:*} is installed and does not start: ${answer:-it is not found}"
+    done
+}
+
+step_fresh() {
+    runs debootstrap --version || packages "no fresh Debian will be made" debootstrap || true
 }
 
 # --- Python ---------------------------------------------------------------------------------------------------
@@ -179,8 +221,8 @@ step_dev() {
 
 # Half a gigabyte that only a few slow tests want: never a reason to stop.
 step_spark() {
-    if ! type -P java >/dev/null; then
-        say "there is no java: tests on Spark will be skipped"
+    if ! runs_java; then
+        say "there is no java that runs: tests on Spark will be skipped"
     elif ! (locked spark requirements/spark.txt); then
         say "tests on Spark will be skipped"
     fi
@@ -209,7 +251,7 @@ without_native() {
 # Never a reason to stop: every loop has its reference in Python, and whoever runs FLEX is told which loops it runs on.
 step_native() {
     local wanted
-    if ! type -P cargo >/dev/null; then
+    if ! runs_cargo; then
         stamped native none && return
         without_native none
         return
@@ -226,7 +268,7 @@ step_native() {
 
 # --------------------------------------------------------------------------------------------------------------
 
-[ $# -gt 0 ] || die "which of run, dev, native, named, spark, servers?"
+[ $# -gt 0 ] || die "which of run, dev, native, named, spark, servers, fresh?"
 mkdir -p .cache
 exec 9>.cache/setup.lock
 flock --nonblock 9 || {
@@ -235,7 +277,7 @@ flock --nonblock 9 || {
 }
 for step in "$@"; do
     case $step in
-        run | dev | native | named | spark | servers) "step_$step" ;;
-        *) die "no step $step; there are run, dev, native, named, spark, servers" ;;
+        run | dev | native | named | spark | servers | fresh) "step_$step" ;;
+        *) die "no step $step; there are run, dev, native, named, spark, servers, fresh" ;;
     esac
 done
