@@ -9,7 +9,7 @@ SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh
 LOCK := $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
-.PHONY: help demo test torture fuzz lint types imports wheel native bench lock clean
+.PHONY: help demo test torture fresh fuzz lint types imports wheel native bench lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
@@ -22,9 +22,14 @@ test: ## every test, with real servers; says what was skipped and why (ARGS="-k 
 	$(SETUP) dev native servers
 	@$(BIN)/pytest -m "not torture" -n auto --dist loadfile $(ARGS)
 
-torture: ## the slow tests: kills, faults, large inputs
-	$(SETUP) dev native servers spark
+torture: ## the slow tests: kills, faults, large inputs, and `make fresh`
+	$(SETUP) dev native servers spark fresh
 	@$(BIN)/pytest -m torture $(ARGS)
+	@[ -n "$(ARGS)" ] || $(BIN)/python deploy/fresh.py --where-possible
+
+fresh: ## both commands of the README on a Debian 12 that has nothing yet; as root; KIND=without-cargo, ARGS="-k name"
+	$(SETUP) run fresh
+	@$(BIN)/python deploy/fresh.py --only="$(ARGS)" $(KIND)
 
 fuzz: ## bytes nobody expects, in every log format and in files of counts, or FORMAT=...; SECONDS=600 each; takes cargo-fuzz
 	$(SETUP) dev native

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests.postgresql import cluster
+from tests.skipped import reasons
 
 __all__ = ["cluster"]
 
@@ -16,6 +17,12 @@ __all__ = ["cluster"]
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if "CI" in os.environ else "here")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Many tests are skipped for one reason, each at a line of its own."""
+    for why, number in reasons(terminalreporter.getreports("skipped")):
+        terminalreporter.write_line(f"SKIPPED [{number}] {why}")
 
 
 @pytest.fixture
