@@ -130,8 +130,9 @@ def integers(values: Ints) -> pa.Int64Array:
 
 
 def named(numbers: Ints, names: list[str]) -> pa.LargeStringArray:
-    encoded = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, type=pa.large_string()))
-    return encoded.cast(pa.large_string())
+    encoded = [name.encode() for name in names]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return texts(b"".join(encoded), offsets).take(integers(numbers))
 
 
 def _groups(day: Ints, offsets: Ints) -> Iterator[tuple[int, int]]:
@@ -145,9 +146,10 @@ def _groups(day: Ints, offsets: Ints) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _table(columns: Mapping[str, object]) -> pa.Table:
-    arrays = {name: pa.array(values) for name, values in columns.items()}
-    return pa.table(arrays, schema=pa.schema([pa.field(name, a.type, nullable=False) for name, a in arrays.items()]))
+def _table(columns: Mapping[str, Ints | pa.Array]) -> pa.Table:
+    arrays = {name: integers(of) if isinstance(of, np.ndarray) else of for name, of in columns.items()}
+    schema = pa.schema([pa.field(name, array.type, nullable=False) for name, array in arrays.items()])
+    return pa.Table.from_arrays(list(arrays.values()), schema=schema)
 
 
 def _write(path: str, table: pa.Table, notes: Mapping[str, str] | None = None) -> None:

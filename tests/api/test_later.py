@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from flex import engine
+
+without_native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+
 pytestmark = pytest.mark.real
 
 LINE = b'h%d.example 192.0.2.1 - - [02/Mar/2026:12:00:00 +0000] "GET /%d%s HTTP/1.1" 200 100 "-" "-"\n'
@@ -33,13 +37,16 @@ def test_several_threads_may_ask_first() -> None:
     assert said(program) == "1"
 
 
-def test_reading_logs_takes_no_more_memory_than_promised_whatever_is_in_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("loops", ["python", pytest.param("native", marks=without_native)])
+def test_reading_logs_takes_no_more_memory_than_promised_whatever_is_in_them(loops: str, tmp_path: Path) -> None:
     logs = [tmp_path / f"{number}.log" for number in range(2)]
     for number, log in enumerate(logs):
         lines = range(number * 120_000, (number + 1) * 120_000)
         log.write_bytes(b"".join(LINE % (i, i, b"x" * 200) for i in lines))
     arguments = ["-q", "ingest", "--partials-only", str(tmp_path / "d"), "--node", "n1", *map(str, logs)]
-    program = f"import sys; from pathlib import Path; from flex_api.cli import run; run({arguments})\n"
+    program = "import sys; from pathlib import Path\n"
+    program += 'sys.modules["flex_native"] = None\n' if loops == "python" else ""
+    program += f"from flex_api.cli import run; run({arguments})\n"
     program += "peak = next(line for line in Path('/proc/self/status').open() if line.startswith('VmHWM'))\n"
     program += "print(int(peak.split()[1]) // 1024, 'pandas.core.frame' in sys.modules)"
     peak, _, loaded = said(program).partition(" ")
