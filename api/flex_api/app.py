@@ -6,6 +6,7 @@ changed by the functions that the command line calls too, in the name of whoever
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from fastapi import FastAPI, Request
@@ -73,8 +74,11 @@ def create_app(
     store: Store,
     connect: Callable[[], DnsTarget] | None = None,
     clock: Clock = present,
+    ticks: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
-    """`clock` says as of when plans are made; who comes in, and for how long, goes by the real time."""
+    """`clock` says as of when plans are made; who comes in, and for how long, goes by the real time. How often somebody
+    asks, and for what takes long, goes by `ticks`, in seconds.
+    """
     views = Views(store)
     app = FastAPI(
         title="FLEX",
@@ -98,7 +102,7 @@ def create_app(
         Later(store),
         Workers(lambda error, job, request: problems.described(error, f"/api/v1/jobs/{job.id}", request)),
         timing,
-        Turns(),
+        Turns(ticks),
     )
     # Routes do not know of pages; the application knows both.
     app.state.refused, app.state.unframed = refused, unframed
@@ -112,7 +116,7 @@ def create_app(
     app.add_middleware(
         Asking,
         gate=gate,
-        rate=Rate(settings.api.requests_per_second / settings.api.workers),
+        rate=Rate(settings.api.requests_per_second / settings.api.workers, ticks),
         max_body=settings.api.max_body,
         problem=problems.of_error,
         timing=timing,

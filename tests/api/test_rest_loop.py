@@ -15,6 +15,7 @@ from flex.audit import broken
 from flex.store import open_store
 from flex_api.app import create_app
 from flex_api.settings import file as config
+from tests.rest.conftest import still
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -27,9 +28,10 @@ def api(installation: Installation) -> Iterator[TestClient]:
     """As of the night after the logs, a second later each time somebody looks at the clock."""
     secret = installation.flex("token", "create", "tests", "--role", "admin").out.strip()
     settings = config.load(installation.settings)
+    settings = settings.model_copy(update={"api": settings.api.model_copy(update={"requests_per_second": 0})})
     moments = iter(NIGHT + timedelta(seconds=number) for number in range(100_000))
     with open_store(settings.database.url) as store:
-        app = create_app(settings, store, clock=lambda: next(moments))
+        app = create_app(settings, store, clock=lambda: next(moments), ticks=still)
         yield TestClient(app, headers={"Authorization": f"Bearer {secret}"})
 
 

@@ -17,6 +17,7 @@ from flex_api import access
 from flex_api.access import Caller
 from flex_api.app import create_app
 from flex_dns.memory import MemoryTarget
+from tests.rest.conftest import still
 from tests.rest.test_rest_schema import APP, CONFIG, REFUSALS, SETTINGS
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def secret(store: Store, filling: Callable[[Store], Store]) -> str:
 
 @pytest.fixture(scope="module")
 def app(store: Store) -> FastAPI:
-    return create_app(SETTINGS, store, lambda: MemoryTarget(("example.org.",), "flex"))
+    return create_app(SETTINGS, store, lambda: MemoryTarget(("example.org.",), "flex"), ticks=still)
 
 
 @schema.exclude(path_regex="/events$").parametrize()  # type: ignore[untyped-decorator]  # as it is

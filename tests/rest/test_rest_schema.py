@@ -17,6 +17,7 @@ from flex_api.access import Caller
 from flex_api.app import create_app
 from flex_api.settings.file import parse
 from flex_dns.memory import MemoryTarget
+from tests.rest.conftest import still
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +41,7 @@ CONFIG = {
 NODES = [{"name": f"n{at}", "addresses": [f"192.0.2.1{at}"], "ram": "1 GiB"} for at in (1, 2, 3)]
 SETTINGS = parse({"schema": 1, "node": NODES, "api": {"requests_per_second": 0}}, Path("flex.toml"))
 STORE = MemoryStore()
-APP = create_app(SETTINGS, STORE, lambda: MemoryTarget(("example.org.",), "flex"))
+APP = create_app(SETTINGS, STORE, lambda: MemoryTarget(("example.org.",), "flex"), ticks=still)
 # Any: schemathesis's own view of the document.
 schema: Any = schemathesis.openapi.from_asgi("/api/openapi.json", APP, config=SchemathesisConfig.from_dict(CONFIG))
 

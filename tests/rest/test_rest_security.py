@@ -246,8 +246,7 @@ def test_each_token_may_ask_so_often_and_no_more(doors: Callable[..., Door]) -> 
     door = doors(api={"requests_per_second": 5})
     viewer = door.open("viewer")
     codes = [viewer.get("/api/v1/freeze").status_code for _ in range(60)]
-    assert codes[:10] == [200] * 10
-    assert 429 in codes
+    assert codes == [200] * 10 + [429] * 50
     assert door.open("operator").get("/api/v1/freeze").status_code == 200
 
 

@@ -20,6 +20,7 @@ from flex_api.settings import file as config
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from tests.api.conftest import DAY, Installation, new
+from tests.rest.conftest import still
 from tests.web.browsing import CHROMIUM, Look, Visitor, axe, axe_of_contrast, chromium, served, visitor
 
 pytestmark = [
@@ -28,6 +29,8 @@ pytestmark = [
 ]
 
 LOOKS = [Look(1600, "light"), Look(360, "dark", scripts=False)]
+# What a page asks for is asked as fast as the browser likes; how often that may be is not what these tests are about.
+NO_LIMIT = "[api]\nrequests_per_second = 0\n"
 MORNING = datetime(DAY.year, DAY.month, DAY.day, 9, tzinfo=UTC) + timedelta(days=1)
 
 
@@ -40,12 +43,12 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def open_house(installation: Installation) -> Iterator[tuple[str, str]]:
     """A cluster with a day of logs and no plan yet, its pages, and a token that may do everything."""
-    installation.mode = "review"
+    installation.mode, installation.extra = "review", NO_LIMIT
     installation.write_settings()
     found = config.load(installation.settings)
     with open_store(found.database.url) as store:
         token = access.create(store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC))[1]
-        with served(create_app(found, store, clock=lambda: MORNING)) as address:
+        with served(create_app(found, store, clock=lambda: MORNING, ticks=still)) as address:
             yield address, token
 
 
@@ -58,7 +61,7 @@ def lived_in(
     made.traffic()
     made.night(1)
     made.traffic(2)
-    made.mode = "review"
+    made.mode, made.extra = "review", NO_LIMIT
     made.write_settings()
     made.night(2)
     found = config.load(made.settings)
@@ -67,7 +70,7 @@ def lived_in(
         site = str(store.placement()[1]["site"].iloc[0])
         store.put_pin(Pin(site, until=later + timedelta(days=9), reason="a launch", author="bob", campaign="launch"))
         token = access.create(store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC))[1]
-        with served(create_app(found, store, clock=lambda: later)) as address:
+        with served(create_app(found, store, clock=lambda: later, ticks=still)) as address:
             yield address, token, site
 
 

@@ -14,6 +14,7 @@ from flex_api import cli
 from flex_api.app import create_app
 from flex_api.settings import file as config
 from flex_dns.key import make_key
+from tests.rest.conftest import still
 
 NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)
 NAMES = {
@@ -61,7 +62,7 @@ def client(tmp_path: Path) -> TestClient:
     for verb in (["db", "upgrade"], ["ingest"], ["plan", "--as-of", "2026-03-03T02:17:00"]):
         assert cli.run(["--config", str(tmp_path / "flex.toml"), "-q", *verb]) == 0, verb
     found = config.load(tmp_path / "flex.toml")
-    app = create_app(found, open_store(found.database.url), clock=lambda: NOW)
+    app = create_app(found, open_store(found.database.url), clock=lambda: NOW, ticks=still)
     return TestClient(app, headers={"Accept": "text/html"}, raise_server_exceptions=False)
 
 
