@@ -23,6 +23,7 @@ from flex.sim.twin import Hosting, Shape
 from flex_api import cli
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed
+from tests.migrated import new_database
 
 NODES = ("n1", "n2", "n3")
 DAY = date(2026, 3, 2)
@@ -183,7 +184,7 @@ def new(
     key_file.write_text(key.clause(), encoding="utf-8")
     (folder / "sources").write_text("", encoding="utf-8")
     made.write_settings()
-    assert made.flex("db", "upgrade").code == 0
+    new_database(folder / "flex.db")
     return made
 
 

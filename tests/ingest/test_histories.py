@@ -26,12 +26,13 @@ import zstandard
 
 from flex.domain import Period
 from flex.ports import Segments
-from flex.store import migrate, open_store
+from flex.store import open_store
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import ingest
 from flex_logs_ingest.sites import SiteRule
 from flex_logs_ingest.sources import Source
 from tests.ingest.given import DyingStore, Killed
+from tests.migrated import new_database
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -135,7 +136,7 @@ class InProcesses:
     def __init__(self, folder: Path) -> None:
         self.logs, self.counts, self.url = f"{folder}/logs/*", folder / "counts", f"sqlite:///{folder}/flex.db"
         self.killed = 0
-        migrate.upgrade(self.url)
+        new_database(folder / "flex.db")
         PROCESSES.set_forkserver_preload(["__main__", "flex.store", "flex_logs_ingest.read"])
 
     def ingest(self) -> None:

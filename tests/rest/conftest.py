@@ -22,13 +22,14 @@ from flex.consent import Breach
 from flex.domain import Balance, Cycle, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream
 from flex.jobs import Job
 from flex.ports import DnsTarget, Store
-from flex.store import MemoryStore, holder, migrate, open_store
+from flex.store import MemoryStore, holder, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_api import access
 from flex_api.access import Caller
 from flex_api.app import create_app
 from flex_api.settings import file as config
 from flex_dns.memory import MemoryTarget
+from tests.migrated import new_database
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 PERIOD = Period.days_before(NOW, 1)
@@ -202,9 +203,7 @@ def filled() -> Iterator[Callable[[str], Door]]:
 @pytest.fixture
 def stamped(tmp_path: Path, filled: Callable[[str], Door]) -> Door:
     """Over a store that says when it was changed, so that answers are given again."""
-    url = f"sqlite:///{tmp_path}/flex.db"
-    migrate.upgrade(url)
-    return filled(url)
+    return filled(new_database(tmp_path / "flex.db"))
 
 
 @pytest.fixture
