@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 
 import dns.exception
 import dns.message
@@ -33,7 +34,8 @@ PATIENCE = 0.25
 class Pace:
     """To be asked for its `question` again and again, and to `hear` when there is something to read."""
 
-    def __init__(self, secondary: Address) -> None:
+    def __init__(self, secondary: Address, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._behind = deque[Message]()
         self._asked: dns.message.Message | None = None
         self._next = self._since = 0.0
@@ -65,10 +67,10 @@ class Pace:
     def acknowledged(self, message: Message) -> None:
         self._behind.append(message)
         if len(self._behind) == AHEAD + 1:
-            self._since = time.monotonic()
+            self._since = self._clock()
 
     def question(self) -> None:
-        now = time.monotonic()
+        now = self._clock()
         if self.holds and now >= self._since + PATIENCE:
             self.close()
         if self._socket and not self._asked and now >= self._next and len(self._behind) >= STEP:
@@ -91,7 +93,7 @@ class Pace:
             return
         if not self._asked or not self._asked.is_response(answer):
             return
-        self._asked, now = None, time.monotonic()
+        self._asked, now = None, self._clock()
         if _has(answer, self._behind[STEP - 1].changes[0]):
             self._since = now
             for _ in range(STEP):

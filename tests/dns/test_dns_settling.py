@@ -20,7 +20,7 @@ from flex_dns.named import PrivateNamed
 from flex_dns.nudge import nudged
 from flex_dns.pair import pair
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.settling import LAST_LOOK, UNHEARD, is_since
+from flex_dns.settling import UNHEARD, is_since
 from tests.dns.given import placed
 
 pytestmark = pytest.mark.real
@@ -81,7 +81,8 @@ def test_a_secondary_that_never_catches_up_is_named_when_the_time_is_up(
     primary, secondary = servers
     plan, wanted = many(3)
     target = target_of(primary, secondary)
-    target = replace(target, server=replace(target.server, timeout=0.3))
+    # The primary has to answer within it, on a busy machine too.
+    target = replace(target, server=replace(target.server, timeout=3))
     with stopped(secondary):
         target.apply(plan)
         first, second = target.verify(ZONE, wanted, patience=0.5)
@@ -96,7 +97,8 @@ def test_a_silent_secondary_is_not_waited_for_longer_than_was_asked(
     primary, secondary = servers
     plan, wanted = many(3)
     target = target_of(primary, secondary)
-    assert target.server.timeout > 2 * (1 + LAST_LOOK)
+    # Whoever waits for an answer at all waits for so long, and that is far beyond what was asked.
+    target = replace(target, server=replace(target.server, timeout=120))
     with stopped(secondary):
         target.apply(plan)
         started = time.monotonic()

@@ -110,7 +110,7 @@ class Distributor:
 
     def send(self, target: str, host: str = "shop.example", **headers: str) -> socket.socket:
         """A request on its way; who reads the answer closes it."""
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=120)
         more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         connection.sendall(
             f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n".encode("latin-1")
