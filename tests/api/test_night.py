@@ -321,13 +321,13 @@ def test_an_edited_glob_counts_nothing_twice(installation: Installation) -> None
 def test_a_run_killed_at_any_point_is_finished_by_the_next(installation: Installation, kill: signal.Signals) -> None:
     """Killed again and again at random moments, the state converges; nothing is counted or applied twice."""
     moments = random.Random(kill.value)
-    for _ in range(5):
+    for _ in range(3):
         process = installation.process("run", "--as-of", installation.as_of())
         try:
             process.communicate(timeout=moments.uniform(0.8, 2.6))
         except subprocess.TimeoutExpired:
             process.send_signal(kill)
-            process.communicate(timeout=20)
+            process.communicate(timeout=120)
     assert installation.night().code == 0
     serial = installation.serial()
     placed = {row["site"]: row["nodes"] for row in installation.flex("-o", "json", "sites", "list").json["items"]}

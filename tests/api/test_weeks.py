@@ -214,7 +214,12 @@ SWINGS: dict[str, tuple[dict[str, float], dict[str, float]]] = {
 
 
 @pytest.mark.parametrize(
-    ("swing", "length"), [("one half and the other", 1), ("one half and the other", 5), ("one site", 1)]
+    ("swing", "length"),
+    [
+        ("one half and the other", 1),
+        pytest.param("one half and the other", 5, marks=pytest.mark.torture),
+        ("one site", 1),
+    ],
 )
 def test_a_load_that_swings_for_thirty_nights_moves_no_site_more_than_twice(
     cluster: Cluster, swing: str, length: int
@@ -229,7 +234,13 @@ LARGE, SMALL = ({**dict.fromkeys(SITES, 1.0), SITES[0]: load} for load in (17.0,
 RHYTHMS = {"every other night": "HL", "every third night": "HLL", "at weekends": "LLLLLHH", "on workdays": "HHHHHLL"}
 
 
-@pytest.mark.parametrize("rhythm", RHYTHMS.values(), ids=RHYTHMS)
+@pytest.mark.parametrize(
+    "rhythm",
+    [
+        pytest.param(rhythm, id=name, marks=[] if name == "every third night" else pytest.mark.torture)
+        for name, rhythm in RHYTHMS.items()
+    ],
+)
 def test_a_large_site_that_swings_for_thirty_nights_gets_and_loses_no_replica_more_than_twice(
     cluster: Cluster, rhythm: str
 ) -> None:

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import problem as problems
@@ -20,6 +20,7 @@ from flex.problem import DIMENSIONS, Budget, Floats, Ints, Problem, in_order
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from flex_solver.answer import worst
+from tests.thorough import examples
 
 BRIEF = Budget(steps=2_000, seconds=20.0)
 every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=list(SOLVERS))
@@ -105,7 +106,7 @@ def one_takes_all() -> Problem:
 
 
 @every_solver
-@settings(max_examples=40)
+@examples(20)
 @given(problem=clusters())
 def test_every_wish_is_kept(solver: Solver, problem: Problem) -> None:
     rows = solver(problem, BRIEF).rows
@@ -113,7 +114,7 @@ def test_every_wish_is_kept(solver: Solver, problem: Problem) -> None:
 
 
 @every_solver
-@settings(max_examples=20)
+@examples(10)
 @given(problem=clusters(), data=st.data())
 def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
     solver: Solver, problem: Problem, data: st.DataObject
@@ -132,7 +133,7 @@ def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
 
 
 @every_solver
-@settings(max_examples=20)
+@examples(10)
 @given(problem=clusters(), data=st.data())
 def test_sites_that_belong_together_stay_together(solver: Solver, problem: Problem, data: st.DataObject) -> None:
     free = sorted(set(range(len(problem.sites))) - set(problem.pinned))
@@ -145,7 +146,7 @@ def test_sites_that_belong_together_stay_together(solver: Solver, problem: Probl
 
 
 @every_solver
-@settings(max_examples=20)
+@examples(10)
 @given(problem=clusters())
 def test_rows_come_in_order_and_the_same_each_time(solver: Solver, problem: Problem) -> None:
     first, again = solver(problem, BRIEF), solver(problem, BRIEF)
@@ -156,7 +157,7 @@ def test_rows_come_in_order_and_the_same_each_time(solver: Solver, problem: Prob
 
 
 @every_solver
-@settings(max_examples=20)
+@examples(10)
 @given(problem=clusters())
 def test_proven_means_balanced_with_as_many_moves_as_the_bound(solver: Solver, problem: Problem) -> None:
     solution = solver(problem, BRIEF)
@@ -166,7 +167,7 @@ def test_proven_means_balanced_with_as_many_moves_as_the_bound(solver: Solver, p
 
 
 @every_solver
-@settings(max_examples=20)
+@examples(10)
 @given(problem=clusters())
 def test_the_note_names_a_tolerance_that_would_do(solver: Solver, problem: Problem) -> None:
     solution = solver(problem, BRIEF)
@@ -177,7 +178,7 @@ def test_the_note_names_a_tolerance_that_would_do(solver: Solver, problem: Probl
 
 
 @every_sparing_solver
-@settings(max_examples=20)
+@examples(10)
 @given(problem=clusters())
 def test_a_balanced_placement_that_keeps_every_wish_stays(solver: Solver, problem: Problem) -> None:
     in_force = replace(problem, old=SOLVERS["scratch"](problem, BRIEF).rows)
@@ -186,7 +187,7 @@ def test_a_balanced_placement_that_keeps_every_wish_stays(solver: Solver, proble
 
 
 @every_sparing_solver
-@settings(max_examples=20)
+@examples(10)
 @given(problem=clusters())
 def test_a_silent_site_moves_only_where_a_wish_demands_it(solver: Solver, problem: Problem) -> None:
     silent = ~problem.load.any(axis=1)
@@ -221,7 +222,7 @@ def test_odd_clusters_get_an_answer(solver: Solver, problem: Problem) -> None:
 
 
 @every_solver
-@settings(max_examples=10)
+@examples(10)
 @given(random=st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(solver: Solver, random: Random) -> None:
     sites = [f"s{s:02}.example.org" for s in range(12)]

@@ -22,6 +22,7 @@ from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import large
 from flex_solver.kinds import counts_of, kinds
 from flex_solver.twins import told_apart
+from tests.thorough import THOROUGH
 
 SITES, NODES = 120, 5
 # Few enough steps for the Python loops, which do each of them as well.
@@ -71,8 +72,8 @@ def _problem(sites: list[int], nodes: list[Node], placement: list[tuple[int, int
     )
 
 
-def test_twenty_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_one_digest() -> None:
-    digests = {digest(shuffled=n, threads=1 + n % 2) for n in range(20)}
+def test_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_one_digest() -> None:
+    digests = {digest(shuffled=n, threads=1 + n % 2) for n in range(6 * THOROUGH)}
     run = [sys.executable, "-c", WITHOUT_NATIVE]
     engine, *others = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
     assert engine == "python"
