@@ -31,6 +31,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """What extensions hold is given back in order when Python ends."""
+    gc.unfreeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Many tests are skipped for one reason, each at a line of its own."""
     for why, number in reasons(terminalreporter.getreports("skipped")):

@@ -109,9 +109,8 @@ class ReferenceScan:
 
     @property
     def memory(self) -> int:
-        """About how many bytes are held, and are needed to hand over what they say."""
+        """About how many bytes are held, and are needed to hand over what they say: a target twice."""
         tally = self._tally
-        # A target is held once as it was counted and once as it is handed over.
         rows = len(tally) * _ROW + self._text * 2 + len(tally.sample_row) * _SAMPLED
         return rows + (self._entries + len(self._others)) * _ENTRY + len(self._days) * _DAY
 
