@@ -15,10 +15,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex_logs_ingest.columns import OtherCount
+from flex_logs_ingest.columns import OtherCount, integers, named
 
 # What stands in the names of these files.
 KIND = "names"
@@ -42,8 +43,17 @@ def write(directory: Path, segment: str, others: Sequence[OtherCount] | None) ->
     path = _path(directory, segment)
     unfinished = path.with_name(f"{path.name}.part")
     columns = list(zip(*others, strict=True)) or [()] * len(SCHEMA)
-    pq.write_table(pa.table([list(column) for column in columns], schema=SCHEMA), unfinished, compression="zstd")
+    arrays = [_column(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), unfinished, compression="zstd")
     unfinished.replace(path)
+
+
+def _column(values: Sequence[str] | Sequence[int], kind: pa.DataType) -> pa.Array:
+    """Not by pa.array, which loads pandas: reading logs has no room for it."""
+    if pa.types.is_string(kind):
+        names = [str(value) for value in values]
+        return named(np.arange(len(names)), names).cast(kind)
+    return integers(np.array(values, dtype=np.int64))
 
 
 def read(directory: Path, segment: str) -> tuple[OtherCount, ...] | None:
