@@ -38,7 +38,8 @@ class Stop:
     """A rule that kept sites from moving: which setting, what it asks for, what was found, in words and for people.
 
     `limit` and `actual` are as a person reads them. `override` says what gets past it, where that is another thing than
-    naming the rule with --force.
+    naming the rule with --force. `sites` would move without it, and `until` says when the first of them may, where time
+    alone lifts it.
     """
 
     rule: str
@@ -46,6 +47,8 @@ class Stop:
     actual: str
     said: str
     override: str = ""
+    sites: tuple[str, ...] = ()
+    until: datetime | None = None
 
     @property
     def way_past(self) -> str:

@@ -13,11 +13,11 @@ from datetime import datetime
 import pandas as pd
 
 from flex import checking, explain, failover, pins, plan, predict, problem, records, remarks, score, waiting, wishes
-from flex.decide import decide
 from flex.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
 from flex.errors import DnsError, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
 from flex.explain import Because
 from flex.given import Facts, Rules, seen, started, within
+from flex.obstacles import decided, put_off
 from flex.ports import Cycles, DnsTarget, Solver, Store
 from flex.problem import Ints, Problem
 from flex.reach import Reach, leading_to
@@ -52,11 +52,12 @@ def propose(
     """
     found = seen(facts, rules, target)
     facts = within(found, started(found, facts, rules))
-    asked = build(facts, rules)
-    done = decide(asked, solver, rules.budget, trigger=rules.trigger, margin=rules.margin, guard=facts.guard)
+    reins = rules.reins(facts.guard)
+    asked, done, stops = decided(lambda guard: build(replace(facts, guard=guard), rules), solver, rules.budget, reins)
     fresh = scratch(asked, rules.budget).rows
     made = draft(asked, done.rows, done.quality, fresh, facts, rules, found, now, _drifted(facts, rules, found))
-    return replace(made, cycle=replace(made.cycle, stops=done.stops, later=done.later))
+    later = put_off(moves(asked, done.whole, because(facts)) if done.later else (), made.cycle.moves, stops)
+    return replace(made, cycle=replace(made.cycle, stops=stops, later=done.later, put_off=later))
 
 
 def build(facts: Facts, rules: Rules) -> Problem:

@@ -1,20 +1,21 @@
 """Whether anything is moved at all, and if so, how much of it tonight.
 
-In go a Problem, a solver and the rules of movement; out come the rows to have next, and what kept others from them. A
+In go a Problem, a solver and the rules of movement; out come the rows to have next, and those to have in the end. A
 new site, a new pin or a node taken out of service is repaired within the imbalance that starts no plan of its own; only
-beyond that is the whole cluster balanced anew. What is over the limits of one night is left to the next.
+beyond that is the whole cluster balanced anew. What is over the limits of one night is left to the next. Which rule
+kept moves from being made is not asked here: see obstacles.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
 
 from flex import score, waves
-from flex.consent import Limits, Stop
+from flex.consent import Limits
 from flex.domain import Proven
 from flex.last_resort import solved
 from flex.ports import Solver
@@ -24,6 +25,17 @@ TRIGGER = "safety.trigger_imbalance"
 HOLD = "safety.hold_runs"
 MARGIN = "safety.min_improvement"
 COOLDOWN = "safety.site_cooldown"
+OFTEN = "safety.max_moves_per_site"
+
+# What each limit of a night is without the rule.
+LIFTED: dict[str, dict[str, float]] = {
+    "safety.max_moved_sites": {"moved_sites": 2**60},
+    "safety.max_moved_sites_ratio": {"moved_share": 1.0},
+    "safety.max_moved_working_set": {"cold_bytes": 2**60},
+    "safety.max_inflow_per_node": {"inflow": 2**60},
+}
+# All that can keep moves from being made.
+RULES = (TRIGGER, HOLD, MARGIN, COOLDOWN, OFTEN, *LIFTED)
 
 # Since when a site is on a node that it did not come to lately.
 ALWAYS = datetime.min.replace(tzinfo=UTC)
@@ -33,13 +45,15 @@ ALWAYS = datetime.min.replace(tzinfo=UTC)
 class Resting:
     """The sites that a rule keeps where they are, as they moved lately or often, each with the reason.
 
-    `needed` is how many replicas sites needed in the nights that the rule looks back on: they keep as many.
+    `needed` is how many replicas sites needed in the nights that the rule looks back on: they keep as many. `until` is
+    when each of the sites may move again.
     """
 
     rule: str
     limit: str
     sites: Mapping[str, str]
     needed: Mapping[str, int] = field(default_factory=dict)
+    until: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,8 @@ class Guard:
 
     `resting` sites moved lately and stay where they are; `came` says when sites came to nodes, as far as that is known.
     `due` nodes must be empty tonight, whatever the limits say, which are those of one night (None: of a plan that
-    somebody looks at).
+    somebody looks at). Wishes for `urgent` sites go before others: tomorrow is too late for them. Where the cluster is
+    `adopted` tonight, no partition was in force before.
     """
 
     hold: int = 1
@@ -57,6 +72,8 @@ class Guard:
     came: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)
     due: frozenset[str] = frozenset()
     limits: Limits | None = None
+    urgent: frozenset[str] = frozenset()
+    adopted: bool = False
 
     @property
     def staying(self) -> Mapping[str, str]:
@@ -71,14 +88,49 @@ class Guard:
         return Lately(needed, self.staying)
 
 
+@dataclass(frozen=True, slots=True)
+class Reins:
+    """All rules of movement: nothing moves within the `trigger`, or for less than the `margin`."""
+
+    trigger: float
+    margin: float
+    guard: Guard = Guard()
+
+    def without(self, rules: Collection[str]) -> Reins:
+        """As if somebody had gone over these rules by name: what is found so is what `--force` does."""
+        guard, limits = self.guard, self.guard.limits
+        return Reins(
+            trigger=0.0 if TRIGGER in rules else self.trigger,
+            margin=-1.0 if MARGIN in rules else self.margin,
+            guard=replace(
+                guard,
+                hold=1 if HOLD in rules else guard.hold,
+                resting=tuple(each for each in guard.resting if each.rule not in rules),
+                limits=lifted(limits, rules) if limits else None,
+            ),
+        )
+
+
+def lifted(limits: Limits, rules: Collection[str]) -> Limits:
+    """The limits of a night without those of these rules."""
+    values = {name: value for rule in rules for name, value in LIFTED.get(rule, {}).items()}
+    return Limits(**{**asdict(limits), **values})
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """`later` counts the moves that are left to the next nights."""
+    """`rows` are to be had tonight, `whole` in the end; `later` counts the moves that are left to the next nights.
+
+    `worst` is the largest distance from a fair share in force, `reached` that of the best rows that were found, None
+    where nobody looked for any.
+    """
 
     rows: Ints
     quality: Proven
-    stops: tuple[Stop, ...] = ()
+    whole: Ints
     later: int = 0
+    worst: float = 0.0
+    reached: float | None = None
 
 
 def decide(
@@ -87,28 +139,24 @@ def decide(
     """The rows to have next, which may be those in force, and how good they are. Raises Infeasible."""
     broken = any(violation.is_wish for violation in score.violations(asked, asked.old))
     worst = score.balance_in_force(asked).worst
-    keeping, held = kept(asked), resting(asked, guard)
-    stops = tuple(_rests(guard, {held.sites[site] for site in held.resting}, keeping))
-    if stop := _stays(worst, trigger, guard):
+    held = resting(asked, guard)
+    if worst <= trigger or guard.over < guard.hold:
         if not broken:
-            quality = Proven("none needed", bound=0, proven=True, note=stop.told)
-            return Decision(asked.old, quality, (*_rests(guard, frozenset(), keeping), stop))
+            return Decision(asked.old, _none_needed(worst, trigger), asked.old, worst=worst)
         # A new site or a new pin is no reason to rebalance: what is tolerated tonight is tolerated all the same.
         tolerated = max(trigger, worst)
         repaired = solved(replace(held, tolerance=max(tolerated, asked.tolerance)), solver, budget)
-        if score.balance(asked, repaired.rows).worst <= tolerated + score.ROUNDING:
-            held_back = (stop,) if stop.rule == HOLD else ()
-            return _tonight(asked, repaired.rows, _quality(repaired), guard, (*stops, *held_back))
+        reached = score.balance(asked, repaired.rows).worst
+        if reached <= tolerated + score.ROUNDING:
+            return replace(_tonight(asked, repaired.rows, _quality(repaired), guard), worst=worst, reached=reached)
     found = solved(held, solver, budget)
     reached = score.balance(asked, found.rows).worst
-    if not broken and worst - reached < margin:
-        said = "the best plan found betters the worst node by less"
-        stop = _stop(MARGIN, f"{margin:.1%}", f"{worst - reached:.1%}", said)
-        quality = Proven(found.solver, bound=0, proven=False, note=stop.told)
-        return Decision(asked.old, quality, (*stops, stop))
     # The bound is one on balanced placements: of a best effort it says nothing.
     within = reached <= asked.tolerance + score.ROUNDING
-    return _tonight(asked, found.rows, _quality(found if within else replace(found, bound=0)), guard, stops)
+    quality = _quality(found if within else replace(found, bound=0))
+    if not broken and worst - reached < margin:
+        return Decision(asked.old, _of_none(asked, found), asked.old, worst=worst, reached=reached)
+    return replace(_tonight(asked, found.rows, quality, guard), worst=worst, reached=reached)
 
 
 def resting(asked: Problem, guard: Guard) -> Problem:
@@ -145,48 +193,34 @@ def kept(asked: Problem) -> dict[str, int]:
     return {asked.sites[s]: int(asked.replicas[s]) for s in several if asked.replicas[s] > asked.needs.get(s, 1)}
 
 
-def _stays(worst: float, trigger: float, guard: Guard) -> Stop | None:
-    """Why nothing is balanced anew."""
-    if worst <= trigger:
-        said = "nothing moves while the worst node is within the trigger"
-        return _stop(TRIGGER, f"{trigger:.1%}", f"{worst:.1%}", said)
-    if guard.over < guard.hold:
-        return _stop(HOLD, f"{guard.hold} runs", f"{guard.over}", "the imbalance has not lasted for long enough")
-    return None
-
-
-def _rests(guard: Guard, staying: Set[str], keeping: Mapping[str, int]) -> Iterator[Stop]:
-    """What each rule of rest stopped: moves of sites that are `staying`, or that those `keeping` nodes give some up."""
-    for each in guard.resting:
-        stay = {site: why for site, why in each.sites.items() if site in staying}
-        keep = {site: f"{count} nodes" for site, count in keeping.items() if count <= each.needed.get(site, 0)}
-        said = {"sites that moved lately stay": stay, "sites keep as many nodes as they needed lately": keep}
-        if stay or keep:
-            count = len(stay.keys() | keep.keys())
-            told = "; ".join(f"{what}: {_named(sites)}" for what, sites in said.items() if sites)
-            yield _stop(each.rule, each.limit, f"{count:,} site{'' if count == 1 else 's'}", told)
-
-
-def _named(found: Mapping[str, str]) -> str:
-    return "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:5])
-
-
-def _stop(rule: str, limit: str, actual: str, said: str) -> Stop:
-    """One that is gone over when a plan is made."""
-    return Stop(rule, limit, actual, said, override=f"flex plan --force {rule}")
-
-
-def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard, stops: tuple[Stop, ...] = ()) -> Decision:
+def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard) -> Decision:
     if guard.limits is None:
-        return Decision(rows, quality, stops)
-    due = frozenset(n for n, name in enumerate(asked.nodes) if name in guard.due)
-    first, later = waves.first(asked, rows, guard.limits, due)
-    if not later:
-        return Decision(rows, quality, stops)
-    said = f"the limits of a night leave {later:,} more move{'' if later == 1 else 's'} to the next ones"
-    spread = tuple(_stop(*limit, said) for limit in waves.over(asked, rows, guard.limits))
-    note = "; ".join(filter(None, [quality.note, *(stop.told for stop in spread)]))
-    return Decision(first, replace(quality, bound=0, proven=False, note=note), (*stops, *spread), later)
+        return Decision(rows, quality, rows)
+    first, later = waves.first(asked, rows, guard.limits, due_nodes(asked, guard), urgent_sites(asked, guard))
+    # What an adoption gives up is given up at once, or after a yes: before that the cluster is as it always was.
+    if not later or (guard.adopted and not len(score.moved(asked, rows))):
+        return Decision(rows, quality, rows)
+    return Decision(first, replace(quality, bound=0, proven=False), rows, later)
+
+
+def due_nodes(asked: Problem, guard: Guard) -> frozenset[int]:
+    return frozenset(n for n, name in enumerate(asked.nodes) if name in guard.due)
+
+
+def urgent_sites(asked: Problem, guard: Guard) -> frozenset[int]:
+    return frozenset(s for s, name in enumerate(asked.sites) if name in guard.urgent)
+
+
+def _none_needed(worst: float, trigger: float) -> Proven:
+    within = f"the worst node is {worst:.1%} off, within the trigger of {trigger:.1%}" if worst <= trigger else ""
+    return Proven("none needed", bound=0, proven=True, note=within)
+
+
+def _of_none(asked: Problem, found: Solution) -> Proven:
+    """Of rows in force that stay; what was said of others says nothing of them."""
+    if np.array_equal(found.rows, asked.old):
+        return Proven(found.solver, bound=0, proven=False, note=found.note, shortfalls=found.shortfalls)
+    return Proven(found.solver, bound=0, proven=False)
 
 
 def _quality(solution: Solution) -> Proven:

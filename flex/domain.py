@@ -288,9 +288,9 @@ class Cycle:
 
     The id ends in the digest of plans and placement, so a yes to it is a yes to just those changes. `base` is the cycle
     whose placement was in force when this one was made, and must be still. `scratch_moves` is what one from nothing
-    would move; `later` counts the moves left to the next nights, `stops` say what kept others from being made. Loads
-    are a reason to keep as many replicas as `needs` says; `grown` sites get one more. One that makes before it breaks
-    has a `moving_ttl` (0: as its records), or is `taking_back`. Its `author` had it made; `wishers` wished it.
+    would move; `put_off` names the `later` moves, left to the next nights, `stops` kept more from being made. `needs`
+    are replicas that loads ask for; `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0:
+    as its records), or is `taking_back`. Its `author` had it made; `wishers` wished it.
     """
 
     id: str
@@ -316,6 +316,7 @@ class Cycle:
     approvals: tuple[Approval, ...] = ()
     stops: tuple[Stop, ...] = ()
     later: int = 0
+    put_off: tuple[Move, ...] = ()
     measured: Measured | None = None
     outlook: Outlook | None = None
     moving_ttl: int | None = None

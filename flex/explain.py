@@ -70,9 +70,9 @@ def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[
     return [*found, *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken)]
 
 
-def stays(problem: Problem, rows: Ints, site: int, node: int, resting: str = "") -> str:
-    """Why a row that is in force stays; `resting` says why the site is left alone for now."""
-    if told := _held(problem, site, node, resting):
+def stays(problem: Problem, rows: Ints, site: int, node: int, stopped: str = "") -> str:
+    """Why a row that is in force stays; `stopped` names the rules without which the site would move."""
+    if told := _held(problem, site, node, stopped):
         return told
     if not problem.load[members(problem, site)].any():
         return "it asks for nothing, so that no node is better off without it"
@@ -89,14 +89,14 @@ def stays(problem: Problem, rows: Ints, site: int, node: int, resting: str = "")
     return f"{was}, and other moves bring it to {100 * off:+.0f} %"
 
 
-def _held(problem: Problem, site: int, node: int, resting: str) -> str:
+def _held(problem: Problem, site: int, node: int, stopped: str) -> str:
     """The wish, or the rule of movement, that keeps the site on the node."""
     name = problem.nodes[node]
     for one in members(problem, site):
         if node in problem.pinned.get(one, frozenset()):
             return f"pinned to {name}" if one == site else f"kept together with {problem.sites[one]}, pinned to {name}"
-    if resting:
-        return f"left alone for now: {resting}"
+    if stopped:
+        return stopped
     if node in problem.barred.get(site, frozenset()):
         return f"it is not to be on {name}, and has no other node yet"
     return ""

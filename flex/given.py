@@ -12,7 +12,7 @@ import pandas as pd
 
 from flex import othertraffic, reach, remarks, wishes
 from flex.consent import Limits
-from flex.decide import Guard
+from flex.decide import Guard, Reins
 from flex.domain import Node, Period, Pin
 from flex.errors import BadInput
 from flex.othernames import OtherName
@@ -86,6 +86,10 @@ class Rules:
     adopt: bool
     budget: Budget
     terms: Terms = field(default_factory=Terms)
+
+    def reins(self, guard: Guard) -> Reins:
+        """All rules of movement of a night."""
+        return Reins(self.trigger, self.margin, guard)
 
 
 def seen(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:

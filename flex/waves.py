@@ -1,8 +1,9 @@
 """A plan that is larger than a night may be, one night's part of it: the moves that are worth most, within the limits.
 
 In go a Problem, the rows to have in the end and the limits; out come rows for tonight, on the way there. Sites switch
-whole, and those that must stay together switch together. What a wish asks for goes before what balance does; what must
-leave a node tonight goes whatever the limits say. Tonight's worst node is never worse than the one in force.
+whole, and those that must stay together switch together. What a wish asks for goes before what balance does, and first
+the wishes for which tomorrow is too late; what must leave a node tonight goes whatever the limits say. Tonight's worst
+node is never worse than the one in force.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from flex.problem import Bools, Floats, Ints, Problem, in_order
 
 # Of so many changes for balance the largest are looked at: a night makes a few of them.
 MOST = 2_000
+# Urgent wishes, other wishes, balance.
+TURNS = (0, 1, 2)
 
 
 @dataclass(slots=True, eq=False)
@@ -73,22 +76,38 @@ class _Unit:
     targets: tuple[int, ...]
     wished: bool
     due: bool
+    urgent: bool
+
+    @property
+    def turn(self) -> int:
+        """In which turn it is looked at."""
+        return 0 if self.urgent and self.wished else 1 if self.wished else 2
+
+    @property
+    def changes(self) -> int:
+        """Where it only gives nodes up, each of these is one."""
+        return len(self.into) or len(self.out)
 
 
-def first(problem: Problem, rows: Ints, limits: Limits, due: Set[int] = frozenset()) -> tuple[Ints, int]:
-    """The rows to have tonight, and how many moves are left for later: none where all of them are within the limits."""
-    units, spent = _units(problem, rows, due), _Spent(limits, len(problem.sites))
+def first(
+    problem: Problem, rows: Ints, limits: Limits, due: Set[int] = frozenset(), urgent: Set[int] = frozenset()
+) -> tuple[Ints, int]:
+    """The rows to have tonight, and how many moves are left for later: none where all of them are within the limits.
+
+    `due` nodes are left tonight; wishes for `urgent` sites go before others.
+    """
+    units, spent = _units(problem, rows, due, urgent), _Spent(limits, len(problem.sites))
     if not len(problem.old) or _all_taken(units, _Spent(limits, len(problem.sites))):
         return rows, 0
     chosen = _chosen(problem, units, spent)
     made = {unit.sites for unit in chosen}
-    return _switched(problem, chosen), sum(len(unit.into) for unit in units if unit.sites not in made)
+    return _switched(problem, chosen), sum(unit.changes for unit in units if unit.sites not in made)
 
 
 def over(problem: Problem, rows: Ints, limits: Limits) -> tuple[tuple[str, str, str], ...]:
     """The limits that all moves in one night would be over: by its rule, what each allows and what they would take."""
     all_of_it = _Spent(limits, len(problem.sites))
-    for unit in _units(problem, rows, frozenset()):
+    for unit in _units(problem, rows, frozenset(), frozenset()):
         all_of_it.spend(unit)
     return tuple(all_of_it.over(problem.nodes))
 
@@ -102,14 +121,15 @@ def _all_taken(units: list[_Unit], spent: _Spent) -> bool:
 
 
 def _chosen(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
-    """Those that must go; then those that are wished for, then all others, each time the one that is worth most."""
+    """Those that must go; then those wished for, the urgent ones first; then all others: the one worth most first."""
     chosen = [unit for unit in units if unit.due or not unit.moved]
     for unit in chosen:
         spent.spend(unit)
     away = score.deviation(problem, problem.old) + sum(_change(problem, unit) for unit in chosen)
     kept, least = len(chosen), max(_worst(away), _worst(score.deviation(problem, problem.old)))
-    for wished in (True, False):
-        waiting = _largest(problem, [unit for unit in units if not unit.due and unit.moved and unit.wished is wished])
+    for turn in TURNS:
+        wished = turn != TURNS[-1]
+        waiting = _largest(problem, [unit for unit in units if not unit.due and unit.moved and unit.turn == turn])
         while waiting and (best := _best(problem, waiting, away, spent, chosen, wished)) is not None:
             waiting.remove(best)
             chosen.append(best)
@@ -187,10 +207,10 @@ def _switched(problem: Problem, chosen: list[_Unit]) -> Ints:
     return in_order(np.array([*kept, *into], dtype=np.int64).reshape(-1, 2))
 
 
-def _units(problem: Problem, rows: Ints, due: Set[int]) -> list[_Unit]:
+def _units(problem: Problem, rows: Ints, due: Set[int], urgent: Set[int]) -> list[_Unit]:
     out, into = _by_site(score.left(problem, rows)), _by_site(score.moved(problem, rows))
-    broken = _broken(problem)
-    return [_unit(problem, sorted(group), out, into, broken, due) for group in _groups(problem, sorted({*out, *into}))]
+    broken, groups = _broken(problem), _groups(problem, sorted({*out, *into}))
+    return [_unit(problem, sorted(group), out, into, broken, due, urgent) for group in groups]
 
 
 def _unit(
@@ -200,6 +220,7 @@ def _unit(
     into: dict[int, list[int]],
     broken: set[int],
     due: Set[int],
+    urgent: Set[int],
 ) -> _Unit:
     # As many new rows as old ones are given up take their place; the others are replicas that come on top.
     targets = [(site, node) for site in sites for node in into.get(site, [])[: len(out.get(site, []))]]
@@ -213,6 +234,7 @@ def _unit(
         targets=tuple(node for _, node in targets),
         wished=any(site in broken for site in sites),
         due=any(node in due for _, node in left),
+        urgent=any(site in urgent for site in sites),
     )
 
 

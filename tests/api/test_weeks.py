@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flex import decide
 from flex.audit import broken
 from flex.decide import COOLDOWN
 from flex.domain import Cycle, Period, Pin
@@ -50,7 +52,7 @@ class Cluster:
         """A day of these loads, then a night that applies what its rules allow."""
         self.clock[0] += DAY
         before, rows = self.world.store.placement()
-        self.world.store.put_profiles(Period.days_before(self.now, 1), profiles(loads), SPREADS.empty())
+        self.learn(loads)
         made = nightly.propose(self.world).cycle
         assert made.breaches == ()
         applied = applying.carry_out(self.world, made)
@@ -60,6 +62,9 @@ class Cluster:
         self.check_moves(applied, rows)
         assert (applied.measured.cycle if applied.measured else "") == before, "each prediction is compared"
         return applied
+
+    def learn(self, loads: Mapping[str, float]) -> None:
+        self.world.store.put_profiles(Period.days_before(self.now, 1), profiles(loads), SPREADS.empty())
 
     def silent_night(self) -> None:
         """A day of which no log arrived: the partition in force stays, and so does DNS."""
@@ -295,3 +300,81 @@ def test_each_rule_that_keeps_a_site_where_it_is_is_said(cluster: Cluster) -> No
     rules = {stop.rule for stop in second.stops}
     assert "safety.site_cooldown" in rules
     assert not {move.site for move in first.moves} & {move.site for move in second.moves}
+
+
+EVERYWHERE = [f"192.0.2.{number}" for number in range(1, 5)]
+
+
+@pytest.fixture
+def adopted(cluster: Cluster) -> Cluster:
+    """Every site was on all nodes, as round robin has it, and is on as many as it needs since the first night."""
+    world = cluster.world
+    adopting = world.settings.dns.model_copy(update={"adopt": True})
+    cluster.world = dataclasses.replace(world, settings=world.settings.model_copy(update={"dns": adopting}))
+    target = cluster.world.target
+    assert isinstance(target, MemoryTarget)
+    for site in SITES:
+        target.edit(ZONE, f"{site}.", "A", 300, EVERYWHERE)
+    cluster.learn(EVEN)
+    made = nightly.propose(cluster.world).cycle
+    assert {move.target for move in made.moves} == {None}
+    assert made.stops == ()
+    applying.apply(cluster.world, made.id, force=[breach.rule for breach in made.breaches])
+    return cluster
+
+
+def test_after_adoption_no_site_rests_and_what_is_needed_moves_in_the_next_night(adopted: Cluster) -> None:
+    assert resting(adopted) == {}
+    done = adopted.night({**EVEN, SITES[20]: 4.0})
+    assert any(move.target for move in done.moves)
+    assert done.stops == ()
+
+
+def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_that_binds(cluster: Cluster) -> None:
+    """Every site moved last night, so that nothing that is wrong tonight can be mended."""
+    cluster.night(EVEN)
+    shift = dict(zip(NODES, [*NODES[1:], NODES[0]], strict=True))
+    for site in SITES:
+        cluster.world.store.put_pin(Pin(site, tuple(shift[node] for node in cluster.nodes_of(site))))
+    moved = nightly.propose(cluster.world, decide.LIFTED).cycle
+    moved = applying.apply(cluster.world, moved.id, force=[breach.rule for breach in moved.breaches])
+    assert moved.settled is not None
+    for site in SITES:
+        cluster.world.store.drop_pin(site)
+    cluster.clock[0] += DAY
+    cluster.learn({**EVEN, SITES[0]: 3.5})
+    made = nightly.propose(cluster.world).cycle
+    assert (made.moves, [stop.rule for stop in made.stops]) == ((), [COOLDOWN])
+    rest = made.stops[0]
+    assert rest.until == moved.settled + 3 * DAY
+    site = rest.sites[0]
+    told = next(why for why in explaining.explained(cluster.world, site).reasons if why.startswith("stays on"))
+    ends = "until Friday 6 March, 02:17 UTC: safety.site_cooldown is 3 d 0 h"
+    assert f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)" in told
+    assert not nightly.propose(cluster.world, [decide.MARGIN]).cycle.moves
+    assert site in {move.site for move in nightly.propose(cluster.world, [COOLDOWN]).cycle.moves}
+
+
+def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(cluster: Cluster) -> None:
+    """Also what an ordinary night took off it."""
+    cluster.night(loads(0))
+    cluster.world.store.order_node(NodeOrder("n4", "down", given=cluster.now))
+    cluster.night(loads(0))
+    assert cluster.on("n4") == 0
+    assert resting(cluster) == {}
+    cluster.world.store.order_node(NodeOrder("n4", "active", given=cluster.now))
+    back = cluster.night(loads(0))
+    assert cluster.on("n4") > 0
+    assert back.after.worst <= 0.05
+
+
+def test_what_left_a_drained_node_rests_until_the_node_is_back(cluster: Cluster) -> None:
+    cluster.night(loads(0))
+    order = NodeOrder("n4", "draining", cluster.now, cluster.now + DAY, "new disks")
+    cluster.world.store.order_node(order)
+    gone = cluster.night(loads(0))
+    assert set(resting(cluster)) == {move.site for move in gone.moves if move.source == "n4"}
+    cluster.world.store.order_node(dataclasses.replace(order, state="active", deadline=None))
+    assert resting(cluster) == {}
+    cluster.night(loads(0))
+    assert cluster.on("n4") > 0

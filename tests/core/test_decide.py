@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from flex import score
-from flex.consent import Limits
-from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Decision, Guard, Resting, decide
-from flex.domain import Pin
-from flex.problem import Budget, Problem
+from flex import obstacles, score
+from flex.consent import Limits, Stop
+from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
+from flex.domain import Pin, Proven
+from flex.problem import Budget, Ints, Problem
 from flex_solver import SOLVERS
 
 LOADS = {"a": (50, 50), "b": (30, 30), "c": (10, 10), "d": (10, 10)}
@@ -24,11 +24,21 @@ YESTERDAY = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
 RESTING = (Resting(COOLDOWN, "3 d", {"b": "moved 1 d ago"}), Resting("safety.max_moves_per_site", "2 in 30 days", {}))
 
 
-def decided(asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01) -> Decision:
-    return decide(asked, SOLVERS["exact"], Budget(), trigger=trigger, margin=margin, guard=guard)
+@dataclass(frozen=True)
+class Found:
+    rows: Ints
+    quality: Proven
+    later: int
+    stops: tuple[Stop, ...]
 
 
-def rules(found: Decision) -> list[str]:
+def decided(asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01) -> Found:
+    reins = Reins(trigger, margin, guard)
+    _, done, stops = obstacles.decided(lambda _: asked, SOLVERS["exact"], Budget(), reins)
+    return Found(done.rows, done.quality, done.later, stops)
+
+
+def rules(found: Found) -> list[str]:
     return [stop.rule for stop in found.stops]
 
 
@@ -102,4 +112,8 @@ def test_what_is_spread_over_nights_names_the_limits_that_spread_it(problem: Mak
         ("safety.max_moved_sites", "2", "4"),
         ("safety.max_inflow_per_node", "3", "4 to n2"),
     ]
-    assert "safety.max_moved_sites is 2 (past it: flex plan --force safety.max_moved_sites)" in found.quality.note
+    both = "flex plan --force safety.max_moved_sites --force safety.max_inflow_per_node"
+    assert {stop.way_past for stop in found.stops} == {both}
+    assert found.stops[0].told == (
+        f"the limits of a night leave 2 more moves to the next ones: 4; safety.max_moved_sites is 2 (past it: {both})"
+    )

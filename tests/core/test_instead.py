@@ -65,4 +65,4 @@ def test_what_keeps_a_site_where_it_does_no_good_is_named(problem: Make) -> None
         assert explain.stays(one, one.old, 3, 1) == over + said
     tied = replace(asked, together=(frozenset({1, 3}),), pinned={1: frozenset({1})})
     assert explain.stays(tied, tied.old, 3, 1) == "kept together with b, pinned to n2"
-    assert explain.stays(asked, asked.old, 3, 1, "it moved on Monday") == "left alone for now: it moved on Monday"
+    assert explain.stays(asked, asked.old, 3, 1, "it moved on Monday") == "it moved on Monday"

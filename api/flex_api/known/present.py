@@ -93,6 +93,7 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         approvals=[ApprovalRow.model_validate(one, from_attributes=True) for one in cycle.approvals],
         stops=[stop_row(stop) for stop in cycle.stops],
         moves_later=cycle.later,
+        put_off=[move_row(move) for move in cycle.put_off],
         outlook=_outlook(cycle.outlook) if cycle.outlook else None,
         prediction=foretold.measured_row(cycle.measured) if cycle.measured else None,
     )
@@ -103,7 +104,15 @@ def _outlook(outlook: Outlook) -> OutlookRow:
 
 
 def stop_row(stop: Stop) -> StopRow:
-    return StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said, override=stop.way_past)
+    return StopRow(
+        rule=stop.rule,
+        limit=stop.limit,
+        actual=stop.actual,
+        said=stop.said,
+        override=stop.way_past,
+        sites=list(stop.sites),
+        until=stop.until,
+    )
 
 
 def plans_output(cycles: Iterable[Cycle], in_force: str | None = None) -> PlansOutput:

@@ -6,30 +6,17 @@ Nothing is decided here.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from flex import failover
-from flex.consent import Limits
-from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Resting
+from flex.decide import COOLDOWN, OFTEN, Guard, Reins, Resting
 from flex.domain import Cycle, Period
 from flex.given import Rules
 from flex.headline import Headline
 from flex_api.told import words
 from flex_api.wiring import World
-
-OFTEN = "safety.max_moves_per_site"
-
-# What each limit of a night is without the rule.
-LIFTED: dict[str, dict[str, float]] = {
-    "safety.max_moved_sites": {"moved_sites": 2**60},
-    "safety.max_moved_sites_ratio": {"moved_share": 1.0},
-    "safety.max_moved_working_set": {"cold_bytes": 2**60},
-    "safety.max_inflow_per_node": {"inflow": 2**60},
-}
-RULES = (TRIGGER, HOLD, MARGIN, COOLDOWN, OFTEN, *LIFTED)
 
 # How far back moves of a site are counted, and how many cycles are looked at for that.
 MONTH = timedelta(days=30)
@@ -41,21 +28,23 @@ NIGHT = timedelta(days=1)
 def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
     safety = world.settings.safety
     known = _known(world)
-    return Guard(
-        hold=1 if HOLD in force else safety.hold_runs,
+    every = Guard(
+        hold=safety.hold_runs,
         over=1 + _nights_over(known, period, safety.trigger_imbalance),
-        resting=tuple(_resting(world, known, force)),
+        resting=tuple(_resting(world, known)),
         came=_came(known),
         due=frozenset(_due(world)),
-        limits=_limits(safety.limits(), force) if safety.spread else None,
+        limits=safety.limits() if safety.spread else None,
+        urgent=frozenset(_urgent(world)),
+        adopted=not world.store.in_force(),
     )
+    return Reins(safety.trigger_imbalance, safety.min_improvement, every).without(force).guard
 
 
 def forced(rules: Rules, force: Collection[str]) -> Rules:
     """The rules without those that somebody goes over by name."""
-    return replace(
-        rules, trigger=0.0 if TRIGGER in force else rules.trigger, margin=-1.0 if MARGIN in force else rules.margin
-    )
+    reins = Reins(rules.trigger, rules.margin).without(force)
+    return replace(rules, trigger=reins.trigger, margin=reins.margin)
 
 
 def _known(world: World) -> list[Cycle]:
@@ -68,11 +57,6 @@ def _known(world: World) -> list[Cycle]:
 
 def _moves(one: Headline) -> bool:
     return bool(one.base) or one.moves < one.sites
-
-
-def _limits(limits: Limits, force: Collection[str]) -> Limits:
-    lifted = {name: value for rule in force for name, value in LIFTED.get(rule, {}).items()}
-    return Limits(**{**asdict(limits), **lifted})
 
 
 def _nights_over(known: Sequence[Cycle], period: Period, trigger: float) -> int:
@@ -89,24 +73,39 @@ def _nights_over(known: Sequence[Cycle], period: Period, trigger: float) -> int:
     return nights
 
 
-def _resting(world: World, known: Sequence[Cycle], force: Collection[str]) -> Iterator[Resting]:
+def _resting(world: World, known: Sequence[Cycle]) -> Iterator[Resting]:
     """The sites that stay where they are for now, by the rule that keeps them, and what they needed meanwhile."""
     now, safety = world.clock(), world.settings.safety
     month, lately = now - MONTH, now - safety.site_cooldown
-    chosen = _chosen(known, now)
-    if OFTEN not in force:
-        often = Counter(site for cycle, when in chosen if when > month for site in _moved(cycle))
-        many = {site: number for site, number in often.items() if number >= safety.max_moves_per_site}
-        told = {site: f"moved {words.count(number, 'time')} in 30 days" for site, number in many.items()}
-        needed = {site: count for site, count in _needed(known, month).items() if site in many}
-        yield Resting(OFTEN, f"{safety.max_moves_per_site} in 30 days", told, needed)
-    if COOLDOWN not in force:
-        told = {}
-        for cycle, when in chosen:
-            if when > lately:
-                told |= dict.fromkeys(_shrunk(cycle), f"gave a node up {words.ago(when, now)}")
-                told |= dict.fromkeys(_moved(cycle), f"moved {words.ago(when, now)}")
-        yield Resting(COOLDOWN, words.span(safety.site_cooldown), told, _needed(known, lately))
+    chosen, draining = _chosen(known, now), {node.name for node in world.nodes if node.state == "draining"}
+    moves = [(when, _moved(cycle, draining), _shrunk(cycle)) for cycle, when in chosen]
+    yield _often(moves, safety.max_moves_per_site, now, _needed(known, month))
+    told, until = dict[str, str](), dict[str, datetime]()
+    for when, moved, shrunk in moves:
+        if when > lately:
+            end = when + safety.site_cooldown
+            told |= dict.fromkeys(shrunk, f"gave a node up {words.ago(when, now)}, rests {words.until(end)}")
+            told |= dict.fromkeys(moved, f"moved {words.ago(when, now)}, rests {words.until(end)}")
+            until |= dict.fromkeys(shrunk | moved, end)
+    yield Resting(COOLDOWN, words.span(safety.site_cooldown), told, _needed(known, lately), until)
+
+
+def _often(
+    moves: Sequence[tuple[datetime, set[str], set[str]]], most: int, now: datetime, needed: Mapping[str, int]
+) -> Resting:
+    """The sites that moved so often in a month, until the first of these moves is longer ago."""
+    times: dict[str, list[datetime]] = {}
+    for when, moved, _ in moves:
+        for site in moved if when > now - MONTH else ():
+            times.setdefault(site, []).append(when)
+    many = {site: found for site, found in times.items() if len(found) >= most}
+    until = {site: found[len(found) - most] + MONTH for site, found in many.items()}
+    told = {
+        site: f"moved {words.count(len(found), 'time')} in 30 days, rests {words.until(until[site])}"
+        for site, found in many.items()
+    }
+    limit = f"{most} in 30 days"
+    return Resting(OFTEN, limit, told, {site: count for site, count in needed.items() if site in many}, until)
 
 
 def _needed(known: Sequence[Cycle], since: datetime) -> dict[str, int]:
@@ -118,18 +117,30 @@ def _needed(known: Sequence[Cycle], since: datetime) -> dict[str, int]:
 
 
 def _chosen(known: Sequence[Cycle], now: datetime) -> list[tuple[Cycle, datetime]]:
-    """What came into force, the earliest first, and when; off a dead node is no move that anybody chose."""
+    """What came into force, the earliest first, and when. What a cluster was adopted with, and the way off a dead node,
+    are nothing that anybody chose for the sake of balance: no site rests after that.
+    """
     applied = [one for one in reversed(known) if one.state == "applied" and one.quality.solver != failover.SOLVER]
-    return [(one, one.settled) for one in applied if one.settled and one.settled <= now]
+    return [(one, one.settled) for one in applied if one.base and one.settled and one.settled <= now]
 
 
-def _moved(cycle: Cycle) -> set[str]:
-    """Sites that left a node for another one, or got one more."""
-    return {*cycle.grown, *(move.site for move in cycle.moves if move.source and move.target)}
+def _moved(cycle: Cycle, draining: Collection[str]) -> set[str]:
+    """Sites that left a node for another one, or got one more. Off a node that took no sites they had to go: they rest
+    only while it is being drained, and may come back as soon as it is in service again.
+    """
+    closed = _closed(cycle) - set(draining)
+    left = (move for move in cycle.moves if move.source and move.target and move.source not in closed)
+    return {*cycle.grown, *(move.site for move in left)}
+
+
+def _closed(cycle: Cycle) -> set[str]:
+    """The nodes that took no sites: a fair share of nothing is theirs."""
+    return {load.node for load in cycle.after.nodes if not load.fair}
 
 
 def _shrunk(cycle: Cycle) -> set[str]:
-    return {move.site for move in cycle.moves if move.target is None}
+    closed = _closed(cycle)
+    return {move.site for move in cycle.moves if move.target is None and move.source not in closed}
 
 
 def _came(known: Sequence[Cycle]) -> dict[str, dict[str, datetime]]:
@@ -151,3 +162,11 @@ def _due(world: World) -> list[str]:
         for order in world.store.node_orders()
         if order.state == "down" or (order.state == "draining" and order.deadline and order.deadline <= soon)
     ]
+
+
+def _urgent(world: World) -> set[str]:
+    """Sites with a wish that ends or begins before the next night: for them tomorrow is too late."""
+    now = world.clock()
+    soon = now + NIGHT
+    ends = ((pin.site, end) for pin in world.store.pins() for end in (pin.since, pin.until) if end)
+    return {site for site, end in ends if now - NIGHT < end <= soon}

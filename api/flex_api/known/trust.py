@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from flex import quality
+from flex import decide, quality
 from flex.consent import Stop
 from flex.domain import LAST_DAY, Period, Segment
 from flex.errors import BadInput, NoData
 from flex.holes import holes
 from flex.ports import Store
 from flex.quality import Finding, Judged, Limits
-from flex_api.known import present, recent
+from flex_api.known import present
 from flex_api.schemas.verbs import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, sources
@@ -63,10 +63,10 @@ def _limits(settings: Settings) -> Limits:
 
 def refuse_bad(settings: Settings, store: Store, period: Period, now: datetime, force: Collection[str]) -> None:
     """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a rule there is not."""
-    if strange := sorted(set(force) - {*quality.RULES, *recent.RULES}):
+    if strange := sorted(set(force) - {*quality.RULES, *decide.RULES}):
         raise BadInput(
             f"--force {strange[0]}",
-            f"the rules for logs are {', '.join(quality.RULES)}, those for plans {', '.join(recent.RULES)}",
+            f"the rules for logs are {', '.join(quality.RULES)}, those for plans {', '.join(decide.RULES)}",
             kept="nothing was planned",
             advice="name one of them, or leave it out",
         )

@@ -88,8 +88,12 @@ def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) ->
         yield f"         {move.site}  {move.source or '-'} -> {move.target or '-'}  {move.reason}"
     if len(cycle.moves) > MOST:
         yield f"         and {len(cycle.moves) - MOST:,} more"
+    for move in cycle.put_off[:MOST]:
+        yield f"Later    {move.site}  {move.source or '-'} -> {move.target or '-'}  {move.reason}"
+    if len(cycle.put_off) > MOST:
+        yield f"         and {len(cycle.put_off) - MOST:,} more"
     for stop in cycle.stops:
-        yield f"Kept     {stop}"
+        yield f"Stopped  {stop.told}"
     for note in cycle.notes:
         yield f"Note     {note}"
     yield from _see(address)
@@ -130,6 +134,9 @@ def _data(cluster: str, event: Event, cycle: Cycle, code: int, address: str, und
         "exit_code": code,
         "moves": len(cycle.moves),
         "moves_later": cycle.later,
+        "stops": [
+            {"rule": one.rule, "limit": one.limit, "actual": one.actual, "said": one.said} for one in cycle.stops
+        ],
         "imbalance": {"before": cycle.before.worst if cycle.before else None, "after": cycle.after.worst},
         "breaches": [{"rule": one.rule, "limit": one.limit, "actual": one.actual} for one in cycle.breaches],
         "plan_url": address,

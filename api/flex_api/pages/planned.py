@@ -6,10 +6,12 @@ says of it, never by a second search.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from flex.consent import Stop
 from flex.domain import Cycle, Pin
 from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs import PlanOutput
@@ -50,25 +52,31 @@ def kept_apart(desk: Desk, cycle: Cycle) -> tuple[Kept, ...]:
     sent = found.columns["access_bytes"]
     total = max(int(np.sum(sent)), 1)
     busiest = [row for row in found.order("-access_bytes")[: BUSIEST + len(moving)] if found.sites[row] not in moving]
-    resting = {word.strip(",.;:()") for note in cycle.notes for word in note.split()}
+    stopped = {site: stop for stop in reversed(cycle.stops) for site in stop.sites}
+    put_off = {move.site: move.reason for move in reversed(cycle.put_off)}
     return tuple(
         Kept(
             site=str(found.sites[row]),
             nodes=tuple(found.nodes_of(row)),
             share=int(sent[row]) / total,
-            why=_why(str(found.sites[row]), pins.get(str(found.sites[row])), resting, cycle),
+            why=_why(str(found.sites[row]), pins.get(str(found.sites[row])), stopped, put_off, cycle),
         )
         for row in busiest[:BUSIEST]
     )
 
 
-def _why(site: str, pin: Pin | None, named: set[str], cycle: Cycle) -> str:
+def _why(site: str, pin: Pin | None, stopped: Mapping[str, Stop], put_off: Mapping[str, str], cycle: Cycle) -> str:
+    """What was found when the plan was made: of a rule that is named, that the site would move without it."""
     if pin and pin.excluded:
         return f"somebody excluded it{_because(pin)}"
+    if site in put_off:
+        return put_off[site]
+    if site in stopped:
+        return f"it would move without {stopped[site].rule}"
     if pin and pin.nodes:
         return f"pinned to {', '.join(pin.nodes[:4])}{_because(pin)}"
-    if site in named:
-        return next(note for note in cycle.notes if site in note)
+    if cycle.stops:
+        return "the rules that stop other sites make no difference to it"
     if cycle.before and cycle.before.worst <= cycle.after.worst:
         return "moving it would not bring the worst node nearer to its fair share"
     if cycle.quality.proven:

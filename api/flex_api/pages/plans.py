@@ -28,6 +28,8 @@ router = APIRouter(include_in_schema=False)
 
 Tab = Literal["moves", "dns", "kept", "frontier"]
 CHANGES = 300
+# So many moves that are left to later nights are shown.
+PUT_OFF = 300
 
 
 @router.get("/plans", response_class=HTMLResponse)
@@ -76,6 +78,7 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
         shadow=desk.settings.cluster.mode == "shadow",
         in_force=desk.views.base()[0] == cycle.id,
         changes=CHANGES,
+        put_off_most=PUT_OFF,
         page=figures(desk, output) if tab == "moves" else None,
         tolerance=desk.settings.solver.tolerance,
         **values,

@@ -26,7 +26,7 @@ from flex_api.schemas.verbs import (
     StageRow,
     VerdictRow,
 )
-from flex_api.told import shown, text, words
+from flex_api.told import shown, stopped, text, words
 
 NIGHTS = 14
 MOST_SITES = 50
@@ -252,6 +252,8 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
     for each in plan.verdicts:
         if not each.agrees:
             yield Notice("Disagrees", _said_of_verdict(each))
+    for stop in stopped.lines(plan):
+        yield Notice("Stopped", stop, act=False)
     for note in plan.notes:
         yield Notice("Note", note, act=False)
 

@@ -6,16 +6,18 @@ In goes a ReportData; out comes text. A new form is a function and a line in FOR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 
 from flex_api.report import page as report
 from flex_api.report.content import ReportData, state, verdict
+from flex_api.schemas.plans import MoveRow
 from flex_api.schemas.rest import ReportShown
-from flex_api.told import words
+from flex_api.told import stopped, words
 
 # The busiest sites that a report names, and the moves that Markdown does; the plan has all of them.
 BUSIEST, MOVES = 100, 200
+MOVED = ("site", "from", "to", "to read", "why")
 
 MEDIA = {"html": "text/html", "json": "application/json", "md": "text/markdown", "pdf": "application/pdf"}
 
@@ -44,9 +46,10 @@ def markdown(data: ReportData) -> str:
     plan = data.plan
     parts = [
         f"# {cell(data.cluster)}, plan {plan.id}\n\n{verdict(data)}\n\n{state(plan)}. Digest `{plan.digest}`.\n",
-        *(f"- {cell(note)}\n" for note in (*plan.notes, *(str(stop.said) for stop in plan.stops))),
+        *(f"- {cell(note)}\n" for note in (*plan.notes, *(f"stopped: {stop}" for stop in stopped.lines(plan)))),
         *_section("Balance", ("node", "access rate", "working set", "sites"), _loads(data)),
-        *_section("Moves", ("site", "from", "to", "to read", "why"), _moves(data)),
+        *_section("Moves", MOVED, _moves(plan.moves)),
+        *_section("Left to later nights", MOVED, _moves(plan.put_off)),
         *_section("Name servers", ("server", "zone", "checked", "says"), _verdicts(data)),
         *_section("Logs", ("of", "state", "coverage", "last line"), _logs(data)),
         *_section("Nights before", ("plan", "state", "moves", "worst node off by"), _earlier(data)),
@@ -74,11 +77,11 @@ def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
         yield row.node, f"{row.access_units:.1f}", f"{row.working_set_units:.1f}", f"{row.sites:,}"
 
 
-def _moves(data: ReportData) -> Iterator[tuple[str, ...]]:
-    for move in data.plan.moves[:MOVES]:
+def _moves(rows: Sequence[MoveRow]) -> Iterator[tuple[str, ...]]:
+    for move in rows[:MOVES]:
         yield move.site, move.source or "", move.target or "", words.size(move.cold_bytes), move.reason
-    if len(data.plan.moves) > MOVES:
-        yield f"and {len(data.plan.moves) - MOVES:,} more", "", "", "", ""
+    if len(rows) > MOVES:
+        yield f"and {len(rows) - MOVES:,} more", "", "", "", ""
 
 
 def _verdicts(data: ReportData) -> Iterator[tuple[str, ...]]:

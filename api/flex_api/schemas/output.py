@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -26,6 +27,8 @@ class StopRow(Part):
     actual: str
     said: str
     override: str = Field(description="the command, or what somebody has to do, to get past it")
+    sites: list[str] = Field([], description="what would move without it; where several rules are named, without all")
+    until: datetime | None = Field(None, description="when time alone lifts it, for the first of the sites")
 
 
 class ErrorOutput(Output):

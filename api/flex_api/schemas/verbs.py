@@ -233,11 +233,12 @@ class PlanOutput(Output):
     author: str = ""
     wishers: list[str] = Field([], description="whose wishes it keeps or no longer keeps; under four eyes authors too")
     approvals: list[ApprovalRow] = Field([])
-    stops: list[StopRow] = Field([], description="rules that kept sites from moving")
+    stops: list[StopRow] = Field([], description="rules without which other sites would move, tonight or in the end")
     in_the_way: list[StopRow] | None = Field(
         None, description="what it would be refused for now; null where that was not asked. Nobody goes over plan.base"
     )
     moves_later: int = Field(0, description="moves that limits leave to the next nights")
+    put_off: list[MoveRow] = Field([], description="these moves, each with its reason and the limits that leave it")
     outlook: OutlookRow | None = Field(None, description="by which method the next day was expected, and its backtest")
     prediction: MeasuredRow | None = Field(None, description="what became of the prediction before this one")
 

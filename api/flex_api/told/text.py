@@ -30,7 +30,7 @@ from flex_api.schemas.verbs import (
     VerdictRow,
     VerifyOutput,
 )
-from flex_api.told import dead_text, foretold_text, outcome, words
+from flex_api.told import dead_text, foretold_text, outcome, stopped, words
 from flex_api.told.grids import grid
 
 BAR = 24
@@ -48,6 +48,8 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         console.print(f"  {output.message}")
     for note in output.notes:
         console.print(f"  note: {note}")
+    for stop in stopped.lines(output, ways=output.state in WAITING or not output.moves):
+        console.print(f"  stopped: {stop}")
     for breach in output.breaches:
         past = f" (past it: {breach.override})" if output.state in WAITING else ""
         over = f"{breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g}{past}"
@@ -55,6 +57,10 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     if output.moves:
         console.print()
         console.print(moves(output.moves))
+    if output.put_off:
+        console.print()
+        console.print(f"Left to later nights: {words.count(len(output.put_off), 'move')}.")
+        console.print(moves(output.put_off))
     console.print()
     console.print(loads(output.before, output.after))
     console.print()

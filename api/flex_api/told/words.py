@@ -72,3 +72,8 @@ def ago(then: datetime, now: datetime) -> str:
 
 def when(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def until(moment: datetime) -> str:
+    """until Tuesday 10 March, 02:17 UTC."""
+    return f"until {moment:%A} {moment.day} {moment:%B, %H:%M} UTC"

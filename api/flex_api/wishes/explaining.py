@@ -5,12 +5,14 @@ In go the facts of the next plan and what is planned already; nothing is solved 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from flex import cycle as cycles
 from flex import decide, explain, wishes
-from flex.decide import Guard
+from flex.consent import Stop
+from flex.decide import LIFTED, Guard
+from flex.domain import Cycle, Move
 from flex.explain import Because
 from flex.instead import Chosen, Other
 from flex.pins import unknown_site
@@ -35,7 +37,7 @@ def explained(world: World, site: str) -> ExplainOutput:
     waiting = [one for one in world.store.cycles(1) if one.state == "proposed" and one.base == facts.base]
     plan = waiting[0].id if waiting else facts.base
     rows = rows_of(problem, world.store.placement_of(waiting[0].id)) if waiting else problem.old
-    position, resting = problem.sites.index(site), facts.guard.staying
+    position, made = problem.sites.index(site), waiting[0] if waiting else _in_force(world, facts.base)
     return ExplainOutput(
         site=site,
         plan=plan,
@@ -43,7 +45,8 @@ def explained(world: World, site: str) -> ExplainOutput:
         replicas=int(problem.replicas[position]),
         asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
         reasons=[
-            *_reasons(problem, cycles.because(facts), rows, position, resting.get(site, "")),
+            *(_put_off(move) for move in (made.put_off if made else ()) if move.site == site),
+            *_reasons(problem, cycles.because(facts), rows, position, "; ".join(_stopped(made, facts.guard, site))),
             *_kept(facts.guard, decide.kept(problem).get(site, 0), site),
             *_given_way(kept.suspended, site),
         ],
@@ -62,6 +65,33 @@ def _reasons(problem: Problem, because: Because, rows: Ints, site: int, resting:
     kept = [node for node in rows[rows[:, 0] == site, 1].tolist() if node in before]
     why_kept = {problem.nodes[n]: explain.stays(problem, rows, site, n, resting) for n in kept}
     return [*moved, *(f"stays on {node}: {why}" for node, why in why_kept.items())]
+
+
+def _in_force(world: World, base: str) -> Cycle | None:
+    return world.store.cycle(base) if base else None
+
+
+def _put_off(move: Move) -> str:
+    return f"{move.source or 'new'} -> {move.target or 'given up'}, later: {move.reason}"
+
+
+def _stopped(made: Cycle | None, guard: Guard, site: str) -> Iterator[str]:
+    """The rules without which the site would move, as was found when the plan was made; limits of a night have their
+    own sentence.
+    """
+    why = {each.rule: each.sites[site] for each in guard.resting if site in each.sites}
+    put_off = made is not None and any(move.site == site for move in made.put_off)
+    for stop in made.stops if made else ():
+        if site in stop.sites and not (put_off and stop.rule in LIFTED):
+            yield _rule(stop, why.get(stop.rule, ""))
+
+
+def _rule(stop: Stop, rests: str) -> str:
+    if rests:
+        return f"{rests}: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
+    if stop.until:
+        return f"it rests, or makes room for one that does: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
+    return stop.told
 
 
 def _kept(guard: Guard, count: int, site: str) -> list[str]:

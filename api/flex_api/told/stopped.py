@@ -1,0 +1,23 @@
+"""What a plan does not do, in words: the rules without which more would move.
+
+In goes a plan's output model, out come lines. Which rules those are was found when the plan was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from flex_api.schemas.output import StopRow
+from flex_api.schemas.verbs import PlanOutput
+
+
+def lines(output: PlanOutput, *, ways: bool = True) -> Iterator[str]:
+    """A line for each rule; those that nothing moves without but together are one. With `ways` past them."""
+    for override, found in groupby(output.stops, key=lambda stop: stop.override):
+        told = " and ".join(map(sentence, found))
+        yield f"{told} (past it: {override})" if ways and override else told
+
+
+def sentence(stop: StopRow) -> str:
+    return f"{stop.said}: {stop.actual}; {stop.rule} is {stop.limit}"

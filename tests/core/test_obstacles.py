@@ -1,0 +1,161 @@
+"""A rule is said to stop moves where more would move without it, and nowhere else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flex import obstacles, score
+from flex.consent import Limits, Stop
+from flex.decide import COOLDOWN, HOLD, LIFTED, MARGIN, OFTEN, RULES, TRIGGER, Decision, Guard, Reins, Resting, decide
+from flex.domain import Node, Pin
+from flex.problem import Budget, Ints, Lately, Problem, build
+from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex_solver import SOLVERS
+
+SITES = tuple("abcdefgh")
+NODES = ("n0", "n1", "n2")
+BUDGET = Budget(steps=2_000)
+END = datetime(2026, 3, 10, 2, 17, tzinfo=UTC)
+
+
+class Cluster:
+    """A small one, and what its rules let it do."""
+
+    def __init__(self, loads: list[int], old: list[str], pins: tuple[Pin, ...], states: list[bool]) -> None:
+        used = SITES[: len(loads)]
+        columns = {name: list(used) if name == "site" else loads for name in PROFILES.columns}
+        self._profiles = PROFILES.from_columns(columns)
+        rows = [(site, node) for site, nodes in zip(used, old, strict=True) for node in nodes.split()]
+        self._placement = PLACEMENT.from_columns({"site": [s for s, _ in rows], "node": [n for _, n in rows]})
+        self._nodes = [
+            Node(name, (), 1, state="active" if is_open else "draining")
+            for name, is_open in zip(NODES, states, strict=True)
+        ]
+        self._pins = pins
+
+    def problem(self, guard: Guard) -> Problem:
+        lately: Lately = guard.lately
+        return build(
+            self._profiles,
+            SPREADS.empty(),
+            self._nodes,
+            self._pins,
+            self._placement,
+            tolerance=0.1,
+            replicate_above=1.0,
+            lately=lately,
+        )
+
+    def decided(self, reins: Reins) -> tuple[Problem, Decision, tuple[Stop, ...]]:
+        return obstacles.decided(self.problem, SOLVERS["exact"], BUDGET, reins)
+
+    def changes(self, reins: Reins, *, tonight: bool) -> set[tuple[str, str, bool]]:
+        """Decided anew, without whatever remembers."""
+        asked = self.problem(reins.guard)
+        found = decide(asked, SOLVERS["exact"], BUDGET, trigger=reins.trigger, margin=reins.margin, guard=reins.guard)
+        return changes(asked, found.rows if tonight else found.whole)
+
+
+def changes(asked: Problem, rows: Ints) -> set[tuple[str, str, bool]]:
+    parts = ((score.moved(asked, rows), True), (score.left(asked, rows), False))
+    return {(asked.sites[s], asked.nodes[n], comes) for part, comes in parts for s, n in np.asarray(part).tolist()}
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    loads = draw(st.lists(st.integers(1, 60), min_size=3, max_size=len(SITES)))
+    homes = st.sampled_from(["n0", "n0", "n0", "n1", "n2", "n0 n1"])
+    old = [draw(homes) for _ in loads]
+    pinned = draw(st.lists(st.sampled_from(SITES[: len(loads)]), max_size=1))
+    pins = tuple(Pin(site, (draw(st.sampled_from(NODES[1:])),)) for site in pinned)
+    drained = draw(st.sampled_from([(), (), ("n0",)]))
+    return Cluster(loads, old, pins, [name not in drained for name in NODES])
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> Reins:
+    some = st.lists(st.sampled_from(SITES), max_size=len(SITES), unique=True)
+
+    def resting(rule: str) -> Resting:
+        told = dict.fromkeys(draw(some), "moved 1 d ago")
+        needed = dict.fromkeys(draw(st.lists(st.sampled_from(SITES), max_size=2)), 2)
+        return Resting(rule, "3 d", told, needed, dict.fromkeys(told, END))
+
+    limits = Limits(
+        moved_sites=draw(st.integers(0, 4)),
+        moved_share=draw(st.sampled_from([0.2, 1.0])),
+        share_from=4,
+        cold_bytes=draw(st.sampled_from([20, 2**40])),
+        inflow=draw(st.integers(0, 3)),
+    )
+    guard = Guard(
+        hold=draw(st.integers(1, 2)),
+        over=1,
+        resting=tuple(map(resting, draw(st.sampled_from([(), (COOLDOWN,), (OFTEN, COOLDOWN)])))),
+        limits=draw(st.sampled_from([None, limits])),
+    )
+    return Reins(draw(st.sampled_from([0.0, 0.1, 0.5, 2.0])), draw(st.sampled_from([0.0, 0.01, 0.5])), guard)
+
+
+def named(stop: Stop) -> list[str]:
+    assert stop.override.startswith("flex plan --force ")
+    return stop.override.removeprefix("flex plan --force ").split(" --force ")
+
+
+@settings(max_examples=25, deadline=None)
+@given(clusters(), rules())
+def test_without_the_rules_that_are_named_more_moves_and_where_none_is_named_none_stopped_anything(
+    cluster: Cluster, reins: Reins
+) -> None:
+    _, _, stops = cluster.decided(reins)
+    aim, tonight = (cluster.changes(reins, tonight=one) for one in (False, True))
+    for stop in stops:
+        together = named(stop)
+        assert stop.rule in together
+        limit = stop.rule in LIFTED
+        base = tonight if limit else aim
+        then = cluster.changes(reins.without(together), tonight=limit) - base
+        assert then, "what is suggested moves something"
+        assert {site for site, *_ in then} == set(stop.sites)
+        for rule in together if len(together) > 1 else ():
+            fewer = cluster.changes(reins.without([one for one in together if one != rule]), tonight=limit)
+            assert (fewer - base) < then if limit else not fewer - base, "none of them could be left out"
+    if not any(stop.rule in LIFTED for stop in stops):
+        assert tonight == aim
+    if not any(stop.rule not in LIFTED for stop in stops):
+        assert not cluster.changes(reins.without(RULES), tonight=False) - aim
+
+
+def test_a_rule_that_would_stop_what_another_one_stops_already_is_not_named() -> None:
+    """All sites rest, so nothing can be bettered: it is the rest that binds, and not that too little is gained."""
+    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
+    rest = Resting(COOLDOWN, "3 d", dict.fromkeys(SITES[:5], "moved 1 d ago"), until=dict.fromkeys(SITES[:5], END))
+    _, done, stops = cluster.decided(Reins(0.1, 0.01, Guard(resting=(rest,))))
+    assert [(stop.rule, stop.until) for stop in stops] == [(COOLDOWN, END)]
+    assert done.later == 0
+
+
+def test_two_rules_of_which_none_alone_is_the_reason_are_named_together() -> None:
+    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
+    _, _, stops = cluster.decided(Reins(5.0, 0.01, Guard(hold=3, over=1)))
+    assert [stop.rule for stop in stops] == [TRIGGER, HOLD]
+    assert {stop.way_past for stop in stops} == {f"flex plan --force {TRIGGER} --force {HOLD}"}
+
+
+def test_where_no_placement_is_better_no_rule_is_blamed() -> None:
+    """One site asks for more than a node has: no rule of movement makes that so."""
+    cluster = Cluster([90, 5, 5], ["n0", "n1", "n2"], (Pin("a", max_replicas=1),), [True] * 3)
+    _, done, stops = cluster.decided(Reins(0.1, 0.01))
+    assert stops == ()
+    assert done.quality.shortfalls
+
+
+def test_what_a_plan_would_gain_is_told_where_that_is_too_little() -> None:
+    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
+    _, _, stops = cluster.decided(Reins(0.1, 2.0))
+    assert [(stop.rule, stop.limit, stop.actual) for stop in stops] == [(MARGIN, "200.0%", "100.0%")]
+    assert stops[0].sites
