@@ -46,9 +46,8 @@ class Proposal:
 def propose(
     facts: Facts, rules: Rules, *, solver: Solver, scratch: Solver, target: DnsTarget, now: datetime
 ) -> Proposal:
-    """The best next placement, what it moves and why, and the records that would say it.
-
-    Raises Infeasible, naming them, when wishes cannot all be met.
+    """The best next placement, its moves and why, and the records that would say it. Raises Infeasible, naming them,
+    when wishes cannot all be met.
     """
     found = seen(facts, rules, target)
     facts = within(found, started(found, facts, rules))
@@ -56,7 +55,8 @@ def propose(
     asked, done, stops = decided(lambda guard: build(replace(facts, guard=guard), rules), solver, rules.budget, reins)
     fresh = scratch(asked, rules.budget).rows
     made = draft(asked, done.rows, done.quality, fresh, facts, rules, found, now, _drifted(facts, rules, found))
-    later = put_off(moves(asked, done.whole, because(facts)) if done.later else (), made.cycle.moves, stops)
+    why = because(facts)
+    later = put_off(moves(asked, done.whole, why) if done.later else (), made.cycle.moves, stops, why.pins)
     return replace(made, cycle=replace(made.cycle, stops=stops, later=done.later, put_off=later))
 
 

@@ -90,13 +90,15 @@ def _key(problem: Problem) -> object:
     )
 
 
-def put_off(whole: Iterable[Move], tonight: Iterable[Move], stops: Iterable[Stop]) -> tuple[Move, ...]:
-    """The moves that are left to the next nights, each with its reason and the limits that leave it. A site that moves
-    tonight leaves nothing, as sites switch whole.
+def put_off(
+    whole: Iterable[Move], tonight: Iterable[Move], stops: Iterable[Stop], wished: Collection[str]
+) -> tuple[Move, ...]:
+    """The moves that are left to the next nights, each with its reason and the limits that leave it: of sites that
+    somebody `wished` something for first. A site that moves tonight leaves nothing, as sites switch whole.
     """
     made = {move.site for move in tonight}
     limits = ", ".join(f"{stop.rule} is {stop.limit}" for stop in stops if stop.rule in LIFTED)
-    left = (move for move in whole if move.site not in made)
+    left = sorted((move for move in whole if move.site not in made), key=lambda move: move.site not in wished)
     return tuple(replace(move, reason=f"{move.reason}; put off to a later night: {limits}") for move in left)
 
 

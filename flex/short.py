@@ -7,7 +7,6 @@ from dataclasses import dataclass
 # What would do besides more of a limit: wishes that go, or sites that move though a rule of movement lets them rest.
 PINS = "pins taken back"
 RESTING = "sites that rest moved all the same"
-EITHER = "pins taken back, or sites that rest moved all the same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +16,14 @@ class Relaxation:
     rule: str
     enough: float
     least: bool = False
+
+
+def less_of(pins: int, rests: int, *, least: bool) -> Relaxation:
+    """So many pins taken back and so many resting sites moved: each is counted for itself."""
+    if pins and rests:
+        also = f"{rests} {'site that rests' if rests == 1 else RESTING.partition(' moved')[0]} moved all the same"
+        return Relaxation(f"{'pin' if pins == 1 else 'pins'} taken back and {also}", float(pins), least)
+    return Relaxation(RESTING if rests else PINS, float(rests or pins), least)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from flex import score
 from flex.conflicts import conflict
 from flex.problem import Floats, Ints, Problem
 from flex.score import ROUNDING, Violation
-from flex.short import EITHER, PINS, RESTING, Relaxation, Shortfall
+from flex.short import PINS, RESTING, Relaxation, Shortfall
 
 # How many broken wishes and limits, and causes of each, are named.
 MOST = 5
@@ -28,7 +28,6 @@ ONE = {
     "moves": "move",
     PINS: "pin taken back",
     RESTING: "site that rests moved all the same",
-    EITHER: "pin taken back, or site that rests moved all the same",
 }
 
 

@@ -19,9 +19,9 @@ from threading import Event
 
 import numpy as np
 
-from flex import score
+from flex import score, short
 from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
-from flex.short import EITHER, PINS, RESTING, Relaxation
+from flex.short import Relaxation
 from flex.shortfall import LIMITS
 from flex_solver import bound, forest, local, proof, runs, sifted
 from flex_solver.answer import LATE, answer
@@ -289,10 +289,10 @@ def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
         found = program.minimise(program.unpinned(), search.left() / 3)
     except (runs.Impossible, runs.NoAnswer):
         return ()
-    kept = sum(found.counts[k, n] for k, kind in enumerate(search.kinds) for n in kind.pinned)
-    wished, resting = search.problem.pinned.keys() - search.problem.resting, search.problem.resting
-    rule = EITHER if wished and resting else RESTING if resting else PINS
-    return (Relaxation(rule, float(pins - kept), least=found.best),)
+    there, problem = set(map(tuple, program.rows(found).tolist())), search.problem
+    lost = [site for site, nodes in problem.pinned.items() for node in nodes if (site, node) not in there]
+    rests = sum(site in problem.resting for site in lost)
+    return (short.less_of(len(lost) - rests, rests, least=found.best),)
 
 
 def _next(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from flex import decide
 from flex.audit import broken
@@ -22,11 +24,14 @@ from flex.orders import NodeOrder
 from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
 from flex_api import wiring
-from flex_api.known import recent, verifying
-from flex_api.night import applying, failover, nightly
+from flex_api.known import present, recent, verifying
+from flex_api.night import applying, bulletin, failover, nightly
+from flex_api.report.content import ReportData
+from flex_api.report.formats import FORMATS
 from flex_api.settings import file as config
+from flex_api.told import text
 from flex_api.wiring import World
-from flex_api.wishes import explaining, pinning
+from flex_api.wishes import explaining, pinning, tonight
 from flex_dns.memory import MemoryTarget
 
 ZONE = "hosting.example."
@@ -363,9 +368,85 @@ def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(clust
     assert cluster.on("n4") == 0
     assert resting(cluster) == {}
     cluster.world.store.order_node(NodeOrder("n4", "active", given=cluster.now))
+    said = tonight.told(cluster.world, "n4")
     back = cluster.night(loads(0))
-    assert cluster.on("n4") > 0
+    come = sum(move.target == "n4" for move in back.moves)
+    assert said == [f"{come} sites with the next plan come to n4"]
+    assert cluster.on("n4") == come > 0
     assert back.after.worst <= 0.05
+
+
+def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurry(cluster: Cluster) -> None:
+    cluster.night(loads(0))
+    there = cluster.on("n4")
+    cluster.world = limited(cluster.world, 4)
+    order = NodeOrder("n4", "draining", cluster.now)
+    cluster.world.store.order_node(order)
+    (said,) = tonight.told(cluster.world, "n4")
+    leave = f"4 sites with the next plan, {there - 4} later, leave n4 (safety.max_moved_sites is 4)"
+    assert said == f"{leave}; `flex nodes drain n4 --deadline TIME` to hurry"
+    cluster.world.store.order_node(dataclasses.replace(order, deadline=cluster.now + DAY / 2))
+    assert tonight.told(cluster.world, "n4") == [f"{there} sites with the next plan leave n4"]
+    cluster.world.store.order_node(order)
+    gone = cluster.night(loads(0))
+    assert (cluster.on("n4"), len(gone.put_off)) == (there - 4, there - 4)
+    assert {move.reason for move in gone.put_off} == {
+        "n4 is drained; put off to a later night: safety.max_moved_sites is 4"
+    }
+
+
+ENDS = ("until tomorrow noon", "since tonight")
+
+
+@pytest.mark.parametrize("when", ENDS)
+def test_a_campaign_for_which_tomorrow_is_too_late_goes_before_a_drain_that_takes_all_moves_of_a_night(
+    cluster: Cluster, when: str
+) -> None:
+    cluster.night(loads(0))
+    world, site = cluster.world, SITES[59]
+    world.store.order_node(NodeOrder("n1", "draining", cluster.now))
+    world = cluster.world = limited(world, 3)
+    now = cluster.now + DAY
+    wanted = next(node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site))
+    late = Pin(site, (wanted,), since=now - timedelta(hours=1)) if when == ENDS[1] else Pin(site, (wanted,))
+    ends = dataclasses.replace(late, until=now + timedelta(hours=10)) if when == ENDS[0] else late
+    world.store.put_pin(dataclasses.replace(ends, campaign="sale"))
+    done = cluster.night(loads(0))
+    assert len({move.site for move in done.moves}) == 3
+    assert cluster.nodes_of(site) == {wanted}
+
+
+def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wherever_the_plan_is_told(
+    cluster: Cluster,
+) -> None:
+    cluster.night(loads(0))
+    site = SITES[59]
+    cluster.world.store.order_node(NodeOrder("n1", "draining", cluster.now))
+    world = cluster.world = limited(cluster.world, 3)
+    wanted = next(node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site))
+    world.store.put_pin(Pin(site, (wanted,), reason="launch"))
+    done = cluster.night(loads(0))
+    put_off = next(move for move in done.put_off if move.site == site)
+    limit = "put off to a later night: safety.max_moved_sites is 3"
+    assert put_off.reason == f"pinned to {wanted}; {limit}"
+    here = next(iter(cluster.nodes_of(site)))
+    told = f"{here} -> {wanted}, later: pinned to {wanted}; {limit}"
+    assert told in explaining.explained(world, site).reasons
+    mail = bulletin.of_night("test", done, "", 0, "", "")
+    assert mail is not None
+    assert f"{site}  {here} -> {wanted}  pinned to {wanted}; {limit}" in mail.text
+    output = present.plan_output(done)
+    assert put_off.reason in {move.reason for move in output.put_off}
+    shown = io.StringIO()
+    text.plan(Console(file=shown, width=200), output)
+    assert f"pinned to {wanted}; {limit}" in shown.getvalue()
+    data = ReportData("test", cluster.now, 0.05, output, (), None, {})
+    assert all(f"pinned to {wanted}; {limit}" in FORMATS[form](data) for form in ("json", "md", "html"))
+
+
+def limited(world: World, most: int) -> World:
+    safety = world.settings.safety.model_copy(update={"max_moved_sites": most})
+    return dataclasses.replace(world, settings=world.settings.model_copy(update={"safety": safety}))
 
 
 def test_what_left_a_drained_node_rests_until_the_node_is_back(cluster: Cluster) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flex import score
 from flex.problem import Budget, Ints, Problem
-from flex.short import EITHER, PINS, RESTING, Relaxation
+from flex.short import PINS, RESTING, Relaxation, less_of
 from flex_solver import SOLVERS, exact
 from flex_solver.kinds import kinds
 from tests.solver.given import placements
@@ -114,7 +114,7 @@ def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None
     ("resting", "rule", "would_do"),
     [
         ("abcd", RESTING, "1 site that rests moved all the same would do, and none smaller"),
-        ("abc", EITHER, "1 pin taken back, or site that rests moved all the same would do, and none smaller"),
+        ("abc", RESTING, "1 site that rests moved all the same would do, and none smaller"),
         ("", PINS, "1 pin taken back would do, and none smaller"),
     ],
 )
@@ -125,6 +125,18 @@ def test_sites_that_rest_are_not_counted_as_pins(cluster: Cluster, resting: str,
     assert Relaxation(rule, 1.0, least=True) in found.shortfalls[0].instead
     assert would_do in found.note
     assert ("the pin of a to n0" in found.note, "a at rest on n0" in found.note) == (not resting, bool(resting))
+
+
+def test_pins_and_sites_that_rest_are_counted_each_for_itself() -> None:
+    assert [(one.rule, one.enough) for one in (less_of(2, 0, least=True), less_of(0, 14, least=True))] == [
+        (PINS, 2.0),
+        (RESTING, 14.0),
+    ]
+    both = [less_of(pins, rests, least=True) for pins, rests in ((2, 14), (1, 1))]
+    assert [f"{one.enough:.0f} {one.rule}" for one in both] == [
+        "2 pins taken back and 14 sites that rest moved all the same",
+        "1 pin taken back and 1 site that rests moved all the same",
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
@@ -45,6 +46,7 @@ Forced = Annotated[
         help="plan though this rule of [profile] or [safety] says no; may be repeated",
     ),
 ]
+NOT_KEPT = "a dry run: this plan was shown and not kept"
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")]
 
 
@@ -115,7 +117,7 @@ def plan_discard(
 ) -> None:
     """Put a plan aside; it can not be applied any more."""
     found = context(ctx)
-    with opened(found, reason=reason) as here, lease(here, "discard"):
+    with opened(found, reason=reason) as here, nullcontext() if dry_run else lease(here, "discard"):
         cycle = approving.discard(here, plan_id, reason, dry_run=dry_run)
     show(found, cycle)
 
@@ -224,18 +226,21 @@ def rollback(
 ) -> None:
     """Go back to a partition that was in force earlier. That is an ordinary plan under the same guards."""
     found = context(ctx)
+    stopping.refuse_strange(force or (), "going back")
+    if dry_run:
+        with opened(found, as_of) as here:
+            applying.refuse_half_applied(here, "making a plan back")
+            made = nightly.way_back(here, nightly.earlier(here.store, to)).cycle
+        # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
+        show(found, replace(made, state="discarded", author=author(), message=NOT_KEPT), diff=True)
+        return
     with opened(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
-        stopping.refuse_strange(force or (), "going back")
         applying.refuse_half_applied(here, "making a plan back")
         cycle = nightly.go_back(here, nightly.earlier(here.store, to), author=author()).cycle
         held.concerns(cycle)
-        if dry_run:
-            # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
-            here.store.update(replace(cycle, state="discarded"))
-        else:
-            step = Steps(here, held.run)
-            cycle = step.through(lambda: applying.apply(here, cycle.id, force=force or [], enters=step.enter), _became)
-    show(found, cycle, diff=dry_run)
+        step = Steps(here, held.run)
+        cycle = step.through(lambda: applying.apply(here, cycle.id, force=force or [], enters=step.enter), _became)
+    show(found, cycle)
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:

@@ -12,11 +12,10 @@ from pydantic import ValidationError
 from flex.domain import Cycle, Node
 from flex.errors import BadInput
 from flex.orders import NodeOrder, OrderState
-from flex_api.cli.common import DryRun, NodeName, Reason, author, context, listed, moment, now
+from flex_api.cli.common import Context, DryRun, NodeName, Reason, author, context, listed, moment, now
 from flex_api.cli.opening import opened
 from flex_api.known import present
 from flex_api.night import failover, nodes
-from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.schemas.night import NodesOutput
 from flex_api.told import preview_text, text, words
@@ -99,19 +98,19 @@ def nodes_drain(
     dry_run: DryRun = False,
 ) -> None:
     """Move everything off a node with the next plans; it goes on serving until then. Pins to it are suspended."""
-    _ordered(ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run), reason, dry_run)
+    _ordered(ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run), reason, dry_run, turns=True)
 
 
 @nodes_app.command("undrain")
 def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node sites again, from the next plan on."""
-    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run)
+    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run, turns=True)
 
 
 @nodes_app.command("up")
 def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node that was down sites again, from the next plan on."""
-    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run)
+    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run, turns=True)
 
 
 @nodes_app.command("remove")
@@ -133,17 +132,18 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
     A run that waits gives way. Exits 33 where names that are not FLEX's to change still lead to the node.
     """
     found = context(ctx)
+    if dry_run:
+        _try_down(found, node)
+        return
     with (
         opened(found, reason=reason) as here,
         lease(here, f"node {node} down {reason}".strip(), breaks_in=True) as held,
     ):
         nodes.refuse_last(here, nodes.known(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
-        taken = Taken() if dry_run else failover.take_down(here, _given(here, node, "down", reason, ""))
+        taken = failover.take_down(here, _given(here, node, "down", reason, ""))
         done = taken.cycle
         output = _nodes(here, notes, taken.left, in_force=done)
-        if dry_run:
-            output = _tried(here, output, nodes.known(here, node), fails=True)
         if done:
             held.concerns(done)
     found.show(output, lambda console: preview_text.nodes(console, output))
@@ -157,15 +157,38 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
         raise typer.Exit(failover.LEFT_CODE)
 
 
-def _ordered(ctx: typer.Context, change: Callable[[World], Noted], reason: str, dry_run: bool) -> None:
-    """A dry run says what the next plan would do with the node as it would be."""
+def _try_down(found: Context, node: str) -> None:
+    """No run is recorded: nothing was done, and nobody has to wait for it."""
+    with opened(found) as here:
+        dead = nodes.known(here, node)
+        nodes.refuse_last(here, dead.name)
+        output = _tried(here, _nodes(here, nodes.stopped_by(here, node, "down")), dead, fails=True)
+    found.show(output, lambda console: preview_text.nodes(console, output))
+
+
+def _ordered(
+    ctx: typer.Context, change: Callable[[World], Noted], reason: str, dry_run: bool, *, turns: bool = False
+) -> None:
+    """A dry run says what the next plan would do with the node as it would be; otherwise, where it `turns` sites to the
+    node or away from it, how many go with the next plan.
+    """
     found = context(ctx)
     with opened(found, reason=reason) as here:
+        was = {node.name: node.state for node in here.nodes}
         notes, changed = change(here)
+        if turns and not dry_run and was[changed.name] != changed.state:
+            notes = [*notes, *_turned(here, changed.name)]
         output = _nodes(here, notes)
         if dry_run:
             output = _tried(here, output, changed)
     found.show(output, lambda console: preview_text.nodes(console, output))
+
+
+def _turned(here: World, node: str) -> list[str]:
+    """It takes a while to load what makes plans."""
+    from flex_api.wishes import tonight
+
+    return tonight.told(here, node)
 
 
 def _tried(here: World, output: NodesOutput, changed: Node, *, fails: bool = False) -> NodesOutput:

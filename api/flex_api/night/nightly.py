@@ -248,7 +248,12 @@ def _replace_equals(world: World, newer: Cycle) -> None:
 
 def go_back(world: World, to: str, *, author: str = "") -> Proposal:
     """A plan that leads back to the partition of that plan, under the same guards as any other."""
-    made = cycles.go_back(
+    return _kept(world, way_back(world, to), author)
+
+
+def way_back(world: World, to: str) -> Proposal:
+    """The same, which is kept nowhere."""
+    return cycles.go_back(
         facts(world),
         world.rules,
         world.store.placement_of(to),
@@ -256,7 +261,6 @@ def go_back(world: World, to: str, *, author: str = "") -> Proposal:
         target=world.target,
         now=world.clock(),
     )
-    return _kept(world, made, author)
 
 
 def earlier(store: Store, plan: str = "") -> str:

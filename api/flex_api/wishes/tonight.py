@@ -1,0 +1,91 @@
+"""What the next plan makes of a node that was drained or taken back, and what is left to later ones: in sentences.
+
+In go a world, in which the node is in its new state already, and the node's name. The search is that of previews
+(quick.py), under the rules and limits of a night. Nothing is stored and no name server is asked, so that sites which
+are not FLEX's to move count as if they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from flex import cycle as cycles
+from flex import score, wishes
+from flex.consent import Stop
+from flex.decide import LIFTED
+from flex.errors import Infeasible, NoData
+from flex.obstacles import decided
+from flex.problem import Ints, Problem
+from flex_api.known import recent
+from flex_api.night import nightly
+from flex_api.told import words
+from flex_api.wiring import World
+from flex_api.wishes.quick import quick
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How many sites come to a node, or leave it: with the next plan, and later; and the rules that have a part."""
+
+    now: int
+    later: int
+    stops: tuple[Stop, ...]
+
+
+def told(world: World, node: str) -> list[str]:
+    """Nothing where no plan could be made yet: then there is nothing to say."""
+    state = next((one.state for one in world.nodes if one.name == node), None)
+    try:
+        return list(_coming(world, node)) if state == "active" else list(_going(world, node))
+    except (NoData, Infeasible):
+        return []
+
+
+def _coming(world: World, node: str) -> Iterator[str]:
+    turn = _turn(world, node, comes=True)
+    if turn.now or turn.later:
+        yield f"{_sites(turn, 'comes', 'come')} to {node}{_because(turn)}"
+    elif turn.stops:
+        yield f"no site comes to {node} with the next plan: {'; '.join(stop.told for stop in turn.stops)}"
+    else:
+        yield f"no site comes to {node} with the next plan: balance does not ask for it"
+
+
+def _going(world: World, node: str) -> Iterator[str]:
+    turn = _turn(world, node, comes=False)
+    if turn.now or turn.later:
+        hurry = f"; `flex nodes drain {node} --deadline TIME` to hurry" if turn.later else ""
+        yield f"{_sites(turn, 'leaves', 'leave')} {node}{_because(turn)}{hurry}"
+    else:
+        yield f"no site is on {node}"
+
+
+def _sites(turn: Turn, one: str, many: str) -> str:
+    later = f", {turn.later:,} later," if turn.later else ""
+    return f"{words.count(turn.now, 'site')} with the next plan{later} {one if turn.now + turn.later == 1 else many}"
+
+
+def _because(turn: Turn) -> str:
+    limits = [f"{stop.rule} is {stop.limit}" for stop in turn.stops if stop.rule in LIFTED]
+    return f" ({'; '.join(limits)})" if turn.later and limits else ""
+
+
+def _turn(world: World, node: str, *, comes: bool) -> Turn:
+    facts, rules = nightly.facts(world, replayed=False), world.rules
+    kept = wishes.possible(facts.pins, set(facts.sites), facts.nodes)
+    facts = replace(facts, pins=kept.pins, guard=recent.guard(world, facts.period))
+    asked, done, stops = decided(
+        lambda guard: cycles.build(replace(facts, guard=guard), rules),
+        quick(world.solver),
+        rules.budget,
+        rules.reins(facts.guard),
+    )
+    now, whole = (_of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole))
+    return Turn(now, whole - now, stops)
+
+
+def _of(asked: Problem, rows: Ints, node: str, *, comes: bool) -> int:
+    """How many rows of the node are new, or are given up."""
+    changed = score.moved(asked, rows) if comes else score.left(asked, rows)
+    return int((changed[:, 1] == asked.nodes.index(node)).sum()) if node in asked.nodes else 0

@@ -1,0 +1,74 @@
+"""What was only tried is in no history, no audit log and no list of plans: whatever the verb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import typer.main
+
+from flex_api import cli
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+# What each verb is tried with: SITE, PLAN and NOW stand for what the installation has.
+CALLS = {
+    "apply": ("apply", "PLAN"),
+    "rollback": ("rollback", "--as-of", "NOW"),
+    "plan discard": ("plan", "discard", "WAITING"),
+    "freeze": ("freeze",),
+    "thaw": ("thaw",),
+    "nodes add": ("nodes", "add", "n9", "--addresses", "192.0.2.10", "--ram", "8 MiB"),
+    "nodes set": ("nodes", "set", "n3", "--capacity", "1.5"),
+    "nodes drain": ("nodes", "drain", "n2"),
+    "nodes undrain": ("nodes", "undrain", "n3"),
+    "nodes up": ("nodes", "up", "n3"),
+    "nodes down": ("nodes", "down", "n2"),
+    "nodes remove": ("nodes", "remove", "n4"),
+    "sites pin": ("sites", "pin", "SITE", "--nodes", "n2"),
+    "sites unpin": ("sites", "unpin", "SITE"),
+    "sites exclude": ("sites", "exclude", "SITE"),
+}
+
+
+def verbs(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Any: the command objects of the library below Typer have no public types."""
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from verbs(inner, (*before, name))
+    yield " ".join(before), command
+
+
+def test_every_verb_with_a_dry_run_is_tried_here() -> None:
+    every = verbs(typer.main.get_command(cli.application()))
+    assert {name for name, verb in every if any("--dry-run" in one.opts for one in verb.params)} == set(CALLS)
+
+
+def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(installation: Installation) -> None:
+    """Each is asked of an installation in which it would do something."""
+    site, plan, waiting = prepared(installation)
+    for verb, words in CALLS.items():
+        known = {"SITE": site, "PLAN": plan, "WAITING": waiting, "NOW": installation.as_of()}
+        before = books(installation)
+        said = installation.flex(*(known.get(word, word) for word in words), "--dry-run")
+        assert said.code == 0, (verb, said.err)
+        assert books(installation) == before, verb
+        if verb == "rollback":
+            assert "a dry run: this plan was shown and not kept" in said.out
+
+
+def prepared(installation: Installation) -> tuple[str, str, str]:
+    installation.night()
+    site = installation.flex("-o", "json", "sites", "list").json["items"][-1]["site"]
+    assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
+    installation.flex("plan", "--as-of", installation.as_of())
+    applied = installation.flex("-o", "json", "apply", "--as-of", installation.as_of()).json["id"]
+    assert installation.flex("nodes", "add", "n4", "--addresses", "192.0.2.9", "--ram", "8 MiB").code == 0
+    assert installation.flex("freeze").code == 0
+    waiting = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    return site, applied, waiting
+
+
+def books(installation: Installation) -> list[object]:
+    asked = (("history",), ("plan", "list"), ("audit",))
+    return [installation.flex("-o", "json", *verb, "--limit", "1000").json for verb in asked]
