@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Literal
 
 
@@ -61,6 +63,12 @@ class Stop:
 
     def __str__(self) -> str:
         return f"{self.said}: {self.actual}; {self.rule} is {self.limit}"
+
+
+def told(stops: Iterable[Stop]) -> str:
+    """In one line, each way past them once: several rules may take one command."""
+    found = groupby(stops, key=lambda stop: stop.way_past)
+    return "; ".join(f"{'; '.join(map(str, each))} (past it: {way})" for way, each in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pandas as pd
 
 from flex.consent import Breach, Limits
-from flex.domain import Change, Move, Plan, RecordType, Rrset
+from flex.domain import Change, Cycle, Move, Plan, RecordType, Rrset
 from flex.marker import marker_name, marker_text, site_name
 from flex.records import Sets, ZoneState, by_name
 from flex.tables import texts
@@ -301,6 +301,11 @@ def rewritten(plans: Iterable[Plan], moving: Collection[str]) -> int:
     """How many names had addresses and get others, or another TTL, though they are not among those that move."""
     changed = (change for plan in plans for change in plan.changes if change.before and change.type in ADDRESSES)
     return len({change.name for change in changed} - set(moving))
+
+
+def past(cycle: Cycle) -> str:
+    """The command that goes over every limit that the plan is over: with one of several it would be refused."""
+    return " ".join([f"flex apply {cycle.id}", *(f"--force {breach.rule}" for breach in cycle.breaches)])
 
 
 def _addresses_of(table: pd.DataFrame, names: frozenset[str]) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -8,7 +8,8 @@ do is found by counting here; solvers that can prove more say so beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Set
+import re
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from flex.short import PINS, RESTING, Relaxation, Shortfall
 
 # How many broken wishes and limits, and causes of each, are named.
 MOST = 5
+# So many causes of each are in a sentence.
+SAID = 2
 BAND = ("over", "under")
 # What limits of moves are on.
 LIMITS = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node"}
@@ -54,12 +57,21 @@ def limits_for(problem: Problem, rows: Ints, least: int) -> tuple[Relaxation, ..
 
 
 def text(shortfall: Shortfall) -> str:
-    """One line for people."""
-    because = f", because of {', '.join(shortfall.because)}" if shortfall.because else ""
+    """One line for people: the first causes alone, as the answer has all that are known."""
+    because = f", because of {_first(shortfall.because)}" if shortfall.because else ""
     would_do = [f"{_named(each)} would do{', and none smaller' * each.least}" for each in shortfall.instead]
     if shortfall.kind in BAND and not any(each.rule == "tolerance" for each in shortfall.instead):
         would_do.insert(0, "no tolerance allows that")
     return "; ".join([f"{_said(shortfall)}{because}", *would_do])
+
+
+def _first(causes: Sequence[str]) -> str:
+    """Two of them, and how many more there are: the last one may be such a number itself."""
+    if len(causes) <= SAID:
+        return "; ".join(causes)
+    more = re.fullmatch(r"(\d+) more", causes[-1])
+    left = len(causes) - SAID + (int(more[1]) - 1 if more else 0)
+    return f"{'; '.join(causes[:SAID])}; and {left} more"
 
 
 def _said(shortfall: Shortfall) -> str:

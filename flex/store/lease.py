@@ -8,8 +8,8 @@ from datetime import datetime
 from flex.domain import Run
 from flex.store.holders import has_ended
 
-# As a shell reports a process that was told to end.
-INTERRUPTED = 143
+# As a shell reports a process that was killed: one that is told to end says so itself.
+INTERRUPTED = 137
 
 
 @dataclass(frozen=True, slots=True)

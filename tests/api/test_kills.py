@@ -77,7 +77,7 @@ def test_the_next_run_says_where_the_one_before_was_killed(installation: Install
     dies_at(installation, 4 * STAGES.index("plan") + 1)
     said = installation.run()
     assert "was interrupted at plan" in said.out
-    (lost,) = (run for run in open_store(on_sqlite(installation)).runs() if run.exit_code == 143)
+    (lost,) = (run for run in open_store(on_sqlite(installation)).runs() if run.exit_code == 137)
     assert lost.message.startswith("interrupted at plan")
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from flex import score
 from flex.problem import Budget, Ints, Problem
-from flex.short import PINS, RESTING, Relaxation, less_of
+from flex.short import PINS, RESTING, Relaxation, Shortfall, less_of
+from flex.shortfall import text
 from flex_solver import SOLVERS, exact
 from flex_solver.kinds import kinds
 from tests.solver.given import placements
@@ -166,3 +167,10 @@ def test_without_time_every_wish_is_kept_all_the_same(drifted: Callable[..., Pro
     solution = exact.place(problem, Budget(seconds=0))
     assert not [broken for broken in score.violations(problem, solution.rows) if broken.is_wish]
     assert "no exact answer" in solution.note
+
+
+def test_a_best_effort_names_two_causes_and_counts_the_others() -> None:
+    causes = ("a, 30% of the node", "b, 20% of the node", "c, 9% of the node", "7 more")
+    said = [text(Shortfall("over", "n1 working set", 0.05, 0.3, causes[:count])) for count in (2, 3, 4)]
+    both = "n1 stays over its working set by 30.0%, because of a, 30% of the node; b, 20% of the node"
+    assert [one.partition("; no tolerance")[0] for one in said] == [both, f"{both}; and 1 more", f"{both}; and 8 more"]

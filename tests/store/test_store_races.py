@@ -74,7 +74,7 @@ def test_of_two_processes_exactly_one_takes_over_from_a_dead_one(url: str, rival
     with open_store(url) as store:
         store.begin(Run("dead", f"{host}:{pid}:{int(start) + 1}", NOW), timedelta(hours=1), NOW)
         assert sorted(both(rivals, "begin 0")) == ["no", "yes"]
-        assert [run.exit_code for run in store.runs()] == [143, None]
+        assert [run.exit_code for run in store.runs()] == [137, None]
 
 
 def test_of_two_processes_exactly_one_counts_a_segment(url: str, rivals: tuple[Rival, ...]) -> None:

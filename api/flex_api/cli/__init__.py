@@ -38,10 +38,13 @@ Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settin
 22 waits for approval, or over a limit. 23 another run is at work, or changes are frozen. 24 a folder takes no more.
 25 the database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer.
 30 DNS refused or unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
-disagree. 33 a dead node is out of DNS but for names that are not FLEX's. 130, 143 interrupted.
+disagree. 33 a dead node is out of DNS but for names that are not FLEX's. 130, 143 interrupted;
+137, in the history alone, of a run that ended without a word, as one that is killed.
 
 Results go to standard output, what failed to standard error: with -o json as one object (docs/schemas/error.json), and
 then standard output has nothing, or the whole result that the exit code is about.
+
+Words such as fair share, cold, at rest and given up are explained in docs/glossary.md, and on the page /glossary.
 """
 
 # The verbs as `flex --help` lists them, and the modules of this package that bring each.

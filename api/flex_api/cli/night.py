@@ -34,8 +34,8 @@ AsOf = Annotated[
     datetime | None,
     typer.Option(
         "--as-of",
-        formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d"],
-        help="take this for the present (UTC); to try old logs",
+        formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d"],
+        help="take this for the present, in UTC, with or without a Z; to try old logs",
     ),
 ]
 Forced = Annotated[

@@ -28,9 +28,9 @@ def explain(ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SIT
 
 
 def told(console: Console, output: ExplainOutput) -> None:
-    asks = ", ".join(f"{units:.1f} of {name}" for name, units in output.asks_units.items())
+    asks = ", ".join(f"{name} {units:.1f} %" for name, units in output.asks_units.items())
     each = f", each of {output.replicas} replicas" if output.replicas > 1 else ""
-    console.print(f"{output.site} asks{each}: {asks} (a fair share is 100)")
+    console.print(f"{output.site} asks{each}: {asks} of a mean node's fair share")
     for reason in output.reasons:
         console.print(reason)
     for number, other in enumerate(output.others):

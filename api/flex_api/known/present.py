@@ -83,7 +83,7 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         forecasts=forecasts,
         predicted_miss_ratio=next((row.miss_ratio for row in forecasts if row.policy == "after"), None),
         zones=[zone_row(plan) for plan in cycle.plans],
-        breaches=[_breach(breach, cycle.id) for breach in cycle.breaches],
+        breaches=[_breach(breach, plans.past(cycle)) for breach in cycle.breaches],
         shortfalls=[ShortfallRow.model_validate(one, from_attributes=True) for one in cycle.quality.shortfalls],
         notes=list(cycle.notes),
         verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
@@ -164,8 +164,7 @@ def zone_row(plan: Plan) -> ZoneRow:
     return ZoneRow(zone=plan.zone, changes=plans.text(plan).splitlines(), foreign=list(plan.foreign))
 
 
-def _breach(breach: Breach, plan: str) -> BreachRow:
-    override = f"flex apply {plan} --force {breach.rule}"
+def _breach(breach: Breach, override: str) -> BreachRow:
     return BreachRow(rule=breach.rule, limit=breach.limit, actual=breach.actual, override=override)
 
 

@@ -304,7 +304,7 @@ def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
                 f"{breach.limit:g}",
                 f"{breach.actual:g}",
                 "it is over a limit",
-                f"flex apply {cycle.id} --force {breach.rule}",
+                plans.past(cycle),
             )
             for breach in cycle.breaches
         ),

@@ -110,7 +110,8 @@ def _refuse_expired(world: World, cycle: Cycle, doing: str) -> None:
     if world.clock() - cycle.created > world.settings.safety.plan_expiry:
         raise Expired(
             f"{doing} {cycle.id}",
-            f"it was made {words.ago(cycle.created, world.clock())}",
+            f"it was made {words.ago(cycle.created, world.clock())}; "
+            f"safety.plan_expiry is {words.span(world.settings.safety.plan_expiry)}",
             kept="nothing was changed",
             advice="make a new one with `flex plan`",
             stops=[_too_old(world, cycle)],

@@ -14,7 +14,7 @@ from flex.errors import FlexError
 from flex.plan import DRIFT
 from flex.retries import Attempt
 from flex_api.schemas.output import SCHEMA_VERSION
-from flex_api.told import words
+from flex_api.told import given_up, words
 
 Event = Literal["applied", "approval", "failure", "drift"]
 
@@ -71,9 +71,11 @@ def _verdict(cycle: Cycle, waiting: str) -> str:
     moved = words.count(len({move.site for move in cycle.moves}), "site")
     if waiting:
         over = "; ".join(str(breach) for breach in cycle.breaches)
-        return f"waiting for approval: {moved} would move{f' ({over})' if over else ''}"
+        would = given_up.told(cycle.moves, cycle.base, done=False) or f"{moved} would move"
+        return f"waiting for approval: {would}{given_up.misses(cycle.forecasts)}{f' ({over})' if over else ''}"
     before = f"{words.share(cycle.before.worst)} -> " if cycle.before else ""
-    return f"applied: {moved} moved, worst node {before}{words.share(cycle.after.worst)} off"
+    did = given_up.told(cycle.moves, cycle.base, done=True) or f"{moved} moved"
+    return f"applied: {did}, worst node {before}{words.share(cycle.after.worst)} off"
 
 
 def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) -> Iterator[str]:
@@ -84,16 +86,17 @@ def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) ->
         left = f", {cycle.later:,} more in the next nights" if cycle.later else ""
         scratch = f"a fresh partition would move {cycle.scratch_moves:,}"
         yield f"Moves    {len(cycle.moves):,}, {words.size(cycle.cold_bytes)} cold; {scratch}{left}"
-    for move in cycle.moves[:MOST]:
-        yield f"         {move.site}  {move.source or '-'} -> {move.target or '-'}  {move.reason}"
-    if len(cycle.moves) > MOST:
-        yield f"         and {len(cycle.moves) - MOST:,} more"
+    rows = given_up.grouped(cycle.moves)
+    for row in rows[:MOST]:
+        yield f"         {row.sites}  {row.source} -> {row.target}  {row.reason}"
+    if len(rows) > MOST:
+        yield f"         and {len(rows) - MOST:,} more"
     for move in cycle.put_off[:MOST]:
         yield f"Later    {move.site}  {move.source or '-'} -> {move.target or '-'}  {move.reason}"
     if len(cycle.put_off) > MOST:
         yield f"         and {len(cycle.put_off) - MOST:,} more"
     for stop in cycle.stops:
-        yield f"Stopped  {stop.told}"
+        yield f"Stopped  {stop}"
     for note in cycle.notes:
         yield f"Note     {note}"
     yield from _see(address)

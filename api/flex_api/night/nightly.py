@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+from flex import consent, suppose
 from flex import cycle as cycles
-from flex import suppose
 from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
@@ -353,7 +353,7 @@ def _waits(world: World, cycle: Cycle) -> tuple[int, str]:
     if mode == "shadow":
         return 0, f"Shadow mode: plan {cycle.id} was made and nothing was written."
     stops = applying.stops(world, cycle)
-    told = "; ".join(stop.told for stop in stops)
+    told = consent.told(stops)
     if freezing.RULE in {stop.rule for stop in stops}:
         return Frozen.exit_code, f"Plan {cycle.id} was made and nothing was applied: {told}."
     if begun:

@@ -7,6 +7,7 @@ from flex_api.pages import (
     audit,
     data,
     dns,
+    glossary,
     history,
     jobs,
     nodes,
@@ -23,4 +24,5 @@ from flex_api.pages import (
 # In this order a path is looked for.
 PAGES = (
     overview, plans, sites, site, nodes, what_if, history, dns, data, routing, simulate, audit, settings, jobs, account,
+    glossary,
 )  # fmt: skip

@@ -21,6 +21,7 @@ from flex_api.routes import changes, plans
 from flex_api.routes.plans import MovesQuery, PlansQuery
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, MovesPage, PlanGiven, PlansPage, RollbackGiven
 from flex_api.schemas.supposed import FrontierOutput, PointRow
+from flex_api.told import text
 from flex_api.web.desk import Approver, Desk, Operator, Viewer
 from flex_api.wishes import supposing
 
@@ -79,6 +80,8 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
         in_force=desk.views.base()[0] == cycle.id,
         changes=CHANGES,
         put_off_most=PUT_OFF,
+        summary=text.summary(output),
+        given_up=sum(not move.target for move in output.moves),
         page=figures(desk, output) if tab == "moves" else None,
         tolerance=desk.settings.solver.tolerance,
         **values,
@@ -137,9 +140,9 @@ def _apart(labels: list[tuple[float, str]]) -> list[tuple[float, str]]:
     """Those that do not run into the one before."""
     kept: list[tuple[float, str]] = []
     width = (labels[-1][0] - labels[0][0]) / 12 if labels else 0.0
-    for at, text in labels:
+    for at, label in labels:
         if not kept or at - kept[-1][0] >= width:
-            kept.append((at, text))
+            kept.append((at, label))
     return kept
 
 

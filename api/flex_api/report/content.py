@@ -26,7 +26,7 @@ from flex_api.schemas.verbs import (
     StageRow,
     VerdictRow,
 )
-from flex_api.told import shown, stopped, text, words
+from flex_api.told import given_up, shown, stopped, text, words
 
 NIGHTS = 14
 MOST_SITES = 50
@@ -198,7 +198,7 @@ def verdict(data: ReportData) -> str:
 
 def _movement(plan: PlanOutput) -> str:
     if plan.moves or not plan.before:
-        return f"{text.moved(plan)}."
+        return f"{text.moved(plan)}{given_up.misses(plan.forecasts)}."
     return f"Nothing moves; a partition from scratch would move {plan.moves_from_scratch:,}."
 
 

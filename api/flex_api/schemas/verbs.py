@@ -157,7 +157,7 @@ class BreachRow(Part):
     rule: str
     limit: float
     actual: float
-    override: str = Field(description="the command that gets past it")
+    override: str = Field(description="the command that gets past it, and past all others that the plan breaks")
 
 
 class VerdictRow(Part):

@@ -30,7 +30,7 @@ from flex_api.schemas.verbs import (
     VerdictRow,
     VerifyOutput,
 )
-from flex_api.told import dead_text, foretold_text, outcome, stopped, words
+from flex_api.told import dead_text, foretold_text, given_up, outcome, stopped, words
 from flex_api.told.grids import grid
 
 BAR = 24
@@ -50,10 +50,8 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         console.print(f"  note: {note}")
     for stop in stopped.lines(output, ways=output.state in WAITING or not output.moves):
         console.print(f"  stopped: {stop}")
-    for breach in output.breaches:
-        past = f" (past it: {breach.override})" if output.state in WAITING else ""
-        over = f"{breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g}{past}"
-        console.print(f"  over a limit: {over}")
+    if output.breaches:
+        console.print(f"  over {'a limit' if len(output.breaches) == 1 else 'limits'}: {_over(output)}")
     if output.moves:
         console.print()
         console.print(moves(output.moves))
@@ -71,6 +69,15 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         console.print(line if number else f"\n{line}")
 
 
+def _over(output: PlanOutput) -> str:
+    """All rules, and the one command that goes past all of them."""
+    over = [f"{one.rule} is {one.limit:g}, this plan needs {one.actual:g}" for one in output.breaches]
+    gives = any(not move.target for move in output.moves)
+    counted = "; a site that gives a node up counts as one that moves" if gives else ""
+    past = f" (past {'it' if len(over) == 1 else 'them'}: {output.breaches[0].override})"
+    return f"{'; '.join(over)}{counted}{past if output.state in WAITING else ''}"
+
+
 def countdown(until: datetime, now: datetime) -> str:
     """What still has to be served from where it was, and for how long."""
     if until <= now:
@@ -81,27 +88,33 @@ def countdown(until: datetime, now: datetime) -> str:
 
 def headline(output: PlanOutput) -> str:
     """One sentence: how many sites move, whether fewer would have done, and what a fresh partition would have moved."""
+    return f"Plan {output.id}: {summary(output)}."
+
+
+def summary(output: PlanOutput) -> str:
+    """The same without the plan's name."""
     worst = f"worst node {words.share(output.after.worst_ratio)} off its fair share"
-    if output.before:
-        worst += f" (was {words.share(output.before.worst_ratio)})"
     if not output.moves:
         changes = sum(line.startswith("+") for zone in output.zones for line in zone.changes)
         rewritten = f" though {words.count(changes, 'record set')} would change" if changes else ""
-        return f"Plan {output.id}: nothing moves{rewritten}; {worst}."
-    return f"Plan {output.id}: {moved(output)}; {worst}."
+        return f"nothing moves{rewritten}; {worst}{', as before' if output.before else ''}"
+    was = f" (was {words.share(output.before.worst_ratio)})" if output.before else ""
+    return f"{moved(output)}{given_up.misses(output.forecasts)}; {worst}{was}"
 
 
 def moved(output: PlanOutput) -> str:
     """7 of 100 sites move (at least 6 must; a partition from scratch would move 71); moved, once they have."""
     if not output.before:
         return f"{words.count(output.sites, 'site')} placed for the first time"
+    if only := given_up.told(output.moves, output.base, done=output.state == "applied"):
+        return only
     placed = [move for move in output.moves if move.target]
     sites, rows, taken = len({move.site for move in placed}), len(placed), len(output.moves) - len(placed)
     scratch = f"a partition from scratch would move {output.moves_from_scratch:,}"
     which = f"{sites:,} of {words.count(output.sites, 'site')}"
     # What is counted beside it are rows: a site on several nodes may move more than once.
     what = which if rows == sites else f"{rows:,} replicas of {which}"
-    taken_away = f"; {words.count(taken, 'replica')} taken away" if taken else ""
+    taken_away = f"; {words.count(taken, 'replica')} given up" if taken else ""
     return f"{what} {move(output)} ({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
 
 
@@ -118,11 +131,11 @@ def least(output: PlanOutput) -> str:
 
 
 def moves(rows: Sequence[MoveRow]) -> Table:
-    table = grid("site", "from", "to", "cold>", "why")
-    for move in rows[:MOST_MOVES]:
-        table.add_row(move.site, move.source or "-", move.target or "-", words.size(move.cold_bytes), move.reason)
-    if len(rows) > MOST_MOVES:
-        table.add_row(f"and {len(rows) - MOST_MOVES} more", "", "", "", "")
+    table, found = grid("site", "from", "to", "cold>", "why"), given_up.grouped(rows)
+    for row in found[:MOST_MOVES]:
+        table.add_row(row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason)
+    if len(found) > MOST_MOVES:
+        table.add_row(f"and {len(found) - MOST_MOVES} more", "", "", "", "")
     return table
 
 
@@ -214,9 +227,10 @@ def unknown(console: Console, output: UnknownOutput) -> None:
 
 
 def nodes(console: Console, output: NodesOutput) -> None:
-    table = grid("node", "state", "addresses", "RAM>", "capacity>", "sites>", "access rate>", "working set>")
+    resources = ("access rate, % of a mean share>", "working set, %>")
+    table = grid("node", "state", "addresses", "RAM>", "capacity>", "sites>", *resources)
     for row in output.items:
-        units = ["-" if value is None else f"{value:.0f}" for value in (row.access_units, row.working_set_units)]
+        units = ["-" if value is None else f"{value:.0f} %" for value in (row.access_units, row.working_set_units)]
         ram, capacity = words.memory(row.ram_bytes), f"{row.capacity_ratio:g}"
         table.add_row(row.node, row.state, ", ".join(row.addresses), ram, capacity, str(row.sites), *units)
     console.print(table)

@@ -1,0 +1,221 @@
+"""What a night says of what it does not do: rests with their end, what is left to later, what an adoption does."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from flex import decide
+from flex.decide import COOLDOWN
+from flex.domain import Forecast, NodeForecast, Pin
+from flex.errors import Held
+from flex.orders import NodeOrder
+from flex_api.known import present
+from flex_api.night import applying, bulletin, nightly
+from flex_api.report.content import ReportData
+from flex_api.report.formats import FORMATS
+from flex_api.told import text
+from flex_api.wiring import World
+from flex_api.wishes import explaining, tonight
+from flex_dns.memory import MemoryTarget
+from tests.api.nights import DAY, NODES, SITES, ZONE, Cluster, four_nodes, loads, resting
+
+EVEN = {site: 10 / (number + 5) for number, site in enumerate(SITES)}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return four_nodes(tmp_path)
+
+
+EVERYWHERE = [f"192.0.2.{number}" for number in range(1, 5)]
+
+
+@pytest.fixture
+def adopted(cluster: Cluster) -> Cluster:
+    """Every site was on all nodes, as round robin has it, and is on as many as it needs since the first night."""
+    adopting(cluster)
+    made = nightly.propose(cluster.world).cycle
+    assert {move.target for move in made.moves} == {None}
+    assert made.stops == ()
+    applying.apply(cluster.world, made.id, force=[breach.rule for breach in made.breaches])
+    return cluster
+
+
+def test_after_adoption_no_site_rests_and_what_is_needed_moves_in_the_next_night(adopted: Cluster) -> None:
+    assert resting(adopted) == {}
+    done = adopted.night({**EVEN, SITES[20]: 4.0})
+    assert any(move.target for move in done.moves)
+    assert done.stops == ()
+
+
+def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_that_binds(cluster: Cluster) -> None:
+    """Every site moved last night, so that nothing that is wrong tonight can be mended."""
+    cluster.night(EVEN)
+    shift = dict(zip(NODES, [*NODES[1:], NODES[0]], strict=True))
+    for site in SITES:
+        cluster.world.store.put_pin(Pin(site, tuple(shift[node] for node in cluster.nodes_of(site))))
+    moved = nightly.propose(cluster.world, decide.LIFTED).cycle
+    moved = applying.apply(cluster.world, moved.id, force=[breach.rule for breach in moved.breaches])
+    assert moved.settled is not None
+    for site in SITES:
+        cluster.world.store.drop_pin(site)
+    cluster.clock[0] += DAY
+    cluster.learn({**EVEN, SITES[0]: 3.5})
+    made = nightly.propose(cluster.world).cycle
+    assert (made.moves, [stop.rule for stop in made.stops]) == ((), [COOLDOWN])
+    rest = made.stops[0]
+    assert rest.until == moved.settled + 3 * DAY
+    site = rest.sites[0]
+    told = next(why for why in explaining.explained(cluster.world, site).reasons if why.startswith("stays on"))
+    ends = "until Friday 6 March, 02:17 UTC: safety.site_cooldown is 3 d 0 h"
+    assert f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)" in told
+    assert not nightly.propose(cluster.world, [decide.MARGIN]).cycle.moves
+    assert site in {move.site for move in nightly.propose(cluster.world, [COOLDOWN]).cycle.moves}
+
+
+def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(cluster: Cluster) -> None:
+    """Also what an ordinary night took off it."""
+    cluster.night(loads(0))
+    cluster.world.store.order_node(NodeOrder("n4", "down", given=cluster.now))
+    cluster.night(loads(0))
+    assert cluster.on("n4") == 0
+    assert resting(cluster) == {}
+    cluster.world.store.order_node(NodeOrder("n4", "active", given=cluster.now))
+    said = tonight.told(cluster.world, "n4")
+    back = cluster.night(loads(0))
+    come = sum(move.target == "n4" for move in back.moves)
+    assert said == [f"{come} sites with the next plan come to n4"]
+    assert cluster.on("n4") == come > 0
+    assert back.after.worst <= 0.05
+
+
+def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurry(cluster: Cluster) -> None:
+    cluster.night(loads(0))
+    there = cluster.on("n4")
+    cluster.world = limited(cluster.world, 4)
+    order = NodeOrder("n4", "draining", cluster.now)
+    cluster.world.store.order_node(order)
+    (said,) = tonight.told(cluster.world, "n4")
+    leave = f"4 sites with the next plan, {there - 4} later, leave n4 (safety.max_moved_sites is 4)"
+    assert said == f"{leave}; `flex nodes drain n4 --deadline TIME` to hurry"
+    cluster.world.store.order_node(dataclasses.replace(order, deadline=cluster.now + DAY / 2))
+    assert tonight.told(cluster.world, "n4") == [f"{there} sites with the next plan leave n4"]
+    cluster.world.store.order_node(order)
+    gone = cluster.night(loads(0))
+    assert (cluster.on("n4"), len(gone.put_off)) == (there - 4, there - 4)
+    assert {move.reason for move in gone.put_off} == {
+        "n4 is drained; put off to a later night: safety.max_moved_sites is 4"
+    }
+
+
+ENDS = ("until tomorrow noon", "since tonight")
+
+
+@pytest.mark.parametrize("when", ENDS)
+def test_a_campaign_for_which_tomorrow_is_too_late_goes_before_a_drain_that_takes_all_moves_of_a_night(
+    cluster: Cluster, when: str
+) -> None:
+    cluster.night(loads(0))
+    world, site = cluster.world, SITES[59]
+    world.store.order_node(NodeOrder("n1", "draining", cluster.now))
+    world = cluster.world = limited(world, 3)
+    now = cluster.now + DAY
+    wanted = next(node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site))
+    late = Pin(site, (wanted,), since=now - timedelta(hours=1)) if when == ENDS[1] else Pin(site, (wanted,))
+    ends = dataclasses.replace(late, until=now + timedelta(hours=10)) if when == ENDS[0] else late
+    world.store.put_pin(dataclasses.replace(ends, campaign="sale"))
+    done = cluster.night(loads(0))
+    assert len({move.site for move in done.moves}) == 3
+    assert cluster.nodes_of(site) == {wanted}
+
+
+def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wherever_the_plan_is_told(
+    cluster: Cluster,
+) -> None:
+    cluster.night(loads(0))
+    site = SITES[59]
+    cluster.world.store.order_node(NodeOrder("n1", "draining", cluster.now))
+    world = cluster.world = limited(cluster.world, 3)
+    wanted = next(node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site))
+    world.store.put_pin(Pin(site, (wanted,), reason="launch"))
+    done = cluster.night(loads(0))
+    put_off = next(move for move in done.put_off if move.site == site)
+    limit = "put off to a later night: safety.max_moved_sites is 3"
+    assert put_off.reason == f"pinned to {wanted}; {limit}"
+    here = next(iter(cluster.nodes_of(site)))
+    told = f"{here} -> {wanted}, later: pinned to {wanted}; {limit}"
+    assert told in explaining.explained(world, site).reasons
+    mail = bulletin.of_night("test", done, "", 0, "", "")
+    assert mail is not None
+    assert f"{site}  {here} -> {wanted}  pinned to {wanted}; {limit}" in mail.text
+    output = present.plan_output(done)
+    assert put_off.reason in {move.reason for move in output.put_off}
+    shown = io.StringIO()
+    text.plan(Console(file=shown, width=200), output)
+    assert f"pinned to {wanted}; {limit}" in shown.getvalue()
+    data = ReportData("test", cluster.now, 0.05, output, (), None, {})
+    assert all(f"pinned to {wanted}; {limit}" in FORMATS[form](data) for form in ("json", "md", "html"))
+
+
+def limited(world: World, most: int) -> World:
+    safety = world.settings.safety.model_copy(update={"max_moved_sites": most})
+    return dataclasses.replace(world, settings=world.settings.model_copy(update={"safety": safety}))
+
+
+def test_what_left_a_drained_node_rests_until_the_node_is_back(cluster: Cluster) -> None:
+    cluster.night(loads(0))
+    order = NodeOrder("n4", "draining", cluster.now, cluster.now + DAY, "new disks")
+    cluster.world.store.order_node(order)
+    gone = cluster.night(loads(0))
+    assert set(resting(cluster)) == {move.site for move in gone.moves if move.source == "n4"}
+    cluster.world.store.order_node(dataclasses.replace(order, state="active", deadline=None))
+    assert resting(cluster) == {}
+    cluster.night(loads(0))
+    assert cluster.on("n4") > 0
+
+
+def test_the_plan_of_an_adoption_says_what_it_does_and_buys_which_rules_it_breaks_and_the_one_command_that_applies_it(
+    cluster: Cluster,
+) -> None:
+    world = adopting(cluster)
+    made = nightly.propose(world).cycle
+    assert len(made.breaches) > 1
+    forecasts = tuple(
+        Forecast(policy, 1.0, (NodeForecast("n1", 1000, misses, 10, 10),))
+        for policy, misses in (("before", 230), ("after", 54))
+    )
+    output = present.plan_output(dataclasses.replace(made, forecasts=forecasts))
+    shown = io.StringIO()
+    text.plan(Console(file=shown, width=1000), output)
+    does = "60 sites would be adopted and give up 180 replicas that they do not need"
+    assert f"{does}, predicted misses 23 % to 5.4 %; worst node" in shown.getvalue()
+    over = [line for line in shown.getvalue().splitlines() if "over limits" in line]
+    command = f"flex apply {made.id} " + " ".join(f"--force {breach.rule}" for breach in made.breaches)
+    assert len(over) == 1
+    assert all(f"{breach.rule} is" in over[0] for breach in made.breaches)
+    assert over[0].endswith(f"(past them: {command})")
+    assert [line.split("  ")[0] for line in shown.getvalue().splitlines() if "one node is enough" in line] == [
+        f"60 sites, such as {SITES[0]}"
+    ]
+    with pytest.raises(Held):
+        applying.apply(world, made.id, force=[breach.rule for breach in made.breaches[1:]])
+    applying.apply(world, made.id, force=[breach.rule for breach in made.breaches])
+
+
+def adopting(cluster: Cluster) -> World:
+    """Every site is on all nodes, as round robin has it."""
+    world = cluster.world
+    dns = world.settings.dns.model_copy(update={"adopt": True})
+    cluster.world = dataclasses.replace(world, settings=world.settings.model_copy(update={"dns": dns}))
+    target = cluster.world.target
+    assert isinstance(target, MemoryTarget)
+    for site in SITES:
+        target.edit(ZONE, f"{site}.", "A", 300, EVERYWHERE)
+    cluster.learn(EVEN)
+    return cluster.world
