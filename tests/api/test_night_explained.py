@@ -90,7 +90,7 @@ def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(clust
     said = tonight.told(cluster.world, "n4")
     back = cluster.night(loads(0))
     come = sum(move.target == "n4" for move in back.moves)
-    assert said == [f"{come} sites with the next plan come to n4"]
+    assert said == [f"{come} sites come to n4 with the next plan"]
     assert cluster.on("n4") == come > 0
     assert back.after.worst <= 0.05
 
@@ -102,10 +102,10 @@ def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurr
     order = NodeOrder("n4", "draining", cluster.now)
     cluster.world.store.order_node(order)
     (said,) = tonight.told(cluster.world, "n4")
-    leave = f"4 sites with the next plan, {there - 4} later, leave n4 (safety.max_moved_sites is 4)"
+    leave = f"4 sites leave n4 with the next plan, {there - 4} later (safety.max_moved_sites is 4)"
     assert said == f"{leave}; `flex nodes drain n4 --deadline TIME` to hurry"
     cluster.world.store.order_node(dataclasses.replace(order, deadline=cluster.now + DAY / 2))
-    assert tonight.told(cluster.world, "n4") == [f"{there} sites with the next plan leave n4"]
+    assert tonight.told(cluster.world, "n4") == [f"{there} sites leave n4 with the next plan"]
     cluster.world.store.order_node(order)
     gone = cluster.night(loads(0))
     assert (cluster.on("n4"), len(gone.put_off)) == (there - 4, there - 4)

@@ -13,7 +13,6 @@ from flex import decide, explain, wishes
 from flex.consent import Stop
 from flex.decide import LIFTED, Guard
 from flex.domain import Cycle, Move
-from flex.explain import Because
 from flex.instead import Chosen, Other
 from flex.pins import unknown_site
 from flex.problem import Ints, Problem, rows_of
@@ -46,7 +45,8 @@ def explained(world: World, site: str) -> ExplainOutput:
         asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
         reasons=[
             *(_put_off(move) for move in (made.put_off if made else ()) if move.site == site),
-            *_reasons(problem, cycles.because(facts), rows, position, "; ".join(_stopped(made, facts.guard, site))),
+            *(_as_planned(waiting[0], site) if waiting else ()),
+            *_stays(problem, rows, position, "; ".join(_stopped(made, facts.guard, site))),
             *_kept(facts.guard, decide.kept(problem).get(site, 0), site),
             *_given_way(kept.suspended, site),
         ],
@@ -54,17 +54,18 @@ def explained(world: World, site: str) -> ExplainOutput:
     )
 
 
-def _reasons(problem: Problem, because: Because, rows: Ints, site: int, resting: str) -> list[str]:
-    moved = [
-        f"{problem.nodes[why.source] if why.source is not None else 'new'} -> "
-        f"{problem.nodes[why.target] if why.target is not None else 'given up'}: {why.text}"
-        for why in explain.reasons(problem, rows, because)
-        if why.site == site
-    ]
+def _as_planned(made: Cycle, site: str) -> Iterator[str]:
+    """What the plan says of it, as it was found with what DNS said then."""
+    for move in made.moves:
+        if move.site == site:
+            yield f"{move.source or 'new'} -> {move.target or 'given up'}: {move.reason}"
+
+
+def _stays(problem: Problem, rows: Ints, site: int, stopped: str) -> Iterator[str]:
     before = set(problem.old[problem.old[:, 0] == site, 1].tolist())
-    kept = [node for node in rows[rows[:, 0] == site, 1].tolist() if node in before]
-    why_kept = {problem.nodes[n]: explain.stays(problem, rows, site, n, resting) for n in kept}
-    return [*moved, *(f"stays on {node}: {why}" for node, why in why_kept.items())]
+    for node in rows[rows[:, 0] == site, 1].tolist():
+        if node in before:
+            yield f"stays on {problem.nodes[node]}: {explain.stays(problem, rows, site, node, stopped)}"
 
 
 def _in_force(world: World, base: str) -> Cycle | None:

@@ -34,8 +34,10 @@ class Turn:
 
 
 def told(world: World, node: str) -> list[str]:
-    """Nothing where no plan could be made yet: then there is nothing to say."""
+    """Nothing where no partition is in force, or no plan could be made yet: then there is nothing to say."""
     state = next((one.state for one in world.nodes if one.name == node), None)
+    if not world.store.in_force():
+        return []
     try:
         return list(_coming(world, node)) if state == "active" else list(_going(world, node))
     except (NoData, Infeasible):
@@ -45,7 +47,7 @@ def told(world: World, node: str) -> list[str]:
 def _coming(world: World, node: str) -> Iterator[str]:
     turn = _turn(world, node, comes=True)
     if turn.now or turn.later:
-        yield f"{_sites(turn, 'comes', 'come')} to {node}{_because(turn)}"
+        yield f"{_sites(turn, f'comes to {node}', f'come to {node}')}{_because(turn)}"
     elif turn.stops:
         yield f"no site comes to {node} with the next plan: {'; '.join(stop.told for stop in turn.stops)}"
     else:
@@ -56,14 +58,14 @@ def _going(world: World, node: str) -> Iterator[str]:
     turn = _turn(world, node, comes=False)
     if turn.now or turn.later:
         hurry = f"; `flex nodes drain {node} --deadline TIME` to hurry" if turn.later else ""
-        yield f"{_sites(turn, 'leaves', 'leave')} {node}{_because(turn)}{hurry}"
+        yield f"{_sites(turn, f'leaves {node}', f'leave {node}')}{_because(turn)}{hurry}"
     else:
         yield f"no site is on {node}"
 
 
 def _sites(turn: Turn, one: str, many: str) -> str:
-    later = f", {turn.later:,} later," if turn.later else ""
-    return f"{words.count(turn.now, 'site')} with the next plan{later} {one if turn.now + turn.later == 1 else many}"
+    later = f", {turn.later:,} later" if turn.later else ""
+    return f"{words.count(turn.now, 'site')} {one if turn.now == 1 else many} with the next plan{later}"
 
 
 def _because(turn: Turn) -> str:
