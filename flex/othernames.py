@@ -30,11 +30,14 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class OtherName:
-    """Another name of a site, as a host name. Without a share nobody counted what came by that name."""
+    """Another name of a site, as a host name. Where the counts were `looked` at and there is no share, nobody counted
+    what came by that name.
+    """
 
     site: str
     name: str
     share: Share | None = None
+    looked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Stray:
     @property
     def why(self) -> str:
         """What a person is told of the name."""
-        return f"another name of {self.site}, {self._leads}{_came_by(self.other.share)}"
+        return f"another name of {self.site}, {self._leads}{_came_by(self.other)}"
 
     @property
     def _leads(self) -> str:
@@ -143,7 +146,7 @@ def _parts(answer: Answer, owner: Mapping[str, str]) -> tuple[tuple[str, float],
     return tuple((node, count / len(answer.addresses)) for node, count in sorted(counts.items()))
 
 
-def _came_by(share: Share | None) -> str:
-    if share is None:
-        return "; how much of its traffic comes by that name is not known"
-    return f"; {share.requests:.0%} of its requests come by that name"
+def _came_by(other: OtherName) -> str:
+    if other.share is None:
+        return "; how much of its traffic comes by that name is not known" if other.looked else ""
+    return f"; {other.share.requests:.0%} of its requests come by that name"

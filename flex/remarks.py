@@ -44,7 +44,7 @@ def of_other_names(found: Followed, profiles: pd.DataFrame | None = None) -> Ite
         counted = [stray for stray in strays if stray.other.share]
         weight = f" ({_of_bytes(counted, profiles)} of the bytes sent)" if counted and profiles is not None else ""
         yield f"{what}{weight}: {some([_stray(stray) for stray in strays])}; a CNAME to the site moves with it"
-    if profiles is not None and (unknown := [stray.name for stray in strays if not stray.other.share]):
+    if unknown := [stray.name for stray in strays if stray.other.looked and not stray.other.share]:
         yield (
             "not known how much of their site's traffic comes by these names, so it counts where the site is: "
             f"{some(unknown)}"

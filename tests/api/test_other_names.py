@@ -69,6 +69,7 @@ def test_they_are_named_by_doctor_plan_report_and_verify(empty: Installation, si
     assert f"www.{min(sites[:10])}" in doctor["detail"]
     verified = empty.flex("-o", "json", "verify").json
     assert {row["name"] for row in verified["other_names"]} == {f"www.{site}" for site in sites[:10]}
+    assert not [row["note"] for row in verified["other_names"] if "not known" in row["note"]]
     assert verified["drift"] == 0
     assert "not FLEX's to move: www." in empty.flex("verify").out
     report = Path(empty.flex("report").out.strip()).read_text(encoding="utf-8")

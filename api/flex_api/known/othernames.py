@@ -22,7 +22,7 @@ def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...
     if not settings.dns.every_zone:
         return ()
     found = site_names(settings).others(frozenset(sites), _alone(settings, sites))
-    return tuple(OtherName(site, name) for site, name in found)
+    return tuple(OtherName(site, name, looked=False) for site, name in found)
 
 
 def shares(world: World, period: Period, others: Sequence[OtherName]) -> tuple[OtherName, ...]:
@@ -31,7 +31,7 @@ def shares(world: World, period: Period, others: Sequence[OtherName]) -> tuple[O
         return ()
     directory = world.settings.ingest.directory
     found = bynames.counted(world.store, directory, period, {other.site for other in others})
-    return tuple(replace(other, share=_share(found, other)) for other in others)
+    return tuple(replace(other, share=_share(found, other), looked=True) for other in others)
 
 
 def _share(found: Names, other: OtherName) -> Share | None:
