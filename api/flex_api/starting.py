@@ -5,7 +5,9 @@ What is there already is never overwritten, so it can be run again after an upgr
 
 from __future__ import annotations
 
+import grp
 import os
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
@@ -17,6 +19,10 @@ KEY_NAME, READER_NAME = "flex-update", "flex-transfer"
 ZONE = "hosting.example."
 # The key is for FLEX and for the name server's group, and for nobody else.
 KEY_MODE = 0o640
+# The settings may hold the password of a database.
+SETTINGS, SETTINGS_MODE = "flex.toml", 0o640
+# The account that the units run FLEX as.
+ACCOUNT = "flex"
 STATE = "/var/lib/flex/"
 
 
@@ -27,7 +33,9 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
         files = _files(state_of(folder))
         fresh = {name: content for name, content in files.items() if not (folder / name).exists()}
         for name, content in fresh.items():
-            _write(folder / name, content, KEY_MODE if name.endswith(".key") else 0o644)
+            _write(folder / name, content, _mode(name))
+        if SETTINGS in fresh:
+            _give_to_account(folder / SETTINGS)
     except OSError as error:
         raise BadInput(
             f"writing the first files to {folder}",
@@ -50,6 +58,20 @@ def _files(state: str) -> dict[str, str]:
     plain = {name: text.replace("@STATE@", state) for name, text in texts.items()}
     keys = {"flex.key": make_key(KEY_NAME).clause(), "flex-transfer.key": make_key(READER_NAME).clause()}
     return {**plain, **keys, "named.conf.flex": bind_snippet(ZONE, KEY_NAME, READER_NAME)}
+
+
+def _mode(name: str) -> int:
+    if name.endswith(".key"):
+        return KEY_MODE
+    return SETTINGS_MODE if name == SETTINGS else 0o644
+
+
+def _give_to_account(path: Path) -> None:
+    """The units must read the settings that root writes for them, where their account is there already."""
+    if os.geteuid():
+        return
+    with suppress(KeyError):
+        os.chown(path, -1, grp.getgrnam(ACCOUNT).gr_gid)
 
 
 def _write(path: Path, content: str, mode: int) -> None:

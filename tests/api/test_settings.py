@@ -120,6 +120,29 @@ def test_a_password_in_the_database_url_is_never_shown(tmp_path: Path) -> None:
     assert "hunter2" not in str(settings.masked(loaded))
 
 
+def test_the_database_s_url_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "database.url").write_text("postgresql://flex:hunter2@db.example.net/flex\n", encoding="utf-8")
+    loaded = load(tmp_path, "[database]\nurl_file = 'database.url'")
+    assert loaded.database.url == "postgresql://flex:hunter2@db.example.net/flex"
+    assert "hunter2" not in str(settings.masked(loaded))
+    (tmp_path / "database.url").write_text("sqlite:///beside.db", encoding="utf-8")
+    beside = load(tmp_path, "[database]\nurl_file = 'database.url'").database.url
+    assert beside == f"sqlite:///{tmp_path.resolve()}/beside.db"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"two\nlines", b"\xff\xfe"], ids=str)
+def test_a_file_without_the_database_s_url_is_named(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "database.url").write_bytes(content)
+    with pytest.raises(BadSetting, match=r"database\.url_file"):
+        load(tmp_path, "[database]\nurl_file = 'database.url'")
+
+
+def test_a_database_has_one_url(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="either url or url_file"):
+        load(tmp_path, "[database]\nurl = 'sqlite:///flex.db'\nurl_file = 'database.url'")
+
+
 def test_the_starter_settings_are_good(tmp_path: Path) -> None:
     from flex_api import starting
 

@@ -36,6 +36,12 @@ def test_the_key_is_good_and_for_its_owner_and_group_alone(tmp_path: Path) -> No
         assert stat.S_IMODE((tmp_path / file).stat().st_mode) & 0o007 == 0
 
 
+def test_the_settings_may_hold_a_password_and_are_for_nobody_else(tmp_path: Path) -> None:
+    starting.write(tmp_path)
+    assert stat.S_IMODE((tmp_path / "flex.toml").stat().st_mode) & 0o027 == 0
+    assert stat.S_IMODE((tmp_path / "flex-nightly.service").stat().st_mode) & 0o004
+
+
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "flex.toml").write_text("mine", encoding="utf-8")
     key = (starting.write(tmp_path), (tmp_path / "flex.key").read_text(encoding="utf-8"))[1]

@@ -21,6 +21,7 @@ from flex_api.known import dead, present, trust
 from flex_api.night import freezing
 from flex_api.pages.forms import address
 from flex_api.routes.nodes import in_dns_still
+from flex_api.settings import file as config
 from flex_api.told import dead_text, words
 from flex_api.web.desk import Desk
 from flex_api.web.views import RUNS
@@ -76,6 +77,7 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
     runs = desk.views.runs()
     if runs and (last := runs[0]).exit_code not in WELL:
         yield Trouble(_said_of_run(last), "See what it said, mend that, run it again", "/history#runs")
+    yield from _of_settings(desk)
     yield from _legible(lambda: _of_logs(desk))
     yield from _of_dns(desk)
     if waiting := waits(heads, desk.views.base()[0]):
@@ -87,6 +89,18 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
         )
 
 
+def _of_settings(desk: Desk) -> Iterator[Trouble]:
+    """A process keeps the settings of its start, and what somebody has written since is easily taken for them."""
+    read, stale = config.read_from(desk.settings), config.stale(desk.settings)
+    if read and stale:
+        yield Trouble(
+            f"This server goes by the settings that it read {words.when(read.read)}; {_ended(stale)}",
+            "Run flex config check, then restart flex serve; the command line and nights go by the file already",
+            "/settings",
+            urgent=False,
+        )
+
+
 def _legible(found: Callable[[], Iterator[Trouble]]) -> Iterator[Trouble]:
     """What there is to say; where a setting or a file cannot be used, that: every other part of a page needs it not."""
     try:
@@ -94,7 +108,11 @@ def _legible(found: Callable[[], Iterator[Trouble]]) -> Iterator[Trouble]:
     except StoreError:
         raise
     except FlexError as error:
-        yield Trouble(f"{error}.", f"{error.advice[:1].upper()}{error.advice[1:]}", "/settings")
+        yield Trouble(_ended(str(error)), f"{error.advice[:1].upper()}{error.advice[1:]}", "/settings")
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?")) else f"{sentence}."
 
 
 def newest(desk: Desk) -> datetime | None:

@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from flex.errors import BadSetting
 from flex_api.settings.dns import Primary
 from flex_api.settings.misset import explained
 from flex_api.settings.night import Metrics, Notify, Webhook
+from flex_api.settings.origin import Origin, origin
 from flex_api.settings.sections import Database, Report, Settings, SourceSection
 
 __all__ = [
@@ -31,6 +33,8 @@ __all__ = [
     "masked",
     "parse",
     "problems",
+    "read_from",
+    "stale",
     "stated",
 ]
 
@@ -48,7 +52,27 @@ def is_started_by_systemd() -> bool:
 
 
 def load(path: Path) -> Settings:
-    return parse(_read(path), path)
+    # Looked at before it is read: what is written in between shows as a change.
+    read = origin(path, datetime.now(UTC))
+    settings = parse(_read(path), path)
+    settings._origin = read
+    return settings
+
+
+def read_from(settings: Settings) -> Origin | None:
+    """None where they come from no file."""
+    return settings._origin
+
+
+def stale(settings: Settings) -> str:
+    """That the file they were read from says something else by now, and whether that is good; else nothing."""
+    if settings._origin is None or settings._origin.is_unchanged:
+        return ""
+    try:
+        load(settings._origin.path)
+    except BadSetting as error:
+        return f"{settings._origin.path} was changed since, and cannot be used as it is now: {error.answer}"
+    return f"{settings._origin.path} was changed since"
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -131,7 +155,7 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
     return settings.model_copy(
         update={
             "ingest": ingest,
-            "database": Database(url=_anchored_url(settings.database.url, folder)),
+            "database": _anchored_database(settings.database, folder),
             "report": Report(dir=folder / settings.report.dir),
             "notify": _anchored_notify(settings.notify, folder),
             "metrics": Metrics(textfile=_anchored_secret(settings.metrics.textfile, folder)),
@@ -146,6 +170,31 @@ def _anchored_source(source: SourceSection, folder: Path) -> SourceSection:
     globs = tuple(str(folder / glob) for glob in source.globs)
     root = str(folder / source.document_root) if source.document_root else ""
     return source.model_copy(update={"glob": globs, "document_root": root})
+
+
+def _anchored_database(database: Database, folder: Path) -> Database:
+    file = _anchored_secret(database.url_file, folder)
+    url = _read_url(file) if file else database.url
+    return database.model_copy(update={"url": _anchored_url(url, folder), "url_file": file})
+
+
+def _read_url(file: Path) -> str:
+    try:
+        found = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _bad_url(file, str(error)) from error
+    if not found or not found.isprintable():
+        raise _bad_url(file, "it is not one line with a URL")
+    return found
+
+
+def _bad_url(file: Path, answer: str) -> BadSetting:
+    return BadSetting(
+        f"database.url_file = {str(file)!r}",
+        answer,
+        kept="nothing was read or changed",
+        advice="write the URL into it, such as postgresql://flex:PASSWORD@db.example.net/flex, for FLEX to read",
+    )
 
 
 def _anchored_url(url: str, folder: Path) -> str:

@@ -24,6 +24,7 @@ from flex_api.settings.api import Api, Auth
 from flex_api.settings.dns import Dns
 from flex_api.settings.misset import of_register, twice_in
 from flex_api.settings.night import Metrics, Notify, Safety
+from flex_api.settings.origin import Origin
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing import Routing, Warming
 from flex_api.settings.watch import Watch
@@ -43,7 +44,7 @@ class Cluster(Section):
     mode: Literal["shadow", "review", "auto"] = Field(
         "review", description="shadow never writes to DNS, review waits for `flex apply`, auto applies within [safety]"
     )
-    timezone: str = Field("UTC", description="for reports only; everything is stored in UTC")
+    timezone: str = Field("UTC", description="whose hours safety.windows are; everything is stored and shown in UTC")
 
     @field_validator("timezone")
     @classmethod
@@ -57,6 +58,13 @@ class Cluster(Section):
 
 class Database(Section):
     url: str = Field("sqlite:///flex.db", description="SQLite file, or postgresql://user@host/name")
+    url_file: Path | None = Field(None, description="a file with the URL in place of url, where it holds a password")
+
+    @model_validator(mode="after")
+    def _one_url(self) -> Database:
+        if self.url_file and "url" in self.model_fields_set:
+            raise ValueError("give either url or url_file")
+        return self
 
 
 def _published(address: str) -> str:
@@ -287,6 +295,7 @@ class Settings(Section):
     auth: Auth = Auth()
     watch: Watch = Watch()
     _given: frozenset[str] = PrivateAttr(frozenset())
+    _origin: Origin | None = PrivateAttr(None)
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:
