@@ -44,6 +44,9 @@ _NARROW = 2**23
 # The data have a header of gzip's, not of zlib's.
 _GZIP = 31
 
+# Said of what a glob matches and what is no log: nothing has to be mended for it.
+NO_FILE = ("it is a directory", "it is not a regular file")
+
 _DEEP = re.compile(r"(?:/\*\*)+(?:/|$)")
 
 
@@ -333,7 +336,7 @@ def _open(path: str) -> BinaryIO:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise Unusable("it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
+        raise Unusable(NO_FILE[0] if stat.S_ISDIR(mode) else NO_FILE[1])
     return os.fdopen(descriptor, "rb")
 
 

@@ -43,6 +43,39 @@ def test_one_source_of_the_settings_is_read_and_the_others_are_left(ingest: Inge
     assert counted(ingest()) == 0
 
 
+def test_many_files_are_a_summary_and_those_to_look_at(installation: Installation, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    names = [f"{number:02}.log" for number in range(30)]
+    for number, name in enumerate(names):
+        bad = b"nonsense\n" * 9 if number == 7 else b""
+        (folder / name).write_bytes(TEXT.replace(b"GET /", b"GET /%d/" % number) + bad)
+    files = [str(folder / name) for name in names]
+    given = ("--node", "n1", "--site", "a.example")
+    said = installation.flex("ingest", *files, *given)
+    assert said.code == 0
+    shown = said.out.replace("\n", "")
+    assert "07.log" in shown
+    assert "08.log" not in shown
+    assert "29 files read without anything to look at" in said.out
+    assert len(said.out.splitlines()) < 20
+
+
+def test_a_file_that_cannot_be_read_ends_in_another_code_and_the_others_count(
+    installation: Installation, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "good.log", tmp_path / "bad.log"
+    good.write_bytes(TEXT)
+    bad.symlink_to(tmp_path / "nowhere")
+    given = ("--node", "n1", "--site", "a.example")
+    said = installation.flex("-o", "json", "ingest", str(good), str(bad), str(tmp_path), *given)
+    assert said.code == 3
+    assert counted(said) == 50
+    answer = json.loads(said.err)["answer"]
+    assert "1 file could not be read" in answer
+    assert "bad.log" in answer
+
+
 def test_a_source_that_is_not_there_is_an_error_that_names_those_that_are(ingest: Ingest) -> None:
     said = ingest("--source", "n9")
     assert said.code == 3

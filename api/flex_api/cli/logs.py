@@ -31,7 +31,10 @@ from flex_logs_ingest.aside import set_aside
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.read import FileReport
 from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source, shown
+from flex_logs_ingest.sources import NO_FILE, Source, shown
+
+# What is said of files that a run could not use and somebody has to mend.
+UNREAD = ("unreadable", "unknown format", "unknown site")
 
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 20 when nothing would be planned from them")]
 
@@ -64,6 +67,7 @@ def ingest(
         bool,
         typer.Option("--count-copies", help="count FILE also where it was taken for a counted log that was edited"),
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="a row for every file")] = False,
 ) -> None:
     """Read what is new in the access logs. Every line is counted once, however often this runs.
 
@@ -84,7 +88,21 @@ def ingest(
                     here.store.note("ingest.count-copies", ", ".join(map(shown, asked.files)), None, None)
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
     output = readings.ingest_output(reports, bad, partials_only)
-    found.show(output, lambda console: text.ingest(console, output))
+    found.show(output, lambda console: text.ingest(console, output, every=verbose))
+    if unread := [each for each in reports if each.outcome in UNREAD and each.note not in NO_FILE]:
+        raise _unread(unread)
+
+
+def _unread(files: Sequence[FileReport]) -> BadInput:
+    first = "; ".join(f"{file.path}: {file.note or file.outcome}" for file in files[:5])
+    more = f" and {len(files) - 5} more" if len(files) > 5 else ""
+    return BadInput(
+        "reading the access logs",
+        f"{words.count(len(files), 'file')} could not be read: {first}{more}",
+        kept="all others are read, and what is in them is counted",
+        advice="mend the rights on it, or its format or site in [[ingest.source]], or keep it out of the glob; "
+        "`flex data` shows each until then",
+    )
 
 
 def _of_settings(asked: Asked, settings: Settings) -> tuple[Source, ...]:

@@ -18,6 +18,7 @@ from flex_api.schemas.verbs import (
     ImportOutput,
     IngestOutput,
     LoadRow,
+    LogRow,
     MoveRow,
     NodesOutput,
     PlanOutput,
@@ -38,6 +39,12 @@ MOST_MOVES = 20
 SAMPLES = 3
 # Other names of sites, a line each.
 MOST_NAMES = 20
+# Of so many files each has its row.
+FEW_FILES = 10
+# Rows of files that somebody should look at.
+MOST_FILES = 50
+# The share of malformed lines from which on a file is one of these: half of profile.max_malformed, as it is by default.
+MALFORMED = 0.01
 NOTHING = ("nothing new", "copy", "empty")
 
 
@@ -249,23 +256,41 @@ def holders(console: Console, output: HoldersOutput) -> None:
     console.print(table)
 
 
-def ingest(console: Console, output: IngestOutput) -> None:
-    """Only files there is something to say about; those with nothing new are a number."""
+def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> None:
+    """Files that somebody should look at, and the others where they are few; those with nothing new are a number."""
     table = grid("file", "format", "new>", "lines>", "bad>", "outcome")
     told = [row for row in output.files if row.outcome not in NOTHING]
+    quiet = len(output.files) - len(told)
+    well = 0
+    if not every and len(told) > FEW_FILES:
+        ill = [row for row in told if _needs_a_look(row)]
+        well = len(told) - len(ill)
+        told = ill[:MOST_FILES]
+        more = len(ill) - len(told)
+    else:
+        more = 0
     for row in told:
         bad = row.lines.get("malformed", 0)
         total = sum(row.lines.values())
         table.add_row(row.path, row.format, words.size(row.new_bytes), f"{total:,}", str(bad or ""), row.outcome)
     if told:
         console.print(table)
-    if quiet := len(output.files) - len(told):
+    if more:
+        console.print(f"{words.count(more, 'file')} more to look at: --verbose shows each.")
+    if well:
+        console.print(f"{words.count(well, 'file')} read without anything to look at; --verbose shows each.")
+    if quiet:
         console.print(f"{words.count(quiet, 'file')} with nothing new.")
     for rate in output.sources:
         if rate.lines:
             console.print(_rate(rate))
     console.print(lines(output.lines))
     bad_lines(console, output)
+
+
+def _needs_a_look(row: LogRow) -> bool:
+    """It was not read as it should be, or more of it is malformed than a robot now and then sends."""
+    return row.outcome != "read" or row.lines.get("malformed", 0) > MALFORMED * sum(row.lines.values())
 
 
 def _rate(row: RateRow) -> str:
