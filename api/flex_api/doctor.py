@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -152,11 +152,18 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         with open_store(settings.database.url) as store:
             found = trust.judged(settings, store, period, now)
             gone = trust.gone(settings, store, period)
+            unread = {node.name for node in found.nodes if not store.readings(1, node=node.name)}
+            nothing = not store.readings(1)
     except FlexError:
+        return
+    if nothing and found.nodes:
+        yield _warn("counts", "no log was read yet", _how_to_read(settings, unread))
         return
     for node in found.nodes:
         name = f"counts of {node.name}"
-        if node.findings:
+        if node.name in unread:
+            yield _warn(name, "none of its logs was read yet", _how_to_read(settings, {node.name}))
+        elif node.findings:
             yield _warn(name, "; ".join(map(str, node.findings)), "`flex data` shows every source")
         else:
             yield _ok(name, f"answers in {words.count(node.heard, 'hour')} of {period}, none missing")
@@ -166,6 +173,14 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
             f"they count for {node_name} in {period}, and no source is called so any more",
             "what was counted stays, and its logs go on behind it; if the name is a slip, give the source its old one",
         )
+
+
+def _how_to_read(settings: Settings, nodes: Collection[str]) -> str:
+    of_nodes = [source for source in settings.ingest.source if source.node in nodes]
+    here = any(not source.shipped for source in of_nodes)
+    sent = any(source.shipped for source in of_nodes)
+    import_ = "`flex import` the parcels that `flex ingest --partials-only` makes beside the logs"
+    return " and ".join(["run `flex ingest`"] * here + [import_] * sent)
 
 
 def _sites(settings: Settings) -> CheckRow:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, ValidationError
 
 from flex.errors import BadSetting
+from flex_api import named_files
 from flex_api.settings import file as settings
+from flex_api.settings import misset
 from flex_api.settings.file import Settings
 
 MINIMAL = """
@@ -87,6 +92,86 @@ def test_what_is_wrong_is_named_with_what_would_do(tmp_path: Path, text: str, sa
     with pytest.raises(BadSetting) as caught:
         load(tmp_path, text)
     assert said in str(caught.value)
+
+
+WRONG = [1, -1, 1.5, "x", True, [], ["x"], [1], {}, {"a": 1}, [{}], float("nan"), 10**30, "", [["x"]], "x" * 5000]
+
+
+def _settings_with_wrong_values(path: tuple[str, ...], model: type[BaseModel]) -> Iterator[dict[str, object]]:
+    for name, field in model.model_fields.items():
+        here = (*path, field.alias or name)
+        for wrong in WRONG:
+            yield _nested(here, wrong)
+        for section in misset._models(field.annotation):
+            inside = (*here, "[]") if "tuple" in str(field.annotation) else here
+            yield from _settings_with_wrong_values(inside, section)
+
+
+def _nested(path: tuple[str, ...], value: object) -> dict[str, object]:
+    for part in reversed(path):
+        value = [value] if part == "[]" else {part: value}
+    assert isinstance(value, dict)
+    return value
+
+
+def test_no_setting_of_a_wrong_type_is_answered_with_a_sentence_of_pydantics() -> None:
+    seen = set()
+    for values in _settings_with_wrong_values((), Settings):
+        try:
+            Settings.model_validate(values)
+        except ValidationError as error:
+            for problem in error.errors():
+                said = misset.explained(problem, Settings)
+                seen.add(problem["type"])
+                assert "\n" not in said
+                assert len(said) < 700, said
+                assert not re.search("Input|String should|Tuple|List should|Unable to|valid dict|pathlib", said), said
+                if problem["type"] not in ("value_error", "missing", "extra_forbidden"):
+                    assert problem["msg"] not in said
+                    assert "wanted" in said
+    assert len(seen) > 20
+    assert {*misset._WANTED, "value_error", "missing", "extra_forbidden", "string_pattern_mismatch"} >= seen
+
+
+def test_a_zone_that_is_named_twice_is_told_in_a_line(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting) as raised:
+        load(tmp_path, "[dns]\nttl = 60\nzones = ['a.example', 'b.example', 'a.example.']")
+    assert str(raised.value).endswith(
+        "dns: the zone a.example. is there twice: nobody could tell which primary takes its updates"
+    )
+
+
+def test_a_key_without_end_is_quoted_in_part(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting) as raised:
+        load(tmp_path, f"{'x' * 100_000} = 1")
+    assert len(str(raised.value)) < 800
+
+
+def test_files_that_settings_name_are_looked_for(tmp_path: Path) -> None:
+    text = (
+        (
+            SOURCE + "[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]\n'www.b.example' = 'b.example'\n"
+            "[dns]\nkey_file = 'flex.key'\ntransfer_key_file = '${CREDENTIALS_DIRECTORY}/tsig'\n"
+            "[[dns.primary]]\nkey_file = 'other.key'\n[[notify.webhook]]\nurl_file = 'url'\n"
+        )
+        .replace("[[ingest.source]]", "[ingest]\nsites_file = 'sites.txt'\n[[ingest.source]]")
+        .replace("[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]", "[ingest.aliases]")
+    )
+    loaded, path = load(tmp_path, text), tmp_path / "flex.toml"
+    hidden = settings.hidden(path)
+    assert hidden == {"dns.transfer_key_file"}
+    found = "\n".join(named_files.problems(loaded, hidden))
+    for named in ("sites.txt", "dns.key_file", "dns.primary[0].key_file", "notify.webhook[0].url_file"):
+        assert named in found
+    assert "transfer_key_file" not in found
+    for name in ("flex.key", "other.key", "url"):
+        (tmp_path / name).touch()
+    (tmp_path / "sites.txt").write_text("a.example\n")
+    assert list(named_files.problems(loaded, hidden)) == []
+    remarks = list(named_files.remarks(loaded, hidden))
+    assert len(remarks) == 3
+    assert any("nothing matches" in remark for remark in remarks)
+    assert any("b.example" in remark for remark in remarks)
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from flex import engine
 from flex.errors import BadInput, FlexError
 from flex.store import migrate
 from flex_api import doctor as checking
-from flex_api import starting
+from flex_api import named_files, starting
 from flex_api.cli.common import Context, Format, context, now
 from flex_api.schemas.verbs import (
     ConfigCheckOutput,
@@ -100,15 +100,28 @@ def doctor(ctx: typer.Context) -> None:
 def config_check(ctx: typer.Context) -> None:
     """Name everything that is wrong with the settings file."""
     found = context(ctx)
-    output = ConfigCheckOutput(file=str(found.path), problems=list(config.problems(found.path)))
+    output = _looked_over(found)
     found.show(output, lambda _: _say_problems(found, output))
     if output.problems:
         raise typer.Exit(3)
 
 
+def _looked_over(found: Context) -> ConfigCheckOutput:
+    """The file by itself, and then the files and logs that it names."""
+    if problems := list(config.problems(found.path)):
+        return ConfigCheckOutput(file=str(found.path), problems=problems, remarks=[])
+    return ConfigCheckOutput(
+        file=str(found.path),
+        problems=list(named_files.problems(found.settings, config.hidden(found.path))),
+        remarks=list(named_files.remarks(found.settings, config.hidden(found.path))),
+    )
+
+
 def _say_problems(found: Context, output: ConfigCheckOutput) -> None:
     for problem in output.problems:
         found.say(f"{output.file}: {problem}")
+    for remark in output.remarks:
+        found.say(f"{output.file}: look at this: {remark}")
     if not output.problems:
         found.say(f"{output.file}: good")
 

@@ -304,8 +304,11 @@ class DoctorOutput(Output):
 
 
 class ConfigCheckOutput(Output):
+    """`problems` stop a night; `remarks` are of logs, folders and names that are not there, which may be meant so."""
+
     file: str
     problems: list[str]
+    remarks: list[str]
 
 
 class ConfigShowOutput(Output):

@@ -28,6 +28,7 @@ __all__ = [
     "config_path",
     "flat",
     "given",
+    "hidden",
     "is_started_by_systemd",
     "load",
     "masked",
@@ -37,6 +38,8 @@ __all__ = [
     "stale",
     "stated",
 ]
+
+_CREDENTIALS = "CREDENTIALS_DIRECTORY"
 
 DEFAULT_PATH = Path("/etc/flex/flex.toml")
 
@@ -85,7 +88,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(path, str(error), "make the file readable, as UTF-8 text") from error
     except tomllib.TOMLDecodeError as error:
-        raise _bad(path, f"this is not TOML: {error}", "correct the line named") from error
+        raise _bad(path, f"this is not TOML: {error!s:.300}", "correct the line named") from error
 
 
 def parse(values: Mapping[str, Any], path: Path) -> Settings:
@@ -118,6 +121,13 @@ def problems(path: Path) -> tuple[str, ...]:
 def given(path: Path) -> frozenset[str]:
     """The dotted names of everything the file itself sets."""
     return frozenset(flat(_read(path)))
+
+
+def hidden(path: Path) -> frozenset[str]:
+    """The dotted names of those that name a credential of systemd's, where it gives this process none."""
+    if os.environ.get(_CREDENTIALS):
+        return frozenset()
+    return frozenset(name for name, value in flat(_read(path)).items() if f"${{{_CREDENTIALS}}}" in str(value))
 
 
 def masked(settings: Settings) -> dict[str, object]:
@@ -212,8 +222,8 @@ def _anchored_primary(primary: Primary, folder: Path) -> Primary:
 def _anchored_secret(key_file: Path | None, folder: Path) -> Path | None:
     if key_file is None:
         return None
-    credentials = os.environ.get("CREDENTIALS_DIRECTORY", "")
-    return folder / str(key_file).replace("${CREDENTIALS_DIRECTORY}", credentials)
+    credentials = os.environ.get(_CREDENTIALS, "")
+    return folder / str(key_file).replace(f"${{{_CREDENTIALS}}}", credentials)
 
 
 def _anchored_notify(notify: Notify, folder: Path) -> Notify:

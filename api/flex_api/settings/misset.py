@@ -3,21 +3,86 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
+# What is quoted of a settings file: nobody needs more to find the place.
+_QUOTED = 100
+# The longest sentence about a setting.
+_SENTENCE = 600
+
+# What would do, for each kind of error that pydantic finds by itself; {} are what it was compared with.
+_WANTED = {
+    "bool_parsing": "wanted true or false",
+    "bool_type": "wanted true or false",
+    "dict_type": "wanted a table, as in {{name = 'value'}}",
+    "finite_number": "wanted a number that is finite",
+    "float_parsing": "wanted a number",
+    "float_type": "wanted a number",
+    "greater_than": "wanted more than {gt:g}",
+    "greater_than_equal": "wanted {ge} or more",
+    "int_from_float": "wanted a whole number",
+    "int_parsing": "wanted a whole number",
+    "int_parsing_size": "wanted a smaller number",
+    "int_type": "wanted a whole number",
+    "less_than": "wanted less than {lt:g}",
+    "less_than_equal": "wanted {le} or less",
+    "literal_error": "wanted {expected}",
+    "model_type": "wanted a section, as in [section]",
+    "path_type": "wanted a path in quotes",
+    "string_too_long": "wanted at most {max_length} characters",
+    "string_too_short": "wanted at least {min_length} character(s)",
+    "string_type": "wanted a text in quotes",
+    "too_long": "wanted at most {max_length} of them",
+    "too_short": "wanted at least {min_length} of them",
+    "tuple_type": "wanted a list, as in ['one', 'two'], or a section, as in [[section]]",
+}
+
+
+# The same where a text has to be of some form: a piece of the form, and what would do.
+_FORMS = {
+    "https?": "wanted an address such as 'https://flex.example.org/'",
+    "1,5}": "wanted a host and a port, such as 'localhost:25'",
+    "A-Za-z0-9": "wanted letters, digits, points, hyphens and underscores, beginning with a letter or a digit",
+}
+
 
 def explained(problem: Any, settings: type[BaseModel]) -> str:
-    """Any: pydantic's description of one error is a loose dictionary."""
-    where = ".".join(str(part) for part in problem["loc"])
+    """In one line. Any: pydantic's description of one error is a loose dictionary."""
+    where = _short(".".join(str(part) for part in problem["loc"]))
     if problem["type"] == "extra_forbidden":
         return f"{where}: there is no such setting{_meant(problem['loc'], settings)}"
     if problem["type"] == "missing":
         return f"{where}: this setting must be given"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{where} = {problem['input']!r}: {message}" if where else message
+    message, given = _message(problem), problem["input"]
+    if not where:
+        return message
+    # What is wrong with a section as a whole is not told by all that stands in it.
+    return f"{where}: {message}" if _is_section(given) else f"{where} = {_short(repr(given))}: {message}"
+
+
+def _message(problem: Any) -> str:
+    """What pydantic says of values is not meant for operators; what our own checks say is. Any: as in explained."""
+    if problem["type"] == "value_error":
+        message = str(problem["msg"]).removeprefix("Value error, ")
+        return re.sub(rf"\S{{{_QUOTED},}}", lambda word: _short(word[0]), message)[:_SENTENCE]
+    if wanted := _WANTED.get(problem["type"]):
+        return wanted.format(**problem.get("ctx", {}))
+    form = str(problem.get("ctx", {}).get("pattern", ""))
+    forms = (wanted for piece, wanted in _FORMS.items() if piece in form)
+    return next(forms, "this is not what is wanted here; `flex config schema` says what is")
+
+
+def _is_section(given: object) -> bool:
+    inside = given if isinstance(given, (list, tuple)) else [given]
+    return any(isinstance(each, (dict, BaseModel)) for each in inside)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
 def of_register(value: str, name: str, known: Sequence[str]) -> str:
