@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # What would do besides more of a limit: wishes that go, or sites that move though a rule of movement lets them rest.
 PINS = "pins taken back"
 RESTING = "sites that rest moved all the same"
+EITHER = "pins taken back, or sites that rest moved all the same"
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """What would do: this rule at `enough`; `least` when nothing less of it would, everything else being as it is."""
+    """What would do: this rule at `enough`; `least` when nothing less of it would, everything else being as it is.
+
+    Of that, `rests` are sites that rest: the others are pins.
+    """
 
     rule: str
     enough: float
     least: bool = False
+    rests: int = field(default=0, compare=False)
 
 
 def less_of(pins: int, rests: int, *, least: bool) -> Relaxation:
     """So many pins taken back and so many resting sites moved: each is counted for itself."""
-    if pins and rests:
-        also = f"{rests} {'site that rests' if rests == 1 else RESTING.partition(' moved')[0]} moved all the same"
-        return Relaxation(f"{'pin' if pins == 1 else 'pins'} taken back and {also}", float(pins), least)
-    return Relaxation(RESTING if rests else PINS, float(rests or pins), least)
+    rule = EITHER if pins and rests else RESTING if rests else PINS
+    return Relaxation(rule, float(pins + rests), least, rests)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from flex import score
 from flex.conflicts import conflict
 from flex.problem import Floats, Ints, Problem
 from flex.score import ROUNDING, Violation
-from flex.short import PINS, RESTING, Relaxation, Shortfall
+from flex.short import EITHER, PINS, RESTING, Relaxation, Shortfall
 
 # How many broken wishes and limits, and causes of each, are named.
 MOST = 5
@@ -90,7 +90,13 @@ def _named(relaxation: Relaxation) -> str:
     if relaxation.rule == "tolerance":
         return f"a tolerance of {relaxation.enough:.3f}"
     enough = round(relaxation.enough)
-    return f"{enough} {ONE.get(relaxation.rule, relaxation.rule) if enough == 1 else relaxation.rule}"
+    if relaxation.rule == EITHER:
+        return f"{_counted(PINS, enough - relaxation.rests)} and {_counted(RESTING, relaxation.rests)}"
+    return _counted(relaxation.rule, enough)
+
+
+def _counted(rule: str, count: int) -> str:
+    return f"{count} {ONE.get(rule, rule) if count == 1 else rule}"
 
 
 def _of_rule(problem: Problem, broken: Violation) -> Shortfall:

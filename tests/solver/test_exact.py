@@ -129,15 +129,13 @@ def test_sites_that_rest_are_not_counted_as_pins(cluster: Cluster, resting: str,
 
 
 def test_pins_and_sites_that_rest_are_counted_each_for_itself() -> None:
-    assert [(one.rule, one.enough) for one in (less_of(2, 0, least=True), less_of(0, 14, least=True))] == [
-        (PINS, 2.0),
-        (RESTING, 14.0),
-    ]
-    both = [less_of(pins, rests, least=True) for pins, rests in ((2, 14), (1, 1))]
-    assert [f"{one.enough:.0f} {one.rule}" for one in both] == [
-        "2 pins taken back and 14 sites that rest moved all the same",
-        "1 pin taken back and 1 site that rests moved all the same",
-    ]
+    counts = {(2, 0): "2 pins taken back", (0, 14): "14 sites that rest moved all the same"}
+    counts |= {(2, 14): "2 pins taken back and 14 sites that rest moved all the same"}
+    counts |= {(1, 1): "1 pin taken back and 1 site that rests moved all the same"}
+    for (pins, rests), said in counts.items():
+        found = less_of(pins, rests, least=False)
+        assert found.enough == pins + rests
+        assert f"; {said} would do" in text(Shortfall("apart", "a and b", 0, 1, instead=(found,)))
 
 
 @pytest.mark.parametrize("seed", range(3))
