@@ -11,10 +11,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from rich.table import Table
+
 from flex_api.told import words
+from flex_api.told.grids import grid
 
 # Of more sites that give nodes up for one reason there is one row.
 SITES = 3
+# So many rows are shown in a terminal; `-o json` has every move.
+MOST_MOVES = 20
 # So many nodes are named in a row.
 NODES = 6
 
@@ -51,6 +56,15 @@ class Row:
     cold_bytes: int
     reason: str
     site: str = ""
+
+
+def table(rows: Sequence[Moved]) -> Table:
+    drawn, found = grid("site", "from", "to", "cold>", "why"), grouped(rows)
+    for row in found[:MOST_MOVES]:
+        drawn.add_row(row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason)
+    if len(found) > MOST_MOVES:
+        drawn.add_row(f"and {len(found) - MOST_MOVES} more", "", "", "", "")
+    return drawn
 
 
 def grouped(moves: Sequence[Moved]) -> list[Row]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from flex.waiting import WAITING
 from flex_api.schemas.output import StopRow
 from flex_api.schemas.verbs import PlanOutput
 
@@ -21,3 +22,12 @@ def lines(output: PlanOutput, *, ways: bool = True) -> Iterator[str]:
 
 def sentence(stop: StopRow) -> str:
     return f"{stop.said}: {stop.actual}; {stop.rule} is {stop.limit}"
+
+
+def over(output: PlanOutput) -> str:
+    """All rules, and the one command that goes past all of them."""
+    over = [f"{one.rule} is {one.limit:g}, this plan needs {one.actual:g}" for one in output.breaches]
+    gives = any(not move.target for move in output.moves)
+    counted = "; a site that gives a node up counts as one that moves" if gives else ""
+    past = f" (past {'it' if len(over) == 1 else 'them'}: {output.breaches[0].override})"
+    return f"{'; '.join(over)}{counted}{past if output.state in WAITING else ''}"

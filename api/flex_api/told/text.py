@@ -19,7 +19,6 @@ from flex_api.schemas.verbs import (
     IngestOutput,
     LoadRow,
     LogRow,
-    MoveRow,
     NodesOutput,
     PlanOutput,
     PlansOutput,
@@ -35,7 +34,6 @@ from flex_api.told import dead_text, foretold_text, given_up, outcome, stopped, 
 from flex_api.told.grids import grid
 
 BAR = 24
-MOST_MOVES = 20
 SAMPLES = 3
 # Other names of sites, a line each.
 MOST_NAMES = 20
@@ -58,14 +56,14 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     for stop in stopped.lines(output, ways=output.state in WAITING or not output.moves):
         console.print(f"  stopped: {stop}")
     if output.breaches:
-        console.print(f"  over {'a limit' if len(output.breaches) == 1 else 'limits'}: {_over(output)}")
+        console.print(f"  over {'a limit' if len(output.breaches) == 1 else 'limits'}: {stopped.over(output)}")
     if output.moves:
         console.print()
-        console.print(moves(output.moves))
+        console.print(given_up.table(output.moves))
     if output.put_off:
         console.print()
         console.print(f"Left to later nights: {words.count(len(output.put_off), 'move')}.")
-        console.print(moves(output.put_off))
+        console.print(given_up.table(output.put_off))
     console.print()
     console.print(loads(output.before, output.after))
     console.print()
@@ -74,15 +72,6 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         dns(console, output)
     for number, line in enumerate(outcome.lines(output)):
         console.print(line if number else f"\n{line}")
-
-
-def _over(output: PlanOutput) -> str:
-    """All rules, and the one command that goes past all of them."""
-    over = [f"{one.rule} is {one.limit:g}, this plan needs {one.actual:g}" for one in output.breaches]
-    gives = any(not move.target for move in output.moves)
-    counted = "; a site that gives a node up counts as one that moves" if gives else ""
-    past = f" (past {'it' if len(over) == 1 else 'them'}: {output.breaches[0].override})"
-    return f"{'; '.join(over)}{counted}{past if output.state in WAITING else ''}"
 
 
 def countdown(until: datetime, now: datetime) -> str:
@@ -135,15 +124,6 @@ def least(output: PlanOutput) -> str:
     if output.proven_least:
         return "proven least"
     return f"at least {output.moves_at_least:,} must" if output.moves_at_least else ""
-
-
-def moves(rows: Sequence[MoveRow]) -> Table:
-    table, found = grid("site", "from", "to", "cold>", "why"), given_up.grouped(rows)
-    for row in found[:MOST_MOVES]:
-        table.add_row(row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason)
-    if len(found) > MOST_MOVES:
-        table.add_row(f"and {len(found) - MOST_MOVES} more", "", "", "", "")
-    return table
 
 
 def _pin(row: SiteRow) -> str:
