@@ -6,14 +6,29 @@ carry_out() does exactly what a proposal says, or refuses; never something like 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pandas as pd
 
-from flex import checking, explain, failover, pins, plan, predict, problem, records, remarks, score, waiting, wishes
+from flex import (
+    checking,
+    edited,
+    explain,
+    failover,
+    pins,
+    plan,
+    predict,
+    problem,
+    records,
+    remarks,
+    score,
+    waiting,
+    wishes,
+)
 from flex.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
+from flex.edited import Apart
 from flex.errors import DnsError, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
 from flex.explain import Because
 from flex.given import Facts, Rules, seen, started, within
@@ -49,12 +64,12 @@ def propose(
     """The best next placement, its moves and why, and the records that would say it. Raises Infeasible, naming them,
     when wishes cannot all be met.
     """
-    found = seen(facts, rules, target)
-    facts = within(found, started(found, facts, rules))
+    apart = edited.apart(seen(facts, rules, target), facts, rules, now)
+    facts = within(apart.found, started(apart.found, apart.facts, rules))
     reins = rules.reins(facts.guard)
     asked, done, stops = decided(lambda guard: build(replace(facts, guard=guard), rules), solver, rules.budget, reins)
     fresh = scratch(asked, rules.budget).rows
-    made = draft(asked, done.rows, done.quality, fresh, facts, rules, found, now, _drifted(facts, rules, found))
+    made = draft(asked, done.rows, done.quality, fresh, facts, rules, apart, now)
     why = because(facts)
     later = put_off(moves(asked, done.whole, why) if done.later else (), made.cycle.moves, stops, why.pins)
     return replace(made, cycle=replace(made.cycle, stops=stops, later=done.later, put_off=later))
@@ -85,8 +100,8 @@ def go_back(
     facts: Facts, rules: Rules, earlier: pd.DataFrame, *, scratch: Solver, target: DnsTarget, now: datetime
 ) -> Proposal:
     """An ordinary proposal whose placement is an earlier one. Sites that are newer than it stay where they are."""
-    found = seen(facts, rules, target)
-    facts = within(found, facts)
+    apart = edited.apart(seen(facts, rules, target), facts, rules, now)
+    facts = within(apart.found, apart.facts)
     asked = build(facts, rules)
     back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
     newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
@@ -94,7 +109,7 @@ def go_back(
     note = "; ".join(("an earlier placement, as it was", *_otherwise(asked, rows, facts)))
     quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
     fresh = scratch(asked, rules.budget).rows
-    return draft(asked, rows, quality, fresh, facts, rules, found, now, _drifted(facts, rules, found))
+    return draft(asked, rows, quality, fresh, facts, rules, apart, now)
 
 
 def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
@@ -110,34 +125,28 @@ def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
 def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime) -> Proposal:
     """Off a dead node: sites with other nodes only lose it, and go first; those without get one. Nothing else moves.
 
-    What somebody changed, and what is not at the dead node any more, is left to him.
+    What somebody changed, and what is not at the dead node any more, is left to them.
     """
     found = seen(facts, rules, target)
-    facts = within(found, facts)
-    gone, drifted = records.addresses_of(facts.nodes, dead), _drifted(facts, rules, found)
+    gone, edits = edited.addresses_of(facts, dead), edited.of_zones(found, facts, rules, now)
     left = leading_to(found, gone)
-    found = _without_others(found, drifted, dead, gone)
+    less = edited.beside_a_dead_node(found, edits, facts, dead, gone)
+    said = edited.in_force(facts, rules)
+    apart = edited.off_a_dead_node(less, facts, edits)
+    facts = within(found, apart.facts)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
     rows = failover.rehomed(asked, failover.survivors(asked, node), node)
     quality = Proven(failover.SOLVER, bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
-    made = draft(asked, rows, quality, rows, facts, rules, found, now, drifted)
-    in_force = _in_force(facts, rules) if any(drifted.values()) else {}
+    changed = {zone: [edit.name for edit in of_zone] for zone, of_zone in edits.items()}
+    made = draft(asked, rows, quality, rows, facts, rules, apart, now)
     plans = tuple(
-        plan.losses_first(plan.spared(one, found.states[zone], in_force[zone], gone, drifted[zone]))
-        if drifted.get(zone := one.zone)
+        plan.losses_first(plan.spared(one, less.states[zone], said[zone], gone, changed[zone]))
+        if changed.get(zone := one.zone)
         else plan.losses_first(one)
         for one in made.cycle.plans
     )
     return replace(made, cycle=replace(made.cycle, plans=plans), left=left)
-
-
-def _without_others(found: Reach, drifted: Mapping[str, Sequence[str]], dead: str, gone: Set[str]) -> Reach:
-    foreign = {zone: dict(names) for zone, names in found.foreign.items()}
-    for zone, changed in drifted.items():
-        others = set(changed) - plan.names_with(found.states[zone].records, gone)
-        foreign[zone] |= dict.fromkeys(others, f"somebody changed it, and it is not at {dead}")
-    return replace(found, foreign=foreign)
 
 
 def draft(
@@ -147,16 +156,14 @@ def draft(
     fresh: Ints,
     facts: Facts,
     rules: Rules,
-    found: Reach,
+    apart: Apart,
     now: datetime,
-    drifted: Mapping[str, Sequence[str]],
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     whole = problem.placement_of(asked, rows)
     placement = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
-    plans, changed = _plans(placement, facts, rules, found), moves(asked, rows, because(facts))
+    plans, changed = _plans(placement, facts, rules, apart.found), moves(asked, rows, because(facts))
     forecasts, sites = _forecasts(asked, whole, fresh, facts), len(asked.sites) - len(facts.parts)
-    names = [name for of_zone in drifted.values() for name in of_zone]
     digest = plan.digest(plans, placement)
     cycle = Cycle(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -179,16 +186,17 @@ def draft(
             sites,
             rules.limits,
             new=_new(changed, facts),
-            drifted=len(names),
+            drifted=len(apart.unsure),
             rewritten=plan.rewritten(plans, {records.name_of(move.site) for move in changed}),
         ),
         notes=(
             *filter(None, [quality.note]),
             *facts.remarks,
-            *remarks.of_drift(names),
+            *remarks.of_drift(apart.unsure),
             *remarks.of_sample(facts.sample),
             *remarks.of_forecasts(forecasts, [asked.nodes[node] for node in sorted(asked.gone)]),
         ),
+        said=apart.said,
     )
     return Proposal(cycle, placement)
 
@@ -356,20 +364,6 @@ def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Fact
 def _new(moves: Sequence[Move], facts: Facts) -> int:
     """How many sites were never placed before; none of them is new before the first partition."""
     return len({move.site for move in moves} - facts.placed) if facts.placed else 0
-
-
-def _drifted(facts: Facts, rules: Rules, found: Reach) -> dict[str, list[str]]:
-    """By zone, the names that somebody else changed since the placement in force was applied."""
-    if not facts.base:
-        return {}
-    in_force = _in_force(facts, rules)
-    return {zone: list(plan.drifted(state, in_force[zone])) for zone, state in sorted(found.states.items())}
-
-
-def _in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
-    """By zone, the records of the placement in force."""
-    known = records.on_known_nodes(facts.placement, facts.nodes)
-    return records.in_zones(records.records(known, facts.nodes, rules.ttl), rules.zones)
 
 
 def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:

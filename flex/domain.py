@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from flex.consent import Approval, Breach, Stop
+from flex.edit import Said
 from flex.hindsight import Measured, Outlook
 from flex.short import Shortfall
 
@@ -290,7 +291,8 @@ class Cycle:
     whose placement was in force when this one was made, and must be still. `scratch_moves` is what one from nothing
     would move; `put_off` names the `later` moves, left to the next nights, `stops` kept more from being made. `needs`
     are replicas that loads ask for; `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0:
-    as its records), or is `taking_back`. Its `author` had it made; `wishers` wished it.
+    as its records), or is `taking_back`. Its `author` had it made; `wishers` wished it. From what it `said` in
+    DNS the next plan tells what others changed.
     """
 
     id: str
@@ -324,6 +326,7 @@ class Cycle:
     needs: Mapping[str, int] = field(default_factory=dict)
     grown: tuple[str, ...] = ()
     wishers: tuple[str, ...] = ()
+    said: Said = field(default_factory=Said)
 
     @property
     def cold_bytes(self) -> int:

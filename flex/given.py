@@ -14,6 +14,7 @@ from flex import othertraffic, reach, remarks, wishes
 from flex.consent import Limits
 from flex.decide import Guard, Reins
 from flex.domain import Node, Period, Pin
+from flex.edit import Said
 from flex.errors import BadInput
 from flex.othernames import OtherName
 from flex.ports import DnsTarget
@@ -28,8 +29,9 @@ class Facts:
     """What a proposal is made from. `base` is the cycle in force and `placement` where it put every site.
 
     `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was left out, and why.
-    `guard` is what may move tonight. `others` are other names of sites; once DNS has said where these lead, `parts` is
-    the traffic that comes by those that do not move, each of them in the tables like a site.
+    `guard` is what may move tonight, `said` what the cycle in force said in DNS. `others` are other names of sites;
+    once DNS has said where these lead, `parts` is the traffic that comes by those that do not move, each of them in the
+    tables like a site.
     """
 
     period: Period
@@ -45,6 +47,7 @@ class Facts:
     guard: Guard = field(default_factory=Guard)
     others: tuple[OtherName, ...] = ()
     parts: frozenset[str] = frozenset()
+    said: Said = field(default_factory=Said)
 
     @property
     def sites(self) -> list[str]:
@@ -72,7 +75,7 @@ class Rules:
 
     Nothing moves while the worst node stays within `trigger`; then the aim is `tolerance`, which is narrower,
     so that the next day's drift does not call for the next move. A plan that betters the worst node by less than
-    `margin` is not worth its cold caches.
+    `margin` is not worth its cold caches. Names to `take_back` get again what FLEX said there, whoever changed it.
     """
 
     tolerance: float
@@ -86,6 +89,7 @@ class Rules:
     adopt: bool
     budget: Budget
     terms: Terms = field(default_factory=Terms)
+    take_back: frozenset[str] = frozenset()
 
     def reins(self, guard: Guard) -> Reins:
         """All rules of movement of a night."""

@@ -289,14 +289,6 @@ def digest(plans: Iterable[Plan], placement: pd.DataFrame) -> str:
     return hashed.hexdigest()
 
 
-def drifted(state: ZoneState, in_force: pd.DataFrame) -> list[str]:
-    """Our names at which the zone has other addresses than the RECORDS in force: somebody else changed them since."""
-    said, found = (_addresses_of(table, state.owned) for table in (in_force, state.records))
-    ours = {name for name, _ in said}
-    changed = {name for (name, kind), values in said.items() if found.get((name, kind)) != values}
-    return sorted(changed | {name for name, _ in found.keys() - said.keys() if name in ours})
-
-
 def rewritten(plans: Iterable[Plan], moving: Collection[str]) -> int:
     """How many names had addresses and get others, or another TTL, though they are not among those that move."""
     changed = (change for plan in plans for change in plan.changes if change.before and change.type in ADDRESSES)
@@ -308,18 +300,15 @@ def past(cycle: Cycle) -> str:
     return " ".join([f"flex apply {cycle.id}", *(f"--force {breach.rule}" for breach in cycle.breaches)])
 
 
-def _addresses_of(table: pd.DataFrame, names: frozenset[str]) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {key: values for key, (_, values) in by_name(table).items() if key[0] in names}
-
-
 def breaches(
     moves: Sequence[Move], sites: int, limits: Limits, *, new: int = 0, drifted: int = 0, rewritten: int = 0
 ) -> tuple[Breach, ...]:
     """The limits a plan is over. Putting a site where it had no node before is no move away from anything; taking a
     replica away is one.
 
-    `new` sites are those never placed before, once a placement is in force; `drifted` names are those that somebody
-    else changed, which the plan would change back; `rewritten` ones those whose records change though they do not move.
+    `new` sites are those never placed before, once a placement is in force; `drifted` names are those that the plan
+    would change back though somebody else may have changed them; `rewritten` ones those whose records change though
+    they do not move.
     """
     away = [move for move in moves if move.source is not None]
     moved = len({move.site for move in away})

@@ -8,7 +8,7 @@ nothing is decided about those sites that can move.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -58,14 +58,36 @@ def look(
     states = {zone: target.read(zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())) for zone in zones}
     followed = othernames.follow(others, states, nodes) if zones else Followed()
     foreign = {zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt) for zone in zones}
+    found = _reach(states, foreign, sites, nodes)
+    out = dict(found.out) | (dict.fromkeys(outside, OUTSIDE) if zones else {})
+    for stray in followed.strays:
+        foreign[stray.zone][records.name_of(stray.name)] = stray.why
+    return replace(found, out=out, others=followed)
+
+
+def without(found: Reach, reasons: Mapping[str, str], sites: Sequence[str], nodes: Sequence[Node]) -> Reach:
+    """The same, when these names are not ours to change either."""
+    if not reasons:
+        return found
+    foreign = {
+        zone: dict(names) | {name: reasons[name] for name in reasons.keys() & found.states[zone].owned}
+        for zone, names in found.foreign.items()
+    }
+    less = _reach(found.states, foreign, sites, nodes)
+    return replace(less, out=dict(found.out) | dict(less.out), others=found.others)
+
+
+def _reach(
+    states: Mapping[str, ZoneState],
+    foreign: Mapping[str, Mapping[str, str]],
+    sites: Sequence[str],
+    nodes: Sequence[Node],
+) -> Reach:
     reasons = {name: reason for of_names in foreign.values() for name, reason in of_names.items()}
     beyond = [site for site in sites if records.name_of(site) in reasons]
     fixed = _said(states, beyond, [node for node in nodes if node.state == "active"])
     lost = sorted(set(beyond) - set(fixed["site"]))
-    out = {site: reasons[records.name_of(site)] for site in lost} | (dict.fromkeys(outside, OUTSIDE) if zones else {})
-    for stray in followed.strays:
-        foreign[stray.zone][records.name_of(stray.name)] = stray.why
-    return Reach(states, foreign, fixed, out, followed)
+    return Reach(states, foreign, fixed, {site: reasons[records.name_of(site)] for site in lost})
 
 
 def start(reach: Reach, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from flex import records
 from flex.domain import Forecast
+from flex.edit import REASON, Edit
 from flex.othernames import Followed, Stray
 from flex.reach import Reach
 from flex.replay import Sample
@@ -24,12 +25,13 @@ ENOUGH = 100_000
 
 def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
     """The sites that FLEX cannot move, with what they weigh."""
-    if found.out:
-        named = [f"{site} ({why})" for site, why in sorted(found.out.items())]
-        weight = _weight(found.out, profiles)
+    out = {site: why for site, why in found.out.items() if why != REASON}
+    if out:
+        named = [f"{site} ({why})" for site, why in sorted(out.items())]
+        weight = _weight(out, profiles)
         yield f"left out of the partition, as FLEX cannot change where they are{weight}: {some(named)}"
     reasons = {name: why for of_zone in found.foreign.values() for name, why in of_zone.items()}
-    fixed = sorted(set(found.fixed["site"]))
+    fixed = sorted(site for site in set(found.fixed["site"]) if reasons[records.name_of(site)] != REASON)
     if fixed:
         named = [f"{site} ({reasons[records.name_of(site)]})" for site in fixed]
         yield f"not ours, so left alone where they are{_weight(fixed, profiles)}: {some(named)}"
@@ -91,6 +93,27 @@ def of_start(started: Collection[str]) -> Iterator[str]:
 def of_drift(drifted: Sequence[str]) -> Iterator[str]:
     if drifted:
         yield f"changed in DNS by somebody else, or a node has other addresses now: {some(drifted)}"
+
+
+def of_edits(left: Sequence[Edit], back: Sequence[Edit], profiles: pd.DataFrame) -> Iterator[str]:
+    """What somebody else changed at names of ours, and what a person can do about it."""
+    if left:
+        sites = {edit.name.rstrip(".") for edit in left}
+        weight = _weight([site for site in profiles["site"] if records.name_of(site).rstrip(".") in sites], profiles)
+        yield (
+            f"{REASON}, so left alone{weight}: {some([_shown(edit) for edit in left])}; it stays theirs with "
+            f"`flex sites exclude {_site(left[0])}`, and FLEX has it back with `flex plan --take-back {_site(left[0])}`"
+        )
+    if back:
+        yield f"{REASON}, and taken back: {some([_shown(edit) for edit in back])}"
+
+
+def _shown(edit: Edit) -> str:
+    return f"{_site(edit)} (has {' '.join(edit.found) or 'no address'}, had {' '.join(edit.said) or 'none'})"
+
+
+def _site(edit: Edit) -> str:
+    return edit.name.rstrip(".")
 
 
 def of_forecasts(forecasts: Sequence[Forecast], gone: Sequence[str]) -> Iterator[str]:

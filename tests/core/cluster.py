@@ -11,6 +11,7 @@ from flex import cycle as cycles
 from flex.consent import Limits
 from flex.cycle import Proposal
 from flex.domain import Cycle
+from flex.edit import Said
 from flex.given import Facts, Rules
 from flex.ports import DnsTarget, Solver
 from flex.problem import Budget, Problem, Solution, in_order
@@ -51,7 +52,8 @@ class Cluster:
 
     def propose(self, now: datetime = NOW) -> Proposal:
         base, placement = self.store.placement()
-        facts = replace(self.facts, base=base, placement=placement)
+        said = self.store.cycle(base).said if base else Said()
+        facts = replace(self.facts, base=base, placement=placement, said=said)
         made = cycles.propose(facts, self.rules, solver=self.solver, scratch=turns, target=self.target, now=now)
         self.store.propose(made.cycle, made.placement)
         return made

@@ -54,6 +54,14 @@ Campaign = Annotated[
     str, typer.Option(callback=_clean, metavar="NAME", help="on top of the standing wish, and gone when it ends")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
+TakeBack = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--take-back",
+        metavar="SITE",
+        help="say in DNS again what FLEX said there, though somebody else changed it; may be repeated",
+    ),
+]
 SiteName = Annotated[str, typer.Argument(metavar="SITE")]
 NodeName = Annotated[str, typer.Argument(metavar="NODE")]
 PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")]

@@ -16,7 +16,7 @@ import typer
 from flex.domain import Cycle, Run
 from flex.errors import BadInput, NoData, Unreachable, Unverified
 from flex.waiting import WAITING
-from flex_api.cli.common import Context, DryRun, Reason, author, context, now, write
+from flex_api.cli.common import Context, DryRun, Reason, TakeBack, author, context, now, write
 from flex_api.cli.following import count_down
 from flex_api.cli.opening import opened
 from flex_api.known import present, verifying
@@ -74,6 +74,7 @@ def plan(
     detailed_exitcode: Detailed = False,
     diff: bool = False,
     force: Forced = None,
+    take_back: TakeBack = None,
     reason: Reason = "",
 ) -> None:
     """Make a plan from the logs read so far and show it. DNS is read, never written."""
@@ -83,7 +84,7 @@ def plan(
     with opened(found, as_of, reason=reason) as here, lease(here, "plan") as held:
         applying.refuse_half_applied(here, "making a plan")
         nightly.learn(here, force or ())
-        cycle = nightly.propose(here, force or (), author=author()).cycle
+        cycle = nightly.propose(here, force or (), author=author(), take_back=take_back or ()).cycle
         held.concerns(cycle)
     show(found, cycle, diff=diff)
     if detailed_exitcode and (cycle.changes or cycle.moves):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flex_api.cli.asked import Asked, asked_of, show_plan, show_result
-from flex_api.cli.common import PlanId, Reason, SiteName, given_as, listed
+from flex_api.cli.common import PlanId, Reason, SiteName, TakeBack, given_as, listed
 from flex_api.cli.orders import Agreed, Checksum
 from flex_api.cli.supposing import (
     Frontier,
@@ -40,11 +40,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 @plan_app.callback()
-def plan(ctx: typer.Context, reason: Reason = "") -> None:
+def plan(ctx: typer.Context, take_back: TakeBack = None, reason: Reason = "") -> None:
     """Make a plan from the logs that the server read, and show it. DNS is read, never written."""
     if not ctx.invoked_subcommand:
         asked = asked_of(ctx)
-        show_result(asked, asked.client.make_plan(PlanGiven(reason=reason)))
+        show_result(asked, asked.client.make_plan(PlanGiven(take_back=tuple(take_back or ()), reason=reason)))
 
 
 @plan_app.command("list")

@@ -23,6 +23,7 @@ from flex.domain import (
     Run,
     Verdict,
 )
+from flex.edit import Edit
 from flex.headline import Headline, headline
 from flex.hindsight import Outlook
 from flex.orders import NodeOrder
@@ -36,6 +37,7 @@ from flex_api.schemas.verbs import (
     BadLineRow,
     BalanceOutput,
     BreachRow,
+    EditRow,
     LeftRow,
     LoadRow,
     MoveRow,
@@ -96,7 +98,12 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         put_off=[move_row(move) for move in cycle.put_off],
         outlook=_outlook(cycle.outlook) if cycle.outlook else None,
         prediction=foretold.measured_row(cycle.measured) if cycle.measured else None,
+        edited=[_edit_row(edit) for edit in cycle.said.edits],
     )
+
+
+def _edit_row(edit: Edit) -> EditRow:
+    return EditRow(name=edit.name, said=list(edit.said), found=list(edit.found), since=edit.since)
 
 
 def _outlook(outlook: Outlook) -> OutlookRow:

@@ -15,8 +15,12 @@ from flex.decide import COOLDOWN, OFTEN, Guard, Reins, Resting
 from flex.domain import Cycle, Period
 from flex.given import Rules
 from flex.headline import Headline
+from flex.plan import DRIFT
 from flex_api.told import words
 from flex_api.wiring import World
+
+# More names than any cluster has.
+EVERY = 2**60
 
 # How far back moves of a site are counted, and how many cycles are looked at for that.
 MONTH = timedelta(days=30)
@@ -44,7 +48,8 @@ def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
 def forced(rules: Rules, force: Collection[str]) -> Rules:
     """The rules without those that somebody goes over by name."""
     reins = Reins(rules.trigger, rules.margin).without(force)
-    return replace(rules, trigger=reins.trigger, margin=reins.margin)
+    limits = replace(rules.limits, drifted_names=EVERY) if DRIFT in force else rules.limits
+    return replace(rules, trigger=reins.trigger, margin=reins.margin, limits=limits)
 
 
 def _known(world: World) -> list[Cycle]:

@@ -34,9 +34,10 @@ class Bulletin:
 
 def of_night(cluster: str, cycle: Cycle, waiting: str, code: int, address: str, undo: str) -> Bulletin | None:
     """None where there is nothing to tell: nobody reads the mails of a cluster that is well."""
-    if not (cycle.moves or cycle.changes or waiting):
+    edited = [edit for edit in cycle.said.edits if edit.since == cycle.created]
+    if not (cycle.moves or cycle.changes or waiting or edited):
         return None
-    drifted = DRIFT in {breach.rule for breach in cycle.breaches}
+    drifted = edited or DRIFT in {breach.rule for breach in cycle.breaches}
     event: Event = "drift" if drifted else "approval" if waiting else "applied"
     verdict = _verdict(cycle, waiting)
     text = "\n".join(_lines(cluster, cycle, waiting, address, undo))
@@ -86,6 +87,9 @@ def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) ->
         left = f", {cycle.later:,} more in the next nights" if cycle.later else ""
         scratch = f"a fresh partition would move {cycle.scratch_moves:,}"
         yield f"Moves    {len(cycle.moves):,}, {words.size(cycle.cold_bytes)} cold; {scratch}{left}"
+    for edit in cycle.said.edits[:MOST]:
+        site, found = edit.name.rstrip("."), " ".join(edit.found) or "no address"
+        yield f"Edited   {site} has {found} in DNS by somebody else, and was left alone"
     rows = given_up.grouped(cycle.moves)
     for row in rows[:MOST]:
         yield f"         {row.sites}  {row.source} -> {row.target}  {row.reason}"

@@ -8,7 +8,7 @@ not ours to change are left where they are, and named.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from flex import cycle as cycles
 from flex import plan, records, waiting
@@ -114,6 +114,7 @@ def facts(world: World) -> Facts:
     period, profiles, spreads = found
     others = othernames.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
     every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, world.pins, base, placement, others=others)
+    every = replace(every, said=world.store.cycle(base).said)
     # What people keep FLEX away from is theirs, whatever dies.
     return every.without_excluded()
 

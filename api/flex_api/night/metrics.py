@@ -127,7 +127,9 @@ def _of_gates(known: Known) -> Iterator[Series]:
     )
     drifted = [breach.actual for breach in latest.breaches if breach.rule == DRIFT]
     yield _one(
-        "flex_dns_drift_names", "Names somebody else changed, over the limit for them.", [max(drifted, default=0)]
+        "flex_dns_drift_names",
+        "Names somebody else changed, which the latest plan left alone or waits for a yes to change back.",
+        [len(latest.said.edits) + max(drifted, default=0)],
     )
     applied = known.in_force
     silent = [not verdict.agrees for verdict in applied.verdicts] if applied else []

@@ -15,9 +15,11 @@ from flex import consent, suppose
 from flex import cycle as cycles
 from flex.cycle import Proposal
 from flex.domain import Cycle, Period, Run
+from flex.edit import Said
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
 from flex.given import Facts
 from flex.ports import Store
+from flex.records import name_of
 from flex.replay import NO_SAMPLE
 from flex.suppose import Supposition
 from flex.tables import texts
@@ -40,7 +42,7 @@ from flex_logs_ingest.sources import Source
 # Nothing else than the settings say.
 AS_SET = Supposition()
 
-# How many partitions a refusal names.
+# How many partitions a refusal names, and how many names of others a night.
 NAMED = 5
 
 
@@ -86,6 +88,7 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
         step("finish", lambda: applying.finish_where_allowed(world, force), lambda _: _said_of_begun(world))
         made = step("plan", lambda: propose(world, force, author=author), lambda made: made.cycle.id)
         held.concerns(made.cycle)
+        _tell_of_edits(world, made.cycle)
         code, waiting = _passes(world, step, made.cycle)
         if waiting:
             world.say(waiting)
@@ -181,6 +184,13 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
         world.say(f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}")
 
 
+def _tell_of_edits(world: World, cycle: Cycle) -> None:
+    if edits := cycle.said.edits:
+        named = ", ".join(edit.name.rstrip(".") for edit in edits[:NAMED])
+        more = f" and {len(edits) - NAMED} more" if len(edits) > NAMED else ""
+        world.say(f"Somebody else changed {words.count(len(edits), 'name')} in DNS, left alone: {named}{more}.")
+
+
 def learn(world: World, force: Collection[str] = ()) -> Period:
     """Make and keep the profiles of the last complete days. Raises NoData when the logs are too bad to act on."""
     settings = world.settings
@@ -211,15 +221,23 @@ def tidy(world: World, period: Period) -> str:
     )
 
 
-def propose(world: World, force: Collection[str] = (), *, author: str = "", wanted: Supposition = AS_SET) -> Proposal:
+def propose(
+    world: World,
+    force: Collection[str] = (),
+    *,
+    author: str = "",
+    wanted: Supposition = AS_SET,
+    take_back: Collection[str] = (),
+) -> Proposal:
     """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes; another aim or
-    fewer moves than the settings have may be `wanted` of it.
+    fewer moves than the settings have may be `wanted` of it, and sites that somebody changed in DNS to `take_back`.
     """
     plain = facts(world)
     known, outlook = expected(world, plain)
+    rules = recent.forced(world.rules, force)
     made = cycles.propose(
         replace(known, guard=recent.guard(world, known.period, force)),
-        suppose.ruled(recent.forced(world.rules, force), wanted),
+        suppose.ruled(replace(rules, take_back=frozenset(map(name_of, take_back))), wanted),
         solver=world.solver,
         scratch=world.scratch,
         target=world.target,
@@ -341,6 +359,7 @@ def gathered(world: World, *, replayed: bool = True) -> Facts:
         base=base,
         placement=placement,
         others=othernames.shares(world, period, others) if replayed else others,
+        said=world.store.cycle(base).said if base else Said(),
     )
 
 

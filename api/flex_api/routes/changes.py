@@ -37,7 +37,8 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             applying.refuse_half_applied(world, "making a plan")
             nightly.learn(world, given.force)
             follow.say("looking for a better partition")
-            cycle = nightly.propose(world, given.force, author=author, wanted=wanted).cycle
+            made = nightly.propose(world, given.force, author=author, wanted=wanted, take_back=given.take_back)
+            cycle = made.cycle
             held.concerns(cycle)
         return f"/api/v1/plans/{cycle.id}"
 

@@ -218,6 +218,9 @@ class PlanGiven(Given):
     ] = ()
     tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
     max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    take_back: Annotated[
+        tuple[Name, ...], Field(max_length=1000, description="sites that get again what FLEX said, whoever changed it")
+    ] = ()
     reason: Text = ""
 
 

@@ -203,6 +203,13 @@ class ShortfallRow(Part):
     instead: list[RelaxationRow]
 
 
+class EditRow(Part):
+    name: str
+    said: list[str] = Field(description="the addresses that FLEX said there last")
+    found: list[str] = Field(description="those that somebody else put there")
+    since: datetime = Field(description="when a plan first found it so")
+
+
 class PlanOutput(Output):
     id: str
     state: Literal["proposed", "applying", "applied", "discarded", "failed"]
@@ -241,6 +248,9 @@ class PlanOutput(Output):
     put_off: list[MoveRow] = Field([], description="these moves, each with its reason and the limits that leave it")
     outlook: OutlookRow | None = Field(None, description="by which method the next day was expected, and its backtest")
     prediction: MeasuredRow | None = Field(None, description="what became of the prediction before this one")
+    edited: list[EditRow] = Field(
+        [], description="names that somebody else changed in DNS, which the plan leaves alone"
+    )
 
 
 class OtherNameRow(Part):

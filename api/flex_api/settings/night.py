@@ -35,7 +35,9 @@ class Safety(Section):
     max_rewritten_names: Whole = Field(
         25, description="names whose records change though they do not move: another TTL, a node's other address"
     )
-    max_drifted_names: Whole = Field(0, description="names of ours that somebody else changed in DNS")
+    max_drifted_names: Whole = Field(
+        0, description="names that somebody else changed in DNS and a plan changes back; where there are more, none is"
+    )
     plan_expiry: Span = Field(timedelta(hours=12), description="an older plan is not applied any more")
     four_eyes: bool = Field(False, description="a plan is applied by hand only when somebody else has approved it")
     windows: tuple[str, ...] = Field(
