@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Protocol
 
 import pandas as pd
 
@@ -58,6 +59,37 @@ def _ours(one: Plan, in_zone: pd.DataFrame) -> pd.DataFrame:
     """The records of one zone that FLEX answers for: those of others in it are left out."""
     foreign = {entry.split(" ", 1)[0] for entry in one.foreign}
     return in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True) if foreign else in_zone
+
+
+class Heard(Protocol):
+    """A verdict, or the row of one."""
+
+    @property
+    def server(self) -> str: ...
+    @property
+    def zone(self) -> str: ...
+    @property
+    def serial(self) -> int | None: ...
+    @property
+    def agrees(self) -> bool: ...
+
+
+def behind(verdicts: Sequence[Heard]) -> dict[tuple[str, str], int]:
+    """By server and zone, of those that do not agree and have an old serial, the latest that another server has."""
+    latest: dict[str, int] = {}
+    for one in verdicts:
+        if one.serial is not None and is_since(one.serial, latest.get(one.zone, one.serial)):
+            latest[one.zone] = one.serial
+    return {
+        (one.server, one.zone): latest[one.zone]
+        for one in verdicts
+        if not one.agrees and one.serial is not None and one.serial != latest[one.zone]
+    }
+
+
+def is_since(serial: int, earlier: int) -> bool:
+    """Serials run in a circle (RFC 1982): half of them are later than any given one."""
+    return (serial - earlier) % 2**32 < 2**31
 
 
 def said_wrong(verdict: Verdict) -> str:

@@ -383,5 +383,5 @@ def _unverified(wrong: Sequence[Verdict]) -> Unverified:
         "checking what the name servers answer",
         "; ".join(map(checking.said_wrong, wrong[:NAMED])) + more,
         kept="the changes are applied and the placement is in force",
-        advice="`flex verify` shows every difference; a secondary may only be late",
+        advice="`flex verify` tells a secondary that is late, and shows every difference",
     )

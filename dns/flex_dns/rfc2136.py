@@ -103,6 +103,12 @@ class Rfc2136Target:
         servers = self.verify_servers or self._answering(zone)
         return settling.verdicts(servers, zone, wanted, self.server.timeout, self.server.reading.key, patience)
 
+    def catch_up(self, zone: str, patience: float) -> None:
+        """Tell the servers that are behind the primary, and give them so many seconds to follow."""
+        servers = self.verify_servers or self._answering(zone)
+        key, others = self.server.reading.key, [one for one in servers if one != self.server.address]
+        settling.catch_up(self.server.address, others, zone, self.server.timeout, key, patience)
+
     def _answering(self, zone: str) -> tuple[Address, ...]:
         return nameservers.checked(self.server, zone) if self.verify_ns else (self.server.address,)
 

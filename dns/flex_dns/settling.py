@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from flex.checking import is_since
 from flex.domain import Verdict
 from flex.errors import DnsError
 from flex_dns import verify
@@ -41,6 +42,27 @@ def verdicts(
 
     with ThreadPoolExecutor(len(servers)) as threads:
         return tuple(threads.map(settled, servers))
+
+
+def catch_up(
+    primary: Address, servers: Sequence[Address], zone: str, timeout: float, key: Key | None, patience: float
+) -> None:
+    """Tell those of the servers that are behind the primary, and wait until each has what that has now.
+
+    Nothing is compared. A server that does not say its serial is not waited for.
+    """
+    wait = _Wait(time.monotonic(), patience, timeout)
+    if (first := _serial(primary, zone, wait)) is None:
+        return
+
+    def follow(server: Address) -> None:
+        serial = _serial(server, zone, wait)
+        if serial is not None and not is_since(serial, first):
+            telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer), unheard=0.0)
+            _await(server, zone, wait, lambda serial: is_since(serial, first), telling)
+
+    with ThreadPoolExecutor(max(1, len(servers))) as threads:
+        list(threads.map(follow, servers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +119,9 @@ def _await(server: Address, zone: str, wait: _Wait, enough: Callable[[int], bool
 class _Telling:
     """Tells a server now and then, as long as it listens: what it refuses once it refuses again, and logs."""
 
-    def __init__(self, tell: Callable[[], bool]) -> None:
+    def __init__(self, tell: Callable[[], bool], unheard: float = UNHEARD) -> None:
         self._tell, self._heeded, self._wait = tell, True, UNHEARD
-        self._due = time.monotonic() + UNHEARD
+        self._due = time.monotonic() + unheard
 
     def when_due(self) -> None:
         if self._heeded and time.monotonic() >= self._due:
@@ -118,8 +140,3 @@ def _serial(server: Address, zone: str, wait: _Wait) -> int | None:
 
 def _other_than(seen: int | None) -> Callable[[int], bool]:
     return lambda serial: serial != seen
-
-
-def is_since(serial: int, earlier: int) -> bool:
-    """Serials run in a circle (RFC 1982): half of them are later than any given one."""
-    return (serial - earlier) % 2**32 < 2**31

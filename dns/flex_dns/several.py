@@ -36,6 +36,9 @@ class SeveralTargets:
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         return self._target(zone).verify(zone, wanted, patience=patience)
 
+    def catch_up(self, zone: str, patience: float) -> None:
+        self._target(zone).catch_up(zone, patience)
+
     def refuse_late(self, *zones: str) -> None:
         for zone in zones:
             self._target(zone).refuse_late(zone)

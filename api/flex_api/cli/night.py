@@ -247,12 +247,14 @@ def rollback(
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     """Compare DNS with the partition in force. Every name server is asked for every name.
 
+    A secondary that is behind its primary is told so, and has `dns.settle` to follow.
     Exits 32 when a server says something else, or when sites are on nodes that are gone and could not be checked; 30
     when a server does not answer and the others agree.
     """
     found = context(ctx)
     with opened(found) as here:
-        output = present.verify_output(verifying.verify(here))
+        patience = here.settings.dns.settle.total_seconds()
+        output = present.verify_output(verifying.verify(here, patience))
     found.show(output, lambda console: text.verified(console, output))
     exit_as(output, detailed=detailed_exitcode)
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
+from flex import checking, problem
 from flex import plan as plans
-from flex import problem
 from flex.consent import Breach, Stop
 from flex.domain import (
     BadLine,
@@ -88,7 +88,7 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         breaches=[_breach(breach, plans.past(cycle)) for breach in cycle.breaches],
         shortfalls=[ShortfallRow.model_validate(one, from_attributes=True) for one in cycle.quality.shortfalls],
         notes=list(cycle.notes),
-        verdicts=[verdict_row(verdict) for verdict in cycle.verdicts],
+        verdicts=verdict_rows(cycle.verdicts),
         old_answers_until=cycle.old_answers_until,
         author=cycle.author,
         wishers=list(cycle.wishers),
@@ -175,7 +175,15 @@ def _breach(breach: Breach, override: str) -> BreachRow:
     return BreachRow(rule=breach.rule, limit=breach.limit, actual=breach.actual, override=override)
 
 
-def verdict_row(verdict: Verdict) -> VerdictRow:
+def verdict_rows(verdicts: Sequence[Verdict]) -> list[VerdictRow]:
+    late = checking.behind(verdicts)
+    return [_verdict_row(verdict, late.get((verdict.server, verdict.zone))) for verdict in verdicts]
+
+
+def _verdict_row(verdict: Verdict, latest: int | None) -> VerdictRow:
+    """Where another server has the `latest` serial, this one has missed it."""
+    zone = verdict.zone.rstrip(".")
+    refresh = f"it is behind, as another server has serial {latest}: run `rndc refresh {zone}` on {verdict.server}"
     return VerdictRow(
         server=verdict.server,
         agrees=verdict.agrees,
@@ -185,6 +193,7 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
         error=verdict.error,
         lag_seconds=verdict.lag,
         zone=verdict.zone,
+        next_step=refresh if latest is not None else "",
     )
 
 
@@ -193,7 +202,7 @@ def verify_output(found: Verified) -> VerifyOutput:
     silent = bool(found.verdicts) and all(verdict.error for verdict in found.verdicts)
     return VerifyOutput(
         partition=found.partition,
-        servers=[verdict_row(verdict) for verdict in found.verdicts],
+        servers=verdict_rows(found.verdicts),
         drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
         not_checked=dict(found.not_checked),
         other_names=[other_name_row(stray) for stray in found.others],

@@ -6,7 +6,8 @@ the store knows of the last time that somebody asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -17,6 +18,8 @@ from flex.errors import DnsError, NoData
 from flex.othernames import Stray
 from flex_api.known import othernames
 from flex_api.wiring import World
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.several import SeveralTargets
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,11 @@ class Verified:
     others: tuple[Stray, ...] = ()
 
 
-def verify(world: World) -> Verified:
-    """Ask every name server for every name and its marker. Raises NoData where there is nothing to ask for."""
+def verify(world: World, patience: float = 0.0) -> Verified:
+    """Ask every name server for every name and its marker. Raises NoData where there is nothing to ask for.
+
+    A secondary that is behind is told, and has so many seconds to follow before it is asked again.
+    """
     base, placement = world.store.placement()
     if not base:
         raise NoData(
@@ -42,7 +48,14 @@ def verify(world: World) -> Verified:
             advice="`flex plan`, then `flex apply`",
         )
     cycle, nodes, settings = world.store.cycle(base), world.nodes, world.settings
-    verdicts = checking.check(cycle, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner)
+
+    def ask() -> tuple[Verdict, ...]:
+        return checking.check(cycle, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner)
+
+    verdicts = ask()
+    if patience and (late := checking.behind(verdicts)):
+        _catch_up(world, sorted({zone for _, zone in late}), patience)
+        verdicts = ask()
     not_checked = records.on_other_nodes(placement, nodes)
     if not not_checked and not any(verdict.checked or verdict.error for verdict in verdicts):
         raise NoData(
@@ -61,3 +74,12 @@ def _others(world: World, placement: pd.DataFrame) -> tuple[Stray, ...]:
         return othernames.followed(world, set(placement["site"]), world.pins).strays
     except DnsError:
         return ()
+
+
+def _catch_up(world: World, zones: Sequence[str], patience: float) -> None:
+    """All zones have the time together."""
+    target, deadline = world.target, time.monotonic() + patience
+    assert isinstance(target, Rfc2136Target | SeveralTargets), "what is behind is on a real name server"
+    for zone in zones:
+        world.say(f"A secondary of {zone} is behind the primary, and is told so.")
+        target.catch_up(zone, max(0.0, deadline - time.monotonic()))

@@ -169,6 +169,7 @@ class VerdictRow(Part):
     error: str
     lag_seconds: float = 0.0
     zone: str = ""
+    next_step: str = Field("", description="what to run where a server does not agree, as far as that is known")
 
 
 class PlanRow(Part):

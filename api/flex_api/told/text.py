@@ -355,6 +355,8 @@ def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
         serial = f", serial {row.serial}" if row.serial is not None else ""
         where = f"{row.server}, {row.zone}" if row.zone else row.server
         console.print(f"{where}: {state} ({words.count(row.checked, 'record set')} checked{serial})")
+        if row.next_step:
+            console.print(f"  {row.next_step}")
         for line in row.wrong:
             console.print(f"  {line}")
 
