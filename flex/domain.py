@@ -100,8 +100,7 @@ class Move:
     """One (site, node) row that is in the new placement and not in the old, or the other way round.
 
     `source` is the node the row came from; None when the site had no node to give up. `target` is None where a site
-    gives a node up and takes no other.
-    `cold_bytes` is what the target must read from disk before the site is as fast there.
+    gives a node up and takes no other. `cold_bytes` are to be read from disk before the site is as fast there.
     """
 
     site: str
@@ -125,8 +124,7 @@ class Rrset:
 class Change:
     """One RRset's before and after. At least one of them is there; both have the same name and type.
 
-    With a marker that is made come all address sets that its name had when the plan was made, `beside` it: None where
-    nobody noted them.
+    `beside` a marker that is made are all address sets that its name had then: None where nobody noted them.
     """
 
     before: Rrset | None

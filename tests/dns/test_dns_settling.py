@@ -21,11 +21,7 @@ from flex_dns.named import PrivateNamed
 from flex_dns.nudge import nudged
 from flex_dns.pair import pair
 from flex_dns.rfc2136 import Rfc2136Target
-<<<<<<< HEAD
-from flex_dns.settling import UNHEARD, is_since
-=======
-from flex_dns.settling import LAST_LOOK, UNHEARD
->>>>>>> e4f43ca (dns: tell a secondary that is behind when somebody verifies)
+from flex_dns.settling import UNHEARD
 from tests.dns.given import placed
 
 pytestmark = pytest.mark.real

@@ -32,12 +32,12 @@ from flex.retries import Attempt
 from flex.waiting import WAITING
 from flex_api.known import dead, foretold
 from flex_api.known.verifying import Verified
+from flex_api.schemas.plans import EditRow
 from flex_api.schemas.verbs import (
     ApprovalRow,
     BadLineRow,
     BalanceOutput,
     BreachRow,
-    EditRow,
     LeftRow,
     LoadRow,
     MoveRow,

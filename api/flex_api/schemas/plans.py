@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
 from flex_api.schemas.output import Part
@@ -92,3 +94,22 @@ class MeasuredRow(Part):
     nodes: list[MeasuredNode]
     served: list[ServedNode] = Field([], description="requests and misses of each node")
     sites: list[MeasuredSite] = Field([], description="those whose bytes were farthest off")
+
+
+class EditRow(Part):
+    name: str
+    said: list[str] = Field(description="the addresses that FLEX said there last")
+    found: list[str] = Field(description="those that somebody else put there")
+    since: datetime = Field(description="when a plan first found it so")
+
+
+class VerdictRow(Part):
+    server: str
+    agrees: bool
+    checked: int
+    serial: int | None
+    wrong: list[str]
+    error: str
+    lag_seconds: float = 0.0
+    zone: str = ""
+    next_step: str = Field("", description="what to run where a server does not agree, as far as that is known")

@@ -30,12 +30,14 @@ from flex_api.schemas.night import ApprovalRow, FreezeOutput, HoldersOutput, Lef
 from flex_api.schemas.output import ErrorOutput, Output, Part, StopRow
 from flex_api.schemas.plans import (
     BalanceOutput,
+    EditRow,
     ForecastRow,
     LoadRow,
     MeasuredNode,
     MeasuredRow,
     MoveRow,
     OutlookRow,
+    VerdictRow,
 )
 from flex_api.schemas.routing import RouteApplyOutput, RouteConfigOutput, RouteDeliverOutput, RouteOutput
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
@@ -76,6 +78,7 @@ __all__ = [
     "SitesOutput",
     "StopRow",
     "UnreadRow",
+    "VerdictRow",
 ]
 
 
@@ -160,18 +163,6 @@ class BreachRow(Part):
     override: str = Field(description="the command that gets past it, and past all others that the plan breaks")
 
 
-class VerdictRow(Part):
-    server: str
-    agrees: bool
-    checked: int
-    serial: int | None
-    wrong: list[str]
-    error: str
-    lag_seconds: float = 0.0
-    zone: str = ""
-    next_step: str = Field("", description="what to run where a server does not agree, as far as that is known")
-
-
 class PlanRow(Part):
     id: str
     state: Literal["proposed", "applying", "applied", "discarded", "failed"]
@@ -202,13 +193,6 @@ class ShortfallRow(Part):
     actual: float
     because: list[str]
     instead: list[RelaxationRow]
-
-
-class EditRow(Part):
-    name: str
-    said: list[str] = Field(description="the addresses that FLEX said there last")
-    found: list[str] = Field(description="those that somebody else put there")
-    since: datetime = Field(description="when a plan first found it so")
 
 
 class PlanOutput(Output):
@@ -249,9 +233,7 @@ class PlanOutput(Output):
     put_off: list[MoveRow] = Field([], description="these moves, each with its reason and the limits that leave it")
     outlook: OutlookRow | None = Field(None, description="by which method the next day was expected, and its backtest")
     prediction: MeasuredRow | None = Field(None, description="what became of the prediction before this one")
-    edited: list[EditRow] = Field(
-        [], description="names that somebody else changed in DNS, which the plan leaves alone"
-    )
+    edited: list[EditRow] = Field([], description="names left alone, as somebody else changed them in DNS")
 
 
 class OtherNameRow(Part):
