@@ -20,6 +20,7 @@
     │   ├── Cancelled    a job that somebody ended
     │   └── Interrupted  a job whose process is gone
     ├── Busy             another run holds the lease              exit 23
+    │   ├── LostLease    another run took the lease over meanwhile
     │   ├── Overtaken    somebody else changed it meanwhile
     │   └── TooMany      more requests than one token may make
     ├── NotWritten       a directory takes no more: full, rights  exit 24
@@ -28,7 +29,7 @@
     │   └── NotWhole     somebody wrote to it past FLEX
     ├── Denied           who asks may not do this                 exit 26
     │   └── Unauthenticated  nobody knows who asks
-    ├── Away             a FLEX server or HAProxy did not answer  exit 27
+    ├── Away             a server, HAProxy or the watch is gone   exit 27
     ├── DnsError         the name server did not do as asked      exit 30
     │   ├── Unreachable  no answer, or no connection
     │   │   └── Late     a server that does not follow its primary yet
@@ -149,6 +150,10 @@ class Interrupted(Held):
 class Busy(FlexError):
     exit_code = 23
     slug = "busy"
+
+
+class LostLease(Busy):
+    """What was to be done is another run's work by now."""
 
 
 class Overtaken(Busy):

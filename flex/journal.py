@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 RowState = Literal["planned", "sent", "done", "conflict", "refused"]
 
@@ -21,3 +22,17 @@ class JournalRow:
     changes: tuple[int, ...]
     state: RowState = "planned"
     note: str = ""
+
+
+class Journal(Protocol):
+    """What one application of a plan does to each zone, message by message, so that it can be gone on with."""
+
+    def rows(self) -> tuple[JournalRow, ...]:
+        """In order of their numbers; none before it began."""
+        ...
+
+    def intend(self, rows: Sequence[JournalRow]) -> None:
+        """Write all of them down before the first is sent."""
+        ...
+
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None: ...

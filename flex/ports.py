@@ -15,7 +15,7 @@ from flex.checks import Check
 from flex.domain import Cycle, CycleState, Node, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
 from flex.headline import Headline
 from flex.jobs import Job, Once
-from flex.journal import JournalRow, RowState
+from flex.journal import Journal
 from flex.orders import Freeze, NodeOrder
 from flex.problem import Budget, Problem, Solution
 from flex.records import ZoneState
@@ -26,20 +26,6 @@ class Solver(Protocol):
     """The best placement found within the budget; a best effort where none is balanced, never an exception."""
 
     def __call__(self, problem: Problem, budget: Budget) -> Solution: ...
-
-
-class Journal(Protocol):
-    """What one application of a plan does to each zone, message by message, so that it can be gone on with."""
-
-    def rows(self) -> tuple[JournalRow, ...]:
-        """In order of their numbers; none before it began."""
-        ...
-
-    def intend(self, rows: Sequence[JournalRow]) -> None:
-        """Write all of them down before the first is sent."""
-        ...
-
-    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None: ...
 
 
 class DnsTarget(Protocol):
@@ -236,7 +222,11 @@ class Cycles(Protocol):
         ...
 
     def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
-        """Store the cycle's new state and make the placement the one in force, in one transaction."""
+        """Store the cycle's new state and make the placement the one in force, in one transaction.
+
+        Raises Outdated where neither its base nor itself is in force, LostLease where the lease is another run's, or
+        nobody's any more; then nothing is stored.
+        """
         ...
 
     def cycle(self, cycle_id: str) -> Cycle:
@@ -281,6 +271,10 @@ class Runs(Protocol):
 
     def holds(self, run_id: str) -> bool:
         """Whether the lease is still that run's."""
+        ...
+
+    def holding(self, run_id: str) -> AbstractContextManager[None]:
+        """What this thread writes in here it writes as that run: all of it raises LostLease once the lease is lost."""
         ...
 
     def go_on(self, run_id: str) -> None:

@@ -7,20 +7,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from flex.errors import FlexError
+from flex.errors import FlexError, LostLease
 
 
 @contextmanager
 def beating(name: str, beat: Callable[[], object], every: timedelta) -> Iterator[None]:
-    """A lease that is lost, or a store that is away, is found by the work itself as soon as it wants to go on."""
+    """A lease that is lost is found by the work itself as soon as it wants to write anything. Whatever else goes wrong,
+    such as a store that is away for a moment, is tried again at the next beat: one that was missed costs nothing.
+    """
     ended = threading.Event()
 
     def keep() -> None:
         while not ended.wait(every.total_seconds()):
             try:
                 beat()
-            except FlexError:
+            except LostLease:
                 return
+            except FlexError:
+                continue
 
     thread = threading.Thread(target=keep, name=name, daemon=True)
     thread.start()

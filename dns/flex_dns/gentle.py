@@ -17,9 +17,9 @@ import pandas as pd
 from flex import plan, rollout
 from flex.domain import Plan, Verdict
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
-from flex.journal import JournalRow, RowState
+from flex.journal import Journal, JournalRow, RowState
 from flex.marker import site_name
-from flex.ports import DnsTarget, Journal
+from flex.ports import DnsTarget
 from flex.records import ZoneState, by_name
 from flex.tables import RECORDS
 from flex_dns.outcome import kind

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from flex.domain import Change
 from flex.errors import DnsError
-from flex.journal import JournalRow
-from flex.ports import Journal
+from flex.journal import Journal, JournalRow
 from flex_dns.standing import Conflict
 from flex_dns.update import Message
 

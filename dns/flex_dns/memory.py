@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from flex.domain import Plan, Verdict
-from flex.ports import Journal
+from flex.journal import Journal
 from flex.records import Answer, ZoneState, zone_of
 from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical
 from flex_dns.following import ADDRESSES, LONGEST_CHAIN

@@ -16,8 +16,7 @@ import pandas as pd
 
 from flex.domain import Change, Plan, Verdict
 from flex.errors import Refused
-from flex.journal import JournalRow
-from flex.ports import Journal
+from flex.journal import Journal, JournalRow
 from flex.records import ZoneState
 from flex_dns import fence, following, nameservers, reading, rights, settling, update
 from flex_dns.carrying import carry

@@ -13,8 +13,7 @@ import pandas as pd
 
 from flex.domain import Plan, Verdict
 from flex.errors import DnsError, PartlyApplied
-from flex.journal import JournalRow, RowState
-from flex.ports import Journal
+from flex.journal import Journal, JournalRow, RowState
 from flex.records import ZoneState
 from flex_dns.outcome import kind
 from flex_dns.rfc2136 import Rfc2136Target

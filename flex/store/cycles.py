@@ -8,11 +8,13 @@ import pandas as pd
 from sqlalchemy import Connection, func, insert, select, true, update
 
 from flex.domain import Cycle, CycleState
+from flex.errors import FlexError
 from flex.headline import Headline, headline
 from flex.store import bulk, refusals
 from flex.store.codec import cycle_from_text, cycle_to_text
 from flex.store.database import Part
-from flex.store.schema import cycles, in_force, placements
+from flex.store.runs import lease_of
+from flex.store.schema import cycles, in_force, lease, placements
 from flex.tables import PLACEMENT
 
 FIGURES = tuple(cycles.c[field.name] for field in fields(Headline))
@@ -55,14 +57,21 @@ class SqlCycles(Part):
             _update(connection, cycle)
 
     def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
-        """Raises Unknown, and changes nothing, for a cycle that was never proposed."""
+        """Raises Unknown, and changes nothing, for a cycle that was never proposed.
+
+        That the base and the lease are what they were is part of the very statement that puts it in force.
+        """
         PLACEMENT.check(placement)
         with self._database.writing() as connection:
             _update(connection, cycle)
             # Nearly always the placement is the one that was proposed, and reading is cheaper than writing.
             if not bulk.load(connection, placements, cycle.id, PLACEMENT).equals(placement):
                 bulk.store(connection, placements, cycle.id, placement)
-            connection.execute(update(in_force).values(cycle=cycle.id))
+            run = self._database.run
+            as_before = func.coalesce(in_force.c.cycle, "").in_((cycle.base, cycle.id))
+            is_ours = func.coalesce(select(lease.c.run).scalar_subquery(), "") == run
+            if not connection.execute(update(in_force).where(as_before, is_ours).values(cycle=cycle.id)).rowcount:
+                raise _unsettled(connection, cycle, run)
 
     def cycle(self, cycle_id: str) -> Cycle:
         # LIKE would give a meaning to % and _, and SQLite's does not tell a from A.
@@ -90,6 +99,13 @@ class SqlCycles(Part):
         with self._database.reading() as connection:
             row = connection.execute(select(*FIGURES).where(cycles.c.id == cycle_id)).one_or_none()
         return Headline(*row) if row else None
+
+
+def _unsettled(connection: Connection, cycle: Cycle, run: str) -> FlexError:
+    held = lease_of(connection)
+    if (held.run if held else "") != run:
+        return refusals.lost(run, held)
+    return refusals.overtaken_base(cycle, connection.scalar(select(in_force.c.cycle)) or "")
 
 
 def _state(connection: Connection, cycle_id: str) -> str | None:

@@ -21,6 +21,12 @@ from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.store import postgresql, sqlite
 
 Answer = TypeVar("Answer")
+# Looks whether a transaction may write, and raises where it may not.
+Guard = Callable[[Connection], None]
+
+
+def _unguarded(_: Connection) -> None:
+    """Whoever holds no lease writes."""
 
 
 class Watch(Protocol):
@@ -122,9 +128,33 @@ class Database:
         with self._my_turn(), self._translated("writing"), self._writer.begin() as connection:
             self._mine.connection = connection
             try:
+                self._guard(connection)
                 yield connection
             finally:
                 self._mine.connection = None
+
+    @contextmanager
+    def guarded(self, run: str, guard: Guard) -> Iterator[None]:
+        """Each transaction by which this thread writes in here, for that run, begins with the guard, which may refuse
+        it.
+        """
+        before = self._mine.__dict__.copy()
+        self._mine.run, self._mine.guard = run, guard
+        try:
+            yield
+        finally:
+            self._mine.run, self._mine.guard = before.get("run", ""), before.get("guard", _unguarded)
+
+    @property
+    def run(self) -> str:
+        """The run that this thread writes for; "" for none."""
+        found: str = getattr(self._mine, "run", "")
+        return found
+
+    @property
+    def _guard(self) -> Guard:
+        found: Guard = getattr(self._mine, "guard", _unguarded)
+        return found
 
     def stamp(self) -> int | None:
         """Another number after each change, by whomever; None where only reading tells, or where one is being made."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -56,16 +56,25 @@ def _columns(row: JournalRow) -> dict[str, object]:
     return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
+def _written_by_anybody() -> None:
+    """Nobody asks who writes."""
+
+
 class MemoryJournal:
-    def __init__(self) -> None:
+    """`refuse_lost` raises LostLease where who writes lost the lease."""
+
+    def __init__(self, refuse_lost: Callable[[], None] = _written_by_anybody) -> None:
+        self._refuse_lost = refuse_lost
         self._rows: dict[int, JournalRow] = {}
 
     def rows(self) -> tuple[JournalRow, ...]:
         return tuple(self._rows[number] for number in sorted(self._rows))
 
     def intend(self, rows: Sequence[JournalRow]) -> None:
+        self._refuse_lost()
         self._rows |= {row.number: row for row in rows}
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
+        self._refuse_lost()
         for number in numbers:
             self._rows[number] = replace(self._rows[number], state=state, note=note)

@@ -6,7 +6,8 @@ Frames are copied on the way in and out, so that nobody changes what is stored b
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import astuple, replace
 from datetime import datetime, timedelta
 
@@ -82,9 +83,11 @@ class MemoryStore(MemoryDesk):
         return tuple(self._attempts[node] for node in sorted(self._attempts))
 
     def put_attempt(self, attempt: Attempt) -> None:
+        self._refuse_lost()
         self._attempts[attempt.node] = attempt
 
     def drop_attempt(self, node: str) -> None:
+        self._refuse_lost()
         self._attempts.pop(node, None)
 
     def own_nodes(self) -> tuple[Node, ...]:
@@ -115,6 +118,7 @@ class MemoryStore(MemoryDesk):
 
     def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
         with self._lock:
+            self._refuse_lost()
             if self._slots.get(site, {}) != before:
                 return False
             self._slots[site] = dict(slots)
@@ -129,6 +133,7 @@ class MemoryStore(MemoryDesk):
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         with self._lock:
+            self._refuse_lost()
             if segment.id in self._segments:
                 return False
             if replaces is not None and self._streams.pop(_content(replaces), None) is None:
@@ -138,6 +143,7 @@ class MemoryStore(MemoryDesk):
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         with self._lock:
+            self._refuse_lost()
             if segment.id in self._segments:
                 return False
             if replaces is not None:
@@ -270,6 +276,10 @@ class MemoryStore(MemoryDesk):
     def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
         stored = PLACEMENT.check(placement).copy()
         with self._lock:
+            if self._holder() != self._run:
+                raise refusals.lost(self._run, self._lease)
+            if self._in_force not in (cycle.base, cycle.id):
+                raise refusals.overtaken_base(cycle, self._in_force)
             self._replace(cycle)
             self._placements[cycle.id] = stored
             self._settled["cycle"] = cycle.id
@@ -295,9 +305,10 @@ class MemoryStore(MemoryDesk):
         return headline(cycle) if cycle else None
 
     def journal(self, cycle_id: str) -> MemoryJournal:
-        return self._journals.setdefault(cycle_id, MemoryJournal())
+        return self._journals.setdefault(cycle_id, MemoryJournal(self._refuse_lost))
 
     def new_journal(self, cycle_id: str) -> MemoryJournal:
+        self._refuse_lost()
         self._journals.pop(cycle_id, None)
         return self.journal(cycle_id)
 
@@ -326,6 +337,21 @@ class MemoryStore(MemoryDesk):
         with self._lock:
             return self._lease is not None and self._lease.run == run_id
 
+    @contextmanager
+    def holding(self, run_id: str) -> Iterator[None]:
+        before, self._mine.run = self._run, run_id
+        try:
+            yield
+        finally:
+            self._mine.run = before
+
+    def _holder(self) -> str:
+        return self._lease.run if self._lease else ""
+
+    def _refuse_lost(self) -> None:
+        if self._run and self._holder() != self._run:
+            raise refusals.lost(self._run, self._lease)
+
     def go_on(self, run_id: str) -> None:
         self._waits(run_id, waiting=False)
 
@@ -340,13 +366,14 @@ class MemoryStore(MemoryDesk):
 
     def stage(self, run_id: str, stage: Stage) -> None:
         with self._lock:
-            run = self._run(run_id)
+            self._refuse_lost()
+            run = self._run_of(run_id)
             stages = {each.name: each for each in run.stages} | {stage.name: stage}
             self._runs[run_id] = replace(run, stages=tuple(stages.values()))
 
     def end(self, run: Run) -> None:
         with self._lock:
-            self._runs[run.id] = replace(run, stages=self._run(run.id).stages)
+            self._runs[run.id] = replace(run, stages=self._run_of(run.id).stages)
             if self._lease is not None and self._lease.run == run.id:
                 del self._leases["cluster"]
 
@@ -355,7 +382,7 @@ class MemoryStore(MemoryDesk):
             ordered = sorted(self._runs.values(), key=lambda run: (run.started, run.id), reverse=True)
         return tuple(ordered[:limit])
 
-    def _run(self, run_id: str) -> Run:
+    def _run_of(self, run_id: str) -> Run:
         if run_id not in self._runs:
             raise refusals.unknown_run(run_id)
         return self._runs[run_id]

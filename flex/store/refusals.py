@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.domain import Cycle, Run, Segment
-from flex.errors import BadInput, Busy, Unknown
+from flex.errors import BadInput, Busy, LostLease, Outdated, Unknown
 from flex.store.holders import told
 from flex.store.lease import Lease
 
@@ -69,11 +69,20 @@ def held(run: Run, lease: Lease) -> Busy:
     )
 
 
-def lost(run_id: str, lease: Lease | None) -> Busy:
+def lost(run_id: str, lease: Lease | None) -> LostLease:
     taken = f"the run {lease.run}, {told(lease.holder)}, took it over" if lease else "it was given back"
-    return Busy(
-        f"prolonging the lease of the run {run_id}",
+    return LostLease(
+        f"going on with the run {run_id}" if run_id else "changing what is in force, without the lease",
         taken,
-        kept="the lease stays as it is",
+        kept="nothing of this was stored, and the lease stays as it is",
         advice="end this run: what it has not done yet is the other run's work now",
+    )
+
+
+def overtaken_base(cycle: Cycle, in_force: str) -> Outdated:
+    return Outdated(
+        f"putting {cycle.id} in force",
+        f"it was made when {cycle.base or 'nothing'} was in force; now {in_force or 'nothing'} is",
+        kept="the placement in force stays",
+        advice="make a new plan with `flex plan`",
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, true, update
@@ -18,7 +19,7 @@ class SqlRuns(Part):
     def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
         """Stages are recorded by stage() alone: those of the run given here are not looked at."""
         with self._database.writing() as connection:
-            held = _lease(connection)
+            held = lease_of(connection)
             if held is not None and not held.is_free(now, breaks_in=breaks_in):
                 raise refusals.held(run, held)
             if _is_known(connection, run.id):
@@ -34,7 +35,7 @@ class SqlRuns(Part):
         mine = update(schema.lease).where(schema.lease.c.run == run_id)
         with self._database.writing() as connection:
             if not connection.execute(mine.values(expires=now + lease)).rowcount:
-                raise refusals.lost(run_id, _lease(connection))
+                raise refusals.lost(run_id, lease_of(connection))
 
     def wait(self, run_id: str) -> None:
         self._waits(run_id, waiting=True)
@@ -43,6 +44,15 @@ class SqlRuns(Part):
         with self._database.reading() as connection:
             return connection.scalar(select(schema.lease.c.run)) == run_id
 
+    @contextmanager
+    def holding(self, run_id: str) -> Iterator[None]:
+        def refuse_lost(connection: Connection) -> None:
+            if connection.scalar(select(schema.lease.c.run)) != run_id:
+                raise refusals.lost(run_id, lease_of(connection))
+
+        with self._database.guarded(run_id, refuse_lost):
+            yield
+
     def go_on(self, run_id: str) -> None:
         self._waits(run_id, waiting=False)
 
@@ -50,7 +60,7 @@ class SqlRuns(Part):
         mine = update(schema.lease).where(schema.lease.c.run == run_id)
         with self._database.writing() as connection:
             if not connection.execute(mine.values(waiting=waiting)).rowcount:
-                raise refusals.lost(run_id, _lease(connection))
+                raise refusals.lost(run_id, lease_of(connection))
 
     def installation(self) -> str:
         with self._database.reading() as connection:
@@ -80,7 +90,7 @@ class SqlRuns(Part):
             return _runs(connection, true(), limit)
 
 
-def _lease(connection: Connection) -> Lease | None:
+def lease_of(connection: Connection) -> Lease | None:
     """None while nobody holds it."""
     wanted = select(runs.c.id, runs.c.holder, schema.lease.c.since, schema.lease.c.expires, schema.lease.c.waiting)
     row = connection.execute(wanted.join_from(schema.lease, runs)).one_or_none()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -36,8 +37,10 @@ def world(say: Callable[[str], None] = wiring.silent, **dns: object) -> World:
 
 
 def breaks_in(here: World) -> None:
-    """Somebody else takes the lease, and keeps it."""
-    here.store.begin(Run("rival", holder(), AS_OF), PATIENCE, here.time_of_day(), breaks_in=True)
+    """Somebody else takes the lease, and keeps it: what this thread writes it writes for its own run."""
+    rival = Run("rival", holder(), AS_OF)
+    with ThreadPoolExecutor(1) as elsewhere:
+        elsewhere.submit(here.store.begin, rival, PATIENCE, here.time_of_day(), breaks_in=True).result()
 
 
 def fails_when_broken_into(here: World) -> None:
@@ -48,7 +51,8 @@ def fails_when_broken_into(here: World) -> None:
 
 def waits_when_its_lease_is_lost(here: World) -> None:
     with lease(here, "nightly"):
-        here.store.end(here.store.runs()[0])
+        with ThreadPoolExecutor(1) as elsewhere:
+            elsewhere.submit(here.store.end, here.store.runs()[0]).result()
         breaks_in(here)
         pause(here, 60.0)
 

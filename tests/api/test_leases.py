@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from flex.domain import Run
-from flex.errors import Busy
+from flex.errors import Busy, FlexError, LostLease, StoreError
 from flex.store import MemoryStore
 from flex.store.holders import PATIENCE
 from flex_api import wiring
+from flex_api.beats import beating
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
@@ -55,6 +56,48 @@ def test_a_long_stage_does_not_lose_the_lease(here: World) -> None:
 
     with lease(replace(here, time_of_day=time_of_day), "test", beats=timedelta(milliseconds=5)):
         assert prolonged.wait(30)
+
+
+def missing(here: World, error: FlexError, beats: int) -> None:
+    """A step whose store answers with the error at the first beats; it lasts until one was well again."""
+    asked = 0
+    well = threading.Event()
+
+    class Away(MemoryStore):
+        def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
+            nonlocal asked
+            asked += 1
+            if asked <= beats:
+                raise error
+            super().beat(run_id, lease, now)
+            well.set()
+
+    with lease(replace(here, store=Away()), "test", beats=timedelta(milliseconds=5)):
+        assert well.wait(30)
+
+
+def test_a_database_that_is_away_for_a_moment_ends_no_beat(here: World) -> None:
+    missing(here, StoreError("writing", "gone", kept="nothing was stored", advice=""), 3)
+
+
+def test_nor_does_one_that_another_process_keeps_busy(here: World) -> None:
+    missing(here, Busy("writing", "others write", kept="nothing was stored", advice=""), 3)
+
+
+def test_the_beat_ends_once_the_lease_is_lost() -> None:
+    beats = 0
+
+    def beat() -> None:
+        nonlocal beats
+        beats += 1
+        raise LostLease("going on", "another took it", kept="", advice="")
+
+    before = set(threading.enumerate())
+    with beating("test", beat, timedelta(milliseconds=1)):
+        (thread,) = set(threading.enumerate()) - before
+        thread.join(30)
+        assert not thread.is_alive()
+    assert beats == 1
 
 
 def test_what_a_step_says_at_its_end_is_kept(here: World) -> None:

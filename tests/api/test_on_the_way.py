@@ -11,10 +11,9 @@ import pytest
 
 from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset, Run, Verdict
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
-from flex.journal import JournalRow
+from flex.journal import Journal, JournalRow
 from flex.marker import marker_name, marker_text
 from flex.orders import Freeze
-from flex.ports import Journal
 from flex.store import MemoryStore, holder
 from flex.store.holders import PATIENCE
 from flex.tables import PLACEMENT

@@ -14,7 +14,8 @@ from flex.consent import Limits
 from flex.domain import Cycle, Node, Pin, Plan, Verdict
 from flex.edit import Said
 from flex.errors import Ended, Infeasible, Outdated, PartlyApplied, Refused, StoreError, Unverified
-from flex.ports import DnsTarget, Journal
+from flex.journal import Journal
+from flex.ports import DnsTarget
 from flex.records import ZoneState
 from flex.store import MemoryStore
 from flex_dns.memory import MemoryTarget

@@ -103,7 +103,8 @@ def fill(store: Store, *, read: int = 5) -> Store:
             PROFILES.from_columns({"site": list(SITES), **counts}),
             SPREADS.empty(),
         )
-    first, second, placement = cycle(1), cycle(2), placed()
+    first, placement = cycle(1), placed()
+    second = cycle(2, base=first.id)
     for one, there in ((first, placed(shifted=4)), (second, placement)):
         store.propose(replace(one, state="proposed", settled=None), there)
         store.settle(one, there)

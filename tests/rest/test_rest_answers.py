@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from flex.domain import Plan, Verdict
-from flex.ports import DnsTarget, Journal
+from flex.journal import Journal
+from flex.ports import DnsTarget
 from flex.records import ZoneState
 from flex_api.web.limits import too_many
 

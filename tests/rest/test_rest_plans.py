@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from flex.domain import Cycle, CycleState, Plan, Verdict
-from flex.ports import DnsTarget, Journal, Store
+from flex.journal import Journal
+from flex.ports import DnsTarget, Store
 from flex.records import ZoneState
 from flex_api.night import nightly
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -22,11 +24,16 @@ from flex.domain import (
     Plan,
     Proven,
     Rrset,
+    Run,
+    Stage,
     Verdict,
 )
-from flex.errors import BadInput, BadTable, Unknown
+from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
+from flex.journal import JournalRow
+from flex.orders import NodeOrder
 from flex.ports import Store
-from flex.tables import PLACEMENT
+from flex.retries import Attempt
+from flex.tables import PLACEMENT, PROFILES, SPREADS
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -204,3 +211,79 @@ def test_a_hundred_thousand_rows_come_back_in_order(store: Store) -> None:
     store.propose(cycle("c1"), many)
     store.settle(cycle("c1"), many)
     pd.testing.assert_frame_equal(store.placement()[1], many)
+
+
+def held_by(store: Store, run_id: str, now: datetime = NOW) -> None:
+    """As another process: what this thread does in the name of a run is that run's."""
+    run = Run(run_id, "elsewhere.example.org:1:1", now)
+    with ThreadPoolExecutor(1) as elsewhere:
+        elsewhere.submit(store.begin, run, HOUR, now).result()
+
+
+def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(store: Store) -> None:
+    first, second = placement(("a", "n1")), placement(("a", "n2"))
+    store.propose(cycle("c1"), first)
+    store.propose(cycle("c2"), second)
+    store.settle(replace(cycle("c2"), state="applied"), second)
+    entries = store.noted()
+    with pytest.raises(Outdated, match="now c2 is"):
+        store.settle(replace(cycle("c1"), state="applied"), first)
+    assert (store.in_force(), store.cycle("c1").state, store.noted()) == ("c2", "proposed", entries)
+
+
+def test_who_lost_the_lease_puts_nothing_in_force_though_its_base_still_is(store: Store) -> None:
+    store.propose(cycle("c1"), placement(("a", "n1")))
+    held_by(store, "late")
+    with store.holding("late"):
+        held_by(store, "other", NOW + 2 * HOUR)
+        with pytest.raises(LostLease, match="other"):
+            store.settle(replace(cycle("c1"), state="applied"), placement(("a", "n1")))
+    assert (store.in_force(), store.cycle("c1").state) == ("", "proposed")
+    with pytest.raises(LostLease):
+        store.settle(replace(cycle("c1"), state="applied"), placement(("a", "n1")))
+
+
+WRITES: dict[str, Callable[[Store], object]] = {
+    "propose": lambda store: store.propose(cycle("c9"), placement(("a", "n1"))),
+    "update": lambda store: store.update(replace(cycle("c1"), state="failed")),
+    "order": lambda store: store.order_node(NodeOrder("n1", "down")),
+    "stage": lambda store: store.stage("late", Stage("apply", NOW)),
+    "journal": lambda store: store.new_journal("c1"),
+    "intend": lambda store: store.journal("c1").intend([JournalRow(1, "z.", (0,))]),
+    "sent": lambda store: store.journal("c1").became([0], "sent"),
+    "profiles": lambda store: store.put_profiles(Period.days_before(NOW, 1), PROFILES.empty(), SPREADS.empty()),
+    "attempt": lambda store: store.put_attempt(Attempt("n1", 1, NOW, NOW, "away")),
+    "slots": lambda store: store.put_slots("a", {"n1": 0}, {}),
+    "together": lambda store: store.together().__enter__(),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_who_lost_the_lease_writes_nothing(store: Store, write: str, is_taken: bool) -> None:
+    """Whether another run has it now, or had it and gave it back."""
+    store.propose(cycle("c1"), placement(("a", "n1")))
+    store.journal("c1").intend([JournalRow(0, "z.", (0,))])
+    held_by(store, "late")
+    with store.holding("late"):
+        store.update(replace(cycle("c1"), message="mine still"))
+        held_by(store, "other", NOW + 2 * HOUR)
+        if not is_taken:
+            with ThreadPoolExecutor(1) as elsewhere:
+                elsewhere.submit(store.end, Run("other", "elsewhere.example.org:1:1", NOW)).result()
+        before = store.noted()
+        with pytest.raises(LostLease):
+            WRITES[write](store)
+        assert store.noted() == before
+    assert store.cycle("c1").message == "mine still"
+    assert (store.node_orders(), store.attempts(), store.slots(), store.profiles()) == ((), (), {}, None)
+    assert [row.state for row in store.journal("c1").rows()] == ["planned"]
+
+
+def test_who_holds_the_lease_writes_and_so_does_who_never_asked_for_it(store: Store) -> None:
+    store.propose(cycle("c1"), placement(("a", "n1")))
+    held_by(store, "mine")
+    store.order_node(NodeOrder("n1", "down"))
+    with store.holding("mine"):
+        store.settle(replace(cycle("c1"), state="applied"), placement(("a", "n1")))
+    assert store.in_force() == "c1"

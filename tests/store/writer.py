@@ -39,7 +39,8 @@ def write(store: SqlStore, number: int, rows: int) -> None:
     placement = PLACEMENT.from_columns({"site": sites, "node": [f"n{number}"] * rows})
     created = EPOCH + number * timedelta(seconds=1)
     period, proven = Period.days_before(created, 1), Proven("exact", 0, True)
-    cycle = Cycle(f"{number:09}", created, period, "", "", proven, (), 0, rows, None, Balance((), 0.0), (), ())
+    base = f"{number - 1:09}" if number else ""
+    cycle = Cycle(f"{number:09}", created, period, base, "", proven, (), 0, rows, None, Balance((), 0.0), (), ())
     store.propose(cycle, placement)
     store.settle(replace(cycle, state="applied", settled=created), placement)
 

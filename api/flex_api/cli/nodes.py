@@ -141,11 +141,9 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
     ):
         nodes.refuse_last(here, nodes.known(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
-        taken = failover.take_down(here, _given(here, node, "down", reason, ""))
+        taken = failover.take_down_as(held, here, _given(here, node, "down", reason, ""))
         done = taken.cycle
         output = _nodes(here, notes, taken.left, in_force=done)
-        if done:
-            held.concerns(done)
     found.show(output, lambda console: preview_text.nodes(console, output))
     if done:
         # What it changed in DNS, line by line, is not said here, and would take a while of tens of thousands.

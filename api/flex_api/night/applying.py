@@ -18,7 +18,7 @@ from flex.errors import DnsError, FlexError, Held, OnTheWay, PartlyApplied, Refu
 from flex.marker import site_name
 from flex.records import ZoneState, addresses_of, by_name
 from flex_api.known import outdated
-from flex_api.night import approving, delivering, freezing, gently, stopping, warming
+from flex_api.night import approving, delivering, freezing, gently, leases, stopping, warming
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -104,6 +104,7 @@ def _finish_or_abandon(world: World, cycle: Cycle, enters: Callable[[str], None]
         if cycle.taking_back:
             _take_back(world, cycle)
         else:
+            _refuse_late(world, cycle)
             carry_out(world, cycle, enters)
     except (Unreachable, OnTheWay):
         raise
@@ -111,6 +112,16 @@ def _finish_or_abandon(world: World, cycle: Cycle, enters: Callable[[str], None]
         world.say(f"It was not finished ({error.answer}) and is taken back.")
     except (DnsError, PartlyApplied) as error:
         _end_unfinished(world, cycle, error)
+
+
+def _refuse_late(world: World, cycle: Cycle) -> None:
+    """What an earlier run sent, or is about to send if it only slept, is not made any more.
+
+    A server that refuses this refuses what is on its way there, too; shadow mode never writes.
+    """
+    if world.settings.cluster.mode != "shadow":
+        with suppress(Refused):
+            world.target.refuse_late(*(one.zone for one in cycle.plans if one.changes))
 
 
 def _end_unfinished(world: World, cycle: Cycle, error: DnsError | PartlyApplied) -> None:
@@ -158,8 +169,9 @@ def _take_back(world: World, cycle: Cycle, *, besides: Collection[str] = ()) -> 
     world.store.update(replace(cycle, state="applying", taking_back=not besides))
     target = world.target
     try:
-        target.refuse_late(*_changing(cycle))
-        target.apply(*(_undoing(world, _without(one, besides), cycle.moving_ttl or 0) for one in cycle.plans))
+        target.refuse_late(*(one.zone for one in cycle.plans if one.changes))
+        undone = [_undoing(world, _without(one, besides), cycle.moving_ttl or 0) for one in cycle.plans]
+        target.apply(*undone, journal=leases.Unwritten(world))
     except (DnsError, PartlyApplied) as error:
         raise OnTheWay(
             error.asked,
@@ -173,10 +185,6 @@ def _take_back(world: World, cycle: Cycle, *, besides: Collection[str] = ()) -> 
     message = "taken back: DNS says what it said before, but for what others wrote"
     world.store.update(replace(cycle, state="failed", message=message, taking_back=False))
     world.store.new_journal(cycle.id)
-
-
-def _changing(cycle: Cycle) -> list[str]:
-    return [one.zone for one in cycle.plans if one.changes]
 
 
 def _without(made: Plan, names: Collection[str]) -> Plan:
@@ -205,10 +213,7 @@ def _as_before(made: Plan, state: ZoneState) -> set[str]:
 
 
 def _abandon(world: World, cycle: Cycle) -> None:
-    # A server that refuses this refuses what is on its way there, too; shadow mode never writes.
-    if world.settings.cluster.mode != "shadow":
-        with suppress(Refused):
-            world.target.refuse_late(*_changing(cycle))
+    _refuse_late(world, cycle)
     cycles.abandon(
         replace(cycle, taking_back=False),
         world.store.placement_of(cycle.id),

@@ -22,6 +22,8 @@ from flex.replay import NO_SAMPLE
 from flex.tables import texts
 from flex_api.known import othernames
 from flex_api.night import applying, nodes, retrying
+from flex_api.night.leases import Lease
+from flex_api.night.steps import Steps
 from flex_api.wiring import World
 
 EXCLUDED = "it was excluded: `flex sites exclude`"
@@ -64,6 +66,15 @@ def take_down(world: World, order: NodeOrder, enters: Callable[[str], None] = cy
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
     retrying.note_left(world, node, taken.left)
+    return taken
+
+
+def take_down_as(held: Lease, world: World, order: NodeOrder) -> Taken:
+    """The same as the run that holds the lease, which its stages and its plan are recorded of."""
+    step = Steps(world, held.run)
+    taken = step.through(lambda: take_down(world, order, step.enter), lambda _: "done")
+    if taken.cycle:
+        held.concerns(taken.cycle)
     return taken
 
 

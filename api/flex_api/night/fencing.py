@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from flex.errors import Unknown
 from flex_api import wiring
+from flex_api.night import leases
 from flex_api.wiring import World
 from flex_dns import fence
 from flex_dns.server import Server
@@ -43,6 +44,7 @@ def take_over(world: World, was: str, reason: str = "") -> list[Hold]:
     for server, zones, session in _sessions(world):
         its = [zone for zone, by in fence.holders(session, server, zones).items() if by == was]
         for zone in its if was and was != us else ():
+            leases.refuse_lost(world)
             fence.take_over(session, server, zone, us, was)
             world.store.note("zone.take-over", zone, was, {"controller": us, "reason": reason})
             taken.append(Hold(zone, us, is_ours=True))

@@ -7,7 +7,7 @@ background however long one stage takes. The lease goes by the real time of day,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -15,6 +15,7 @@ from datetime import timedelta
 
 from flex.domain import Cycle, Run
 from flex.errors import FlexError
+from flex.journal import JournalRow, RowState
 from flex.store.holders import BEATS, PATIENCE, holder
 from flex_api.beats import beating
 from flex_api.told import words
@@ -43,7 +44,8 @@ class Lease:
 
 @contextmanager
 def lease(world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bool = False) -> Iterator[Lease]:
-    """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it.
+    """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it. Once it is lost
+    nothing of the step is stored any more: the first thing that would be raises LostLease.
 
     What cannot wait `breaks_in` on a run that only waits.
     """
@@ -54,7 +56,7 @@ def lease(world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bo
     held, token = Lease(run), _MINE.set(run.id)
     held.ends(1, f"{purpose}: interrupted")
     try:
-        with beating("lease", lambda: beat(world, run), beats):
+        with beating("lease", lambda: beat(world, run), beats), world.store.holding(run.id):
             yield held
         code, why = held.waiting
         held.ends(code, f"{purpose}: {why}" if why else purpose)
@@ -72,5 +74,30 @@ def mine() -> str:
 
 
 def beat(world: World, run: Run) -> None:
-    """Prolong the lease. Raises Busy when it was lost to another run."""
+    """Prolong the lease. Raises LostLease when it was lost to another run."""
     world.store.beat(run.id, PATIENCE, world.time_of_day())
+
+
+def refuse_lost(world: World) -> None:
+    """Raises LostLease where the step that asks holds it no more."""
+    with world.store.together():
+        """Each transaction looks before anything else."""
+
+
+class Unwritten:
+    """The journal of changes that nobody will go on with by it: all it does is to look for the lease before they are
+    sent.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def rows(self) -> tuple[JournalRow, ...]:
+        return ()
+
+    def intend(self, rows: Sequence[JournalRow]) -> None:  # noqa: ARG002  nothing is written down
+        refuse_lost(self._world)
+
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:  # noqa: ARG002  as above
+        if state == "sent":
+            refuse_lost(self._world)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from flex.errors import Busy
+from flex.errors import LostLease
 from flex_api.night import leases
 from flex_api.told import words
 from flex_api.wiring import World
@@ -20,7 +20,7 @@ LOOK = 1.0
 
 
 def pause(world: World, seconds: float) -> None:
-    """Raises Busy where another run broke in."""
+    """Raises LostLease where another run broke in."""
     world.say(f"Resolvers have {words.span(timedelta(seconds=seconds))} to learn of it; old nodes serve on.")
     with giving_way(world) as run:
         until = time.monotonic() + seconds
@@ -30,7 +30,9 @@ def pause(world: World, seconds: float) -> None:
 
 @contextmanager
 def giving_way(world: World) -> Iterator[str]:
-    """Nothing is done to DNS in here. Raises Busy at its end where another run broke in, whatever else went wrong."""
+    """Nothing is done to DNS in here. Raises LostLease at its end where another run broke in, whatever else went
+    wrong.
+    """
     run = leases.mine()
     if run:
         _mine_still(world.store.wait, run)
@@ -44,8 +46,8 @@ def giving_way(world: World) -> Iterator[str]:
 def _mine_still(tell: Callable[[str], None], run: str) -> None:
     try:
         tell(run)
-    except Busy as error:
-        raise Busy(
+    except LostLease as error:
+        raise LostLease(
             "waiting with new and old addresses of what moves in DNS",
             "a node died meanwhile, and taking it out of DNS could not wait",
             kept="what was begun is being taken back by whoever takes the node out; `flex plan list` says more",

@@ -12,6 +12,7 @@ from flex.suppose import Supposition
 from flex_api.known import present
 from flex_api.night import applying, approving, nightly
 from flex_api.night.leases import lease
+from flex_api.night.steps import Steps
 from flex_api.routes.jobs import shown
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, PlanGiven, RollbackGiven
 from flex_api.schemas.verbs import PlanOutput
@@ -82,8 +83,12 @@ def apply(
             held.concerns(cycle)
             # What was begun is finished first: from here on DNS is changed, and nobody ends that in the middle.
             follow.past_return()
-            applying.finish_where_allowed(world, given.force)
-            applying.apply(world, cycle.id, force=given.force, checksum=cycle.digest)
+            step = Steps(world, held.run)
+            step.through(lambda: applying.finish_where_allowed(world, given.force, step.enter), lambda _: "done")
+            step.through(
+                lambda: applying.apply(world, cycle.id, force=given.force, checksum=cycle.digest, enters=step.enter),
+                lambda done: done.state,
+            )
         return f"/api/v1/plans/{cycle.id}"
 
     return _started(desk, "apply", work)

@@ -193,9 +193,7 @@ def down(desk: Approver, node: str, given: DownGiven, condition: TheCondition, d
     def work(world: World, follow: Follow) -> str:
         with lease(world, f"node {node} down", breaks_in=True) as held:
             follow.past_return()
-            taken = failover.take_down(world, wanted)
-            if taken.cycle:
-                held.concerns(taken.cycle)
+            taken = failover.take_down_as(held, world, wanted)
         if taken.left:
             raise _left(node, taken)
         return f"/api/v1/plans/{taken.cycle.id}" if taken.cycle else f"/api/v1/nodes/{node}"

@@ -1,0 +1,98 @@
+"""A step that stops itself in the middle, as a process does whose machine sleeps.
+
+`python sleeping.py SETTINGS VERB MOMENT HOURS [PLAN]`, by a clock that is so many hours ahead. Moments are what
+dying.py has, of the store and its journals, and `apply`, `refuse_late`, `read` and `verify` of the name server; with
+`before-` in front it stops before the step. It says that it runs on another machine, so that nobody can see it live; it
+ends with the exit code of what stopped it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from flex.domain import Run
+from flex.errors import FlexError
+from flex.journal import RowState
+from flex.orders import NodeOrder
+from flex_api import wiring
+from flex_api.night import applying, failover
+from flex_api.night.leases import lease
+from flex_api.settings import file as config
+from flex_api.wiring import World
+
+ELSEWHERE = "elsewhere.example.org:1:1"
+
+
+class Moment:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_over = False
+
+    def passed(self, step: str, work: Callable[[], Any]) -> Any:
+        self._stop(f"before-{step}")
+        answer = work()
+        self._stop(step)
+        return answer
+
+    def _stop(self, step: str) -> None:
+        if step == self.name and not self.is_over:
+            self.is_over = True
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+
+class Sleeping:
+    """A store, a journal or a target that stops there. Any: it passes on whatever it is asked to what it stands for."""
+
+    def __init__(self, real: Any, moment: Moment) -> None:
+        self._real, self._moment = real, moment
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        found = getattr(self._real, name)
+
+        def asked(*given: Any, **how: Any) -> Any:
+            answer = self._moment.passed(name, lambda: found(*given, **how))
+            return Sleeping(answer, self._moment) if name in ("new_journal", "journal") else answer
+
+        return asked
+
+    def begin(self, run: Run, *given: Any, **how: Any) -> Any:
+        return self._real.begin(replace(run, holder=ELSEWHERE), *given, **how)
+
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
+        self._moment.passed(state, lambda: self._real.became(numbers, state, note))
+
+
+VERBS: dict[str, Callable[[World, str], object]] = {
+    "apply": applying.apply,
+    "accept": applying.accept,
+    "down": lambda world, _: failover.take_down(world, NodeOrder("n1", "down", given=world.time_of_day())),
+    "resume": lambda world, _: applying.finish(world),
+    "undo": lambda world, _: applying.take_back(world),
+    "abandon": lambda world, _: applying.give_up(world),
+}
+
+
+def main(path: str, verb: str, moment: str, hours: str, plan: str = "") -> None:
+    real = wiring.world(config.load(Path(path)), lambda: datetime.now(UTC))
+    when = Moment(moment)
+    store: Any = Sleeping(real.store, when)
+    target: Any = Sleeping(real.target, when)
+    ahead = timedelta(hours=float(hours))
+    world = replace(real, store=store, connect=lambda: target, time_of_day=lambda: datetime.now(UTC) + ahead)
+    try:
+        with lease(world, verb, breaks_in=verb == "down"):
+            VERBS[verb](world, plan)
+    except FlexError as error:
+        sys.stdout.write(f"{error}\n")
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
