@@ -53,16 +53,32 @@ def _next(pulse: Pulse, is_well: bool, terms: Terms) -> Pulse:
     return Pulse(not pulse.is_sick) if turned else Pulse(pulse.is_sick, against)
 
 
-def judged(pulses: Mapping[str, Pulse], serving: Collection[str], down: int, terms: Terms) -> Finding:
+def judged(
+    pulses: Mapping[str, Pulse],
+    serving: Collection[str],
+    down: int,
+    terms: Terms,
+    *,
+    active: Collection[str] | None = None,
+) -> Finding:
     """What follows for the nodes that serve, while `down` others are out of service already.
 
-    Many that seem to die at once are more likely a watch that sees nothing: then none is taken down.
+    Many that seem to die at once are more likely a watch that sees nothing: then none is taken down. Of those that
+    serve only `active` ones take sites, all of them where that is not said: one has to be left.
     """
     sick = tuple(sorted(node for node in serving if pulses.get(node, Pulse()).is_sick))
     allowed = max(1, int(terms.share * (len(serving) + down))) - down
-    if not sick or len(sick) <= min(allowed, len(serving) - 1):
+    takes = set(serving if active is None else active)
+    if not sick or (len(sick) <= allowed and takes - set(sick)):
         return Finding(sick)
     do = "does" if len(sick) == 1 else "do"
+    if len(sick) <= allowed:
+        return Finding(why_not=f"{', '.join(sick)} {do} not answer, and {_nobody_left(takes)}")
     more = f"only {allowed} more" if allowed > 0 else "no more"
     of_all = f"{more} of {len(serving) + down} nodes may be taken out of service"
     return Finding(why_not=f"{', '.join(sick)} {do} not answer, and {of_all}")
+
+
+def _nobody_left(active: Collection[str]) -> str:
+    others = "no node is active" if not active else "no other node is active"
+    return f"{others}, so their sites would have nowhere to go: take one back with `flex nodes undrain`"

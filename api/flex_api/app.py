@@ -18,6 +18,7 @@ import flex
 from flex.errors import FlexError
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
+from flex_api.night.keeping import Watched
 from flex_api.pages import PAGES
 from flex_api.pages.again import refused, unframed
 from flex_api.routes import (
@@ -75,9 +76,11 @@ def create_app(
     connect: Callable[[], DnsTarget] | None = None,
     clock: Clock = present,
     ticks: Callable[[], float] = time.monotonic,
+    watched: Callable[[], Watched] | None = None,
 ) -> FastAPI:
     """`clock` says as of when plans are made; who comes in, and for how long, goes by the real time. How often somebody
-    asks, and for what takes long, goes by `ticks`, in seconds.
+    asks, and for what takes long, goes by `ticks`, in seconds. `watched` says how the health watch is, where there is
+    one.
     """
     views = Views(store)
     app = FastAPI(
@@ -103,6 +106,7 @@ def create_app(
         Workers(lambda error, job, request: problems.described(error, f"/api/v1/jobs/{job.id}", request)),
         timing,
         Turns(ticks),
+        watched,
     )
     # Routes do not know of pages; the application knows both.
     app.state.refused, app.state.unframed = refused, unframed

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import multiprocessing
 import socket
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
@@ -15,40 +16,57 @@ import uvicorn
 from flex.errors import BadInput
 from flex.store import open_store
 from flex_api.app import create_app
-from flex_api.night.watching import watching
+from flex_api.night.watching import Beside, watching
 from flex_api.settings.file import Settings
 
 
 def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
-    """Until it is told to stop. Raises BadInput when the address cannot be had, or the database cannot be used."""
-    with _bound(listen) as bound, watching(settings, say):
+    """Until it is told to stop. Raises BadInput when the address cannot be had, or the database cannot be used, Away
+    when the health watch cannot be kept alive.
+    """
+    with _bound(listen) as bound, watching(settings, say) as beside:
         # Looked at here, where it can be said: a process that fails at once would only be started again.
         open_store(settings.database.url).close()
         say(f"FLEX is at http://{listen}/ (Ctrl-C stops it)")
         if settings.api.workers == 1:
-            _answer(settings, bound)
+            _answer(settings, bound, beside)
         else:
-            _supervise(settings, bound)
+            _supervise(settings, bound, beside)
 
 
-def _answer(settings: Settings, bound: socket.socket) -> None:
-    app = create_app(settings, open_store(settings.database.url))
+def _answer(settings: Settings, bound: socket.socket, beside: Beside | None, *, ends: bool = True) -> None:
+    """With `ends` it ends where the watch does, which who started several of these sees to otherwise."""
+    app = create_app(settings, open_store(settings.database.url), watched=beside.post.said if beside else None)
     # Nobody's word on who the caller is is taken here: the settings name the proxies that are believed.
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False)
-    uvicorn.Server(config).run(sockets=[bound])
+    server = uvicorn.Server(config)
+    if beside and ends:
+        threading.Thread(target=_end_with, args=(server, beside), name="health watch", daemon=True).start()
+    server.run(sockets=[bound])
+    if beside and ends and server.should_exit:
+        beside.refuse_gone()
 
 
-def _supervise(settings: Settings, bound: socket.socket) -> None:
+def _end_with(server: uvicorn.Server, beside: Beside) -> None:
+    """It forks nothing: all that it does is to wait."""
+    wait([beside.keeper.sentinel])
+    server.should_exit = True
+
+
+def _supervise(settings: Settings, bound: socket.socket, beside: Beside | None) -> None:
     """Each process opens the database for itself; one that ends is replaced, and all end with this one."""
     fork = multiprocessing.get_context("fork")
     processes: list[ForkProcess] = []
+    keepers = [beside.keeper] if beside else []
     try:
         while True:
             while len(processes) < settings.api.workers:
-                started = fork.Process(target=_answer, args=(settings, bound))
+                started = fork.Process(target=_answer, args=(settings, bound, beside), kwargs={"ends": False})
                 started.start()
                 processes.append(started)
-            wait([process.sentinel for process in processes])
+            wait([process.sentinel for process in (*processes, *keepers)])
+            if beside:
+                beside.refuse_gone()
             processes = [process for process in processes if process.is_alive()]
     finally:
         for process in processes:

@@ -119,6 +119,24 @@ def test_when_all_seem_dead_none_is_taken_down(installation: Installation) -> No
     assert said[-1].startswith("Nothing is taken down: ")
 
 
+def test_the_last_node_that_takes_sites_stays_in_service_beside_a_draining_one(installation: Installation) -> None:
+    prepared(installation, "auto")
+    assert installation.flex("nodes", "down", "n3").code == 0
+    assert installation.flex("nodes", "drain", "n2").code == 0
+    installation.extra = MAY_HALF.replace("0.5", "0.9")
+    installation.write_settings()
+    said: list[str] = []
+    watched = watch(installation, said, ["n1"])
+    for _ in range(4):
+        watched.round()
+    states = {row["node"]: row["state"] for row in installation.flex("-o", "json", "nodes", "list").json["items"]}
+    assert states["n1"] == "active"
+    assert "no other node is active" in said[-1]
+    assert installation.flex("nodes", "undrain", "n2").code == 0
+    watched.round()
+    assert on_nodes(installation) == {"n2"}
+
+
 def watches() -> list[BaseProcess]:
     """Other tests of this process may have children of their own."""
     return [child for child in multiprocessing.active_children() if child.name == "health watch"]

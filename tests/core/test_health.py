@@ -69,3 +69,25 @@ def test_the_last_node_always_stays(pulses: dict[str, Pulse], down: int, share: 
     assert len(found.dead) < len(pulses)
     assert len(found.dead) + down <= max(1, down, share * (len(pulses) + down))
     assert all(pulses[node].is_sick for node in found.dead)
+
+
+def test_a_draining_node_is_nobody_to_go_to() -> None:
+    """Or the last node that takes sites would be marked as down, and nothing could be done with it."""
+    half = Terms(fails=3, passes=5, quorum=1, share=0.5)
+    found = judged({"n1": SICK}, ["n1", "n2"], 0, half, active=["n1"])
+    assert found.dead == ()
+    assert found.why_not.startswith("n1 does not answer, and no other node is active")
+    assert "`flex nodes undrain`" in found.why_not
+    assert judged({"n2": SICK}, ["n1", "n2"], 0, half, active=["n1"]).dead == ("n2",)
+    assert judged({"n1": SICK}, ["n1", "n2", "n3"], 0, half, active=["n1", "n3"]).dead == ("n1",)
+
+
+@given(
+    st.dictionaries(st.sampled_from([f"n{number}" for number in range(8)]), st.sampled_from([SICK, WELL]), min_size=1),
+    st.sets(st.sampled_from([f"n{number}" for number in range(8)])),
+    st.floats(0.01, 0.99),
+)
+def test_one_that_takes_sites_is_always_left(pulses: dict[str, Pulse], draining: set[str], share: float) -> None:
+    active = pulses.keys() - draining
+    found = judged(pulses, pulses, 0, Terms(3, 5, 1, share), active=active)
+    assert not found.dead or active - set(found.dead)

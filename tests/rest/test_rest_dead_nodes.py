@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from flex.errors import Unreachable
 from flex.orders import NodeOrder
 from flex.retries import Attempt, failed
 from flex_api.night import bulletin
+from flex_api.night.keeping import Watched
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
@@ -61,3 +63,25 @@ def test_the_mail_says_what_failed_how_often_and_when_it_goes_on(door: Door) -> 
     assert "node n1 is dead and still in DNS" in told.subject
     assert "Tried 4 times since 2026-03-03 02:17" in told.text
     assert (told.data["node"], told.data["attempts"], told.data["unchanged"]) == ("n1", 4, "DNS is as it was")
+
+
+def watched_by(door: Door, watched: Watched) -> None:
+    door.app.state.house = replace(door.app.state.house, watched=lambda: watched)
+
+
+def test_the_health_watch_is_told_of_where_there_is_one(door: Door) -> None:
+    client = door.open("viewer")
+    assert client.get("/readyz").json() == {"ready": True, "parts": {"store": "ok"}}
+    watched_by(door, Watched(True, 2, datetime.now(UTC), ""))
+    assert client.get("/readyz").json() == {"ready": True, "parts": {"store": "ok", "watch": "ok"}}
+    lines = client.get("/metrics").text.splitlines()
+    assert {"flex_watch_up 1", "flex_watch_starts_total 2"} <= set(lines)
+
+
+def test_one_that_does_not_look_is_said_on_every_page_and_makes_nobody_ready(door: Door) -> None:
+    watched_by(door, Watched(False, 3, None, "OSError: no such file"))
+    answer = door.open("viewer").get("/readyz")
+    assert (answer.status_code, answer.json()["parts"]["watch"]) == (503, "its process ended: OSError: no such file")
+    assert "flex_watch_up 0" in door.open("viewer").get("/metrics").text
+    text = door.open("viewer", {"Accept": "text/html"}).get("/").text
+    assert "Nobody looks for dead nodes: its process ended: OSError: no such file." in text

@@ -14,6 +14,8 @@ import pytest
 from flex.consent import Breach, Stop
 from flex.orders import Freeze
 from flex_api.night import routed
+from flex_api.night.keeping import Watched
+from flex_api.night.metrics import of_watch
 from flex_api.web.timing import Timing
 
 if TYPE_CHECKING:
@@ -29,11 +31,13 @@ OF_DEAD_NODES = {
     "flex_node_down_attempts",
     "flex_node_down_last_attempt_timestamp_seconds",
 }
+OF_WATCH = {series.name for series in of_watch(Watched(True, 1, None, ""))}
 NOW_AND_THEN = {
     "flex_gate_stopped",
     "flex_job_oldest_age_seconds",
     "flex_pin_expiry_timestamp_seconds",
     *OF_DEAD_NODES,
+    *OF_WATCH,
     *OF_LOGS,
     *OF_ROUTING,
 }

@@ -115,10 +115,8 @@ def _finish_or_abandon(world: World, cycle: Cycle, enters: Callable[[str], None]
 
 
 def _refuse_late(world: World, cycle: Cycle) -> None:
-    """What an earlier run sent, or is about to send if it only slept, is not made any more.
-
-    A server that refuses this refuses what is on its way there, too; shadow mode never writes.
-    """
+    """What an earlier run sent, or is about to send if it only slept, is not made any more."""
+    # A server that refuses this refuses what is on its way there, too; shadow mode never writes.
     if world.settings.cluster.mode != "shadow":
         with suppress(Refused):
             world.target.refuse_late(*(one.zone for one in cycle.plans if one.changes))
@@ -188,13 +186,11 @@ def _take_back(world: World, cycle: Cycle, *, besides: Collection[str] = ()) -> 
 
 
 def _without(made: Plan, names: Collection[str]) -> Plan:
-    kept = (change for change in made.changes if site_name(made.zone, change.name) not in names)
-    return replace(made, changes=tuple(kept))
+    return replace(made, changes=tuple(one for one in made.changes if site_name(made.zone, one.name) not in names))
 
 
 def _undoing(world: World, made: Plan, ttl: int) -> Plan:
-    names = plans.touched(made)
-    state = world.target.read(made.zone, names)
+    state = world.target.read(made.zone, names := plans.touched(made))
     back = plans.undoing(made, state, ttl)
     put_back = {site_name(made.zone, change.name) for change in back.changes}
     others = sorted(set(names) - put_back - _as_before(made, state))

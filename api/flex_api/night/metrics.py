@@ -17,6 +17,7 @@ from flex.jobs import Job
 from flex.plan import DRIFT
 from flex.store import migrate
 from flex_api.known.dead import Dead
+from flex_api.night.keeping import Watched
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -107,6 +108,14 @@ def _of_logs(known: Known) -> Iterator[Series]:
         "How many hours of the period a node's logs have, of those expected.",
         known.coverage,
     )
+
+
+def of_watch(watched: Watched) -> Iterator[Series]:
+    """Of the process beside `flex serve`."""
+    yield _one("flex_watch_up", "Whether the process of the health watch runs.", [int(watched.is_alive)])
+    starts: list[tuple[Labels, float]] = [({}, float(watched.starts))]
+    yield Series("flex_watch_starts_total", "counter", "How often it was started; the first one counts, too.", starts)
+    yield _one("flex_watch_last_round_timestamp_seconds", "When it looked last.", [watched.last_round])
 
 
 def _by_node(name: str, about: str, values: Mapping[str, float]) -> Series:

@@ -8,20 +8,24 @@ person.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from multiprocessing.process import BaseProcess
 
 from flex import health, retries
 from flex.domain import Node
-from flex.errors import Busy, FlexError, Unverified
+from flex.errors import Away, Busy, FlexError, Unverified
 from flex.health import Pulse
 from flex.orders import NodeOrder
 from flex_api import wiring
-from flex_api.night import failover, freezing, notifying, probing, retrying
+from flex_api.night import failover, freezing, keeping, notifying, probing, retrying
 from flex_api.night.failover import Taken
+from flex_api.night.keeping import Post
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.told import words
@@ -48,8 +52,9 @@ class Watch:
         self._pulses = health.felt(before, self._probe(watched), self._world.settings.watch.terms())
         self._tell(before)
         serving = [node.name for node in watched if node.state != "down"]
+        active = [node.name for node in nodes if node.state == "active"]
         down = sum(node.state == "down" for node in nodes)
-        found = health.judged(self._pulses, serving, down, self._world.settings.watch.terms())
+        found = health.judged(self._pulses, serving, down, self._world.settings.watch.terms(), active=active)
         self._say_once("all", f"Nothing is taken down: {found.why_not}." if found.why_not else "")
         for node in found.dead:
             self._act(node)
@@ -101,10 +106,7 @@ class Watch:
 
     def _taken_down(self, order: NodeOrder) -> Taken:
         with lease(self._world, f"health watch: node {order.node} down", breaks_in=True) as held:
-            taken = failover.take_down(self._world, order)
-            if taken.cycle:
-                held.concerns(taken.cycle)
-            return taken
+            return failover.take_down_as(held, self._world, order)
 
     def _taken_down_again(self, order: NodeOrder) -> Taken:
         """The lease is asked for once there is something to do: a name server that is away makes no run each time."""
@@ -139,28 +141,54 @@ class Watch:
 
 
 @contextmanager
-def watching(settings: Settings, say: Say) -> Iterator[None]:
-    """Beside whatever is done in here, where the settings name probes."""
+def watching(settings: Settings, say: Say) -> Iterator[Beside | None]:
+    """Beside whatever is done in here, where the settings name probes; how it is, and its process, or None."""
     if not settings.watch.probes:
-        yield
+        yield None
         return
-    # A process of its own and no thread: whoever serves may fork, and a fork takes only one thread along.
-    process = multiprocessing.get_context("fork").Process(target=_watch, args=(settings, say), name="health watch")
+    post, heard = Post(), keeping.anyway(say)
+    # Processes of their own and no threads: whoever serves may fork, and a fork takes only one thread along.
+    work = partial(_watch, settings, heard)
+    process = multiprocessing.get_context("fork").Process(
+        target=keeping.keep, args=(work, post, heard), name="health watch"
+    )
     process.start()
     try:
-        yield
+        yield Beside(post, process)
     finally:
         process.terminate()
         process.join()
 
 
-def _watch(settings: Settings, say: Say) -> None:
-    terms = settings.watch
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The watch beside who serves. Its keeper ends only where it is told to, or gives it up."""
+
+    post: Post
+    keeper: BaseProcess
+
+    def refuse_gone(self) -> None:
+        """Raises Away where the watch was given up."""
+        if self.keeper.is_alive():
+            return
+        raise Away(
+            "watching over the nodes beside the pages",
+            f"the process of the health watch does not live: {self.post.said().error or 'it ended without a word'}",
+            kept="DNS is as it was; nobody looks for dead nodes now",
+            advice="mend what it says and start `flex serve` again; `[watch] probes = []` serves without it",
+        )
+
+
+def _watch(settings: Settings, say: Say, post: Post) -> None:
+    terms, keeper = settings.watch, os.getppid()
     here = wiring.world(settings, lambda: datetime.now(UTC), say=say)
     watch = Watch(here, lambda nodes: probing.answers(nodes, terms.probes, terms.timeout.total_seconds()))
-    while True:
+    while os.getppid() == keeper:
         time.sleep(terms.interval.total_seconds())
+        trouble = ""
         try:
             watch.round()
         except FlexError as error:
+            trouble = f"it could not look: {error}"
             say(f"The health watch could not look: {error}")
+        post.looked(datetime.now(UTC), trouble)

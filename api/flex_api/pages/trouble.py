@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from flex import checks
 from flex.checks import Check
@@ -64,6 +64,10 @@ def troubles(desk: Desk) -> tuple[Trouble, ...]:
 def _troubles(desk: Desk) -> Iterator[Trouble]:
     if frozen := freezing.frozen(desk.world()):
         yield Trouble(_said_of_freeze(frozen), "Thaw it when changes may go on", "/settings#freeze")
+    if desk.house.watched and (trouble := desk.house.watched().trouble(datetime.now(UTC))):
+        yield Trouble(
+            f"Nobody looks for dead nodes: {trouble}.", "See what flex serve says of the health watch", "/nodes"
+        )
     for still in in_dns_still(desk):
         said = dead_text.told(dead.row(still))
         yield Trouble(f"{said}.", "Mend what the last attempt says; flex nodes down tries at once", "/nodes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -46,8 +47,10 @@ async def livez() -> Alive:
 
 @router.get("/readyz", responses={503: {"model": Ready}})
 def readyz(response: Response, house: TheHouse) -> Ready:
-    """Whether the store answers; 503 when it does not."""
+    """Whether the store answers, and the health watch looks where there is one; 503 when one of them does not."""
     parts = {"store": _store(house.store)}
+    if house.watched:
+        parts["watch"] = house.watched().trouble(datetime.now(UTC)) or OK
     ready = all(said == OK for said in parts.values())
     response.status_code = 200 if ready else 503
     return Ready(ready=ready, parts=parts)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from flex_api import working
 from flex_api.night import freezing, routed
 from flex_api.night.exposing import JOBS, of_logs
-from flex_api.night.metrics import CONTENT_TYPE, Known, text
+from flex_api.night.metrics import CONTENT_TYPE, Known, of_watch, text
 from flex_api.routes.nodes import in_dns_still
 from flex_api.web.desk import Viewer
 from flex_api.web.distributors import distributors
@@ -43,4 +43,5 @@ def metrics(desk: Viewer) -> Response:
         expiry=desk.settings.safety.plan_expiry,
         review=desk.settings.cluster.mode == "review",
     )
-    return Response(text(known, routed.series(distributors(desk))) + desk.house.timing.text(), media_type=CONTENT_TYPE)
+    more = [*routed.series(distributors(desk)), *(of_watch(desk.house.watched()) if desk.house.watched else ())]
+    return Response(text(known, more) + desk.house.timing.text(), media_type=CONTENT_TYPE)

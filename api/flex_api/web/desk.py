@@ -17,6 +17,7 @@ from flex.audit import Author
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
 from flex_api.access import Caller, refuse_below
+from flex_api.night.keeping import Watched
 from flex_api.settings.file import Settings
 from flex_api.web import known
 from flex_api.web.gate import Gate, unauthenticated
@@ -45,6 +46,7 @@ class House:
     workers: Workers
     timing: Timing
     turns: Turns
+    watched: Callable[[], Watched] | None = None
 
 
 @dataclass(frozen=True, slots=True)
