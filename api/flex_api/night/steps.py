@@ -6,11 +6,12 @@ In goes what a stage does; out comes what that gives. A run that is killed leave
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from flex.domain import Run, Stage
-from flex.errors import FlexError
+from flex.errors import FlexError, LostLease
 from flex_api.night.leases import beat
 from flex_api.wiring import World
 
@@ -33,7 +34,9 @@ class Steps:
         try:
             result = work()
         except FlexError as error:
-            self._leave(str(error))
+            # Where the lease was lost nothing is written any more, and what was raised says why.
+            with suppress(LostLease):
+                self._leave(str(error))
             raise
         self._leave(outcome(result))
         return result
