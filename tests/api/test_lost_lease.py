@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.errors import Busy
+from flex.errors import Busy, DnsError
 from flex.orders import NodeOrder
 from flex.store import migrate
 from flex_api import wiring
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 SLEEPING = Path(__file__).with_name("sleeping.py")
-# Behind each step of the store, its journals and the name server, and before it.
+# Behind each step of the store, its journals and the name server, and before it. That a plan begins is marked in one
+# transaction with the look at it: who sleeps in there keeps all writers waiting, and is no case of these.
 STEPS = {
-    "apply": ("update", "apply", "intend", "sent", "done", "verify", "settle"),
+    "apply": ("apply", "intend", "sent", "done", "verify", "settle"),
     "accept": ("verify", "settle"),
-    "down": ("order_node", "propose", "update", "apply", "intend", "sent", "done", "verify", "settle"),
-    "resume": ("refuse_late", "update", "apply", "sent", "done", "verify", "settle"),
+    "down": ("order_node", "propose", "apply", "intend", "sent", "done", "verify", "settle"),
+    "resume": ("refuse_late", "apply", "sent", "done", "verify", "settle"),
     "undo": ("update", "refuse_late", "read", "apply", "new_journal"),
     "abandon": ("refuse_late", "read", "settle", "new_journal"),
 }
@@ -142,7 +143,9 @@ def comes_too_late(installation: Installation, plan: str, verb: str, moment: str
     with asleep(installation, verb, moment, 2, plan) as number:
         takes_over(installation, 4)
         before = all_there_is(installation)
-        assert wakes(number) == Busy.exit_code
+        # What the name servers say by now is not that plan any more, which is found before the lease is asked for.
+        ends = {Busy.exit_code, DnsError.exit_code} if verb == "accept" else {Busy.exit_code}
+        assert wakes(number) in ends
         assert all_there_is(installation) == before
     assert installation.flex("verify").code == 0
 
