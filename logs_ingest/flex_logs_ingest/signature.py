@@ -24,7 +24,7 @@ _WORD = 2**64
 _BASE = 0x9DDFEA08EB382D69
 _INVERSE = pow(_BASE, -1, _WORD)
 # Bytes of targets that are hashed at a time: the columns this takes are eight times as large.
-_BLOCK = 2**18
+_BLOCK = 2**15
 # The constants of splitmix64 (Steele, Lea and Flood, 2014).
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 

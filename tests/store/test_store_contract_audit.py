@@ -91,16 +91,16 @@ def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
 BOOKS = {
     "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat", "stage", "record",
     "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on", "put_check",
-    "put_slots",
+    "put_slots", "put_attempt", "drop_attempt",
 }  # fmt: skip
 READ = {
     "stamp",
-    "node_orders", "own_nodes", "freeze", "last_check", "sent", "slots",
-    "readings", "in_force", "history",
+    "node_orders", "own_nodes", "freeze", "last_check", "sent", "slots", "attempts",
+    "readings", "in_force", "history", "opened", "behind",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
     "audit_head", "installation", "holds",
-    "tokens", "token", "token_of", "jobs", "job", "ended", "recorded", "signed", "together",
+    "tokens", "token", "token_of", "jobs", "job", "ended", "recorded", "signed", "together", "holding",
 }  # fmt: skip
 
 
