@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TypeVar
 
 # Raised together with the native crate's own INTERFACE whenever the signature or the meaning of a loop changes.
-INTERFACE = 17
+INTERFACE = 18
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 

@@ -44,5 +44,5 @@ mod flex_native {
 
     /// Equal to that of flex/engine.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 17;
+    const INTERFACE: u32 = 18;
 }

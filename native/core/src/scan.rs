@@ -8,8 +8,8 @@ use crate::clock::Clock;
 use crate::counts::Counts;
 use crate::cut::{BYTES, Joined, Layout, REQUEST, STATUS, TIME, VHOST};
 use crate::line::{asked, is_status, number, strip_end, strip_start};
-use crate::others::Other;
 use crate::malformed::{Bad, Malformed, NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG};
+use crate::others::Other;
 use crate::sites::{Rule, Sites};
 use crate::tally::{Access, Tally};
 
