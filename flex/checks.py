@@ -17,7 +17,10 @@ LINES = 30
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What one name server answered; `differ` counts the lines that are other than they should be."""
+    """What one name server answered of a zone; `differ` counts the lines that are other than they should be.
+
+    What was kept by versions that did not write down the zone has none.
+    """
 
     server: str
     checked: int
@@ -26,6 +29,7 @@ class Answered:
     lines: tuple[str, ...] = ()
     error: str = ""
     lag: float = 0.0
+    zone: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -50,5 +54,12 @@ def check(asked: datetime, partition: str, verdicts: Iterable[Verdict]) -> Check
 def _answered(verdict: Verdict) -> Answered:
     lines = [line for change in verdict.wrong for line in plan.lines(change)]
     return Answered(
-        verdict.server, verdict.checked, verdict.serial, len(lines), tuple(lines[:LINES]), verdict.error, verdict.lag
+        verdict.server,
+        verdict.checked,
+        verdict.serial,
+        len(lines),
+        tuple(lines[:LINES]),
+        verdict.error,
+        verdict.lag,
+        verdict.zone,
     )

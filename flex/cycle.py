@@ -41,7 +41,7 @@ from flex.tables import PLACEMENT
 # What made a plan that is the way back to an earlier placement.
 ROLLBACK = "rollback"
 
-# How many servers that do not agree are named.
+# How many answers that differ are named, each with its server and zone.
 NAMED = 5
 
 

@@ -239,6 +239,9 @@ def test_an_ordinary_night_reads_as_reviewed() -> None:
 
 
 AGREES = VerdictRow(server="192.0.2.53", agrees=True, checked=100, serial=7, wrong=[], error="")
+ZONES = ("a.example.", "b.example.", "c.example.")
+IN_ZONES = [AGREES.model_copy(update={"zone": zone}) for zone in ZONES]
+OTHERS = [one.model_copy(update={"server": "ns2.example.org"}) for one in IN_ZONES]
 SILENT = VerdictRow(
     server="ns2.example.org", agrees=False, checked=0, serial=None, wrong=[], error="no answer within 5 s"
 )
@@ -267,6 +270,11 @@ def test_balanced_is_only_said_within_the_aim(worst: float, begin: str) -> None:
         ({"state": "proposed", "verdicts": []}, "Proposed: nothing in DNS has changed"),
         ({}, "Applied and verified on 2 servers"),
         ({"verdicts": [AGREES, SILENT]}, "Applied; 1 of 2 servers agree"),
+        ({"verdicts": [*IN_ZONES, *OTHERS]}, "Applied and verified on 2 servers in 3 zones"),
+        (
+            {"verdicts": [*IN_ZONES, *OTHERS[1:], SILENT.model_copy(update={"zone": ZONES[0]})]},
+            "Applied; 1 of 2 servers agree in 3 zones",
+        ),
         ({"verdicts": []}, "Applied"),
         ({"state": "applying"}, "Being applied: some of it is in DNS"),
         ({"state": "discarded"}, "Discarded: it will not be applied"),
@@ -320,7 +328,7 @@ def test_more_nodes_than_a_picture_holds_become_the_worst_ten_and_a_distribution
 
 def test_what_is_left_out_is_counted() -> None:
     text = said(NIGHTS["large"])
-    for rest in ("2,800 more moves", "2,800 more lines", "2,950 more sites", "1,088 more notices", "50 more servers"):
+    for rest in ("2,800 more moves", "2,800 more lines", "2,950 more sites", "1,088 more notices", "50 more answers"):
         assert f"and {rest}" in text
 
 

@@ -83,4 +83,6 @@ def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
     other = Verdict("c", 1, 7, wrong, zone="other.example.")
     silent = Verdict("d", 0, None, (), "no answer", zone=ZONE)
     agreeing = Verdict("e", 1, 1, zone=ZONE)
-    assert checking.behind((Verdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)) == {("b", ZONE): 3}
+    assert checking.behind((Verdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)) == {
+        ("b", ZONE): checking.Behind("b", ZONE, 2**32 - 2, 3)
+    }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.domain import Plan, Verdict
+from flex.domain import Change, Plan, Rrset, Verdict
 from flex.journal import Journal
 from flex.ports import DnsTarget
 from flex.records import ZoneState
@@ -53,6 +53,26 @@ def test_where_no_name_server_answers_nobody_knows_what_differs(door: Door) -> N
     door.target = Silent(door.target)
     said = door.open("viewer").get("/api/v1/dns/drift").json()
     assert (said["drift"], said["items"][0]["error"]) == (None, "no answer within 5 s")
+
+
+class Late(Silent):
+    """A second server has not heard of the last change."""
+
+    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+        (told,) = self.inner.verify(zone, wanted, patience=patience)
+        gone = Change(Rrset(f"s.{zone}", "A", 60, ("192.0.2.1",)), None)
+        return told, replace(told, server="192.0.2.99", serial=(told.serial or 0) - 1, wrong=(gone,))
+
+
+def test_the_servers_that_are_behind_are_named_with_what_to_do(door: Door) -> None:
+    assert door.open("viewer").get("/api/v1/dns/drift").json()["behind"] == []
+    door.target = Late(door.target)
+    said = door.open("viewer").get("/api/v1/dns/drift").json()
+    (behind,) = said["behind"]
+    assert (behind["server"], behind["zone"]) == ("192.0.2.99", "example.org.")
+    assert behind["latest_serial"] == behind["serial"] + 1
+    assert "`flex verify`" in behind["next_step"]
+    assert "run `rndc refresh example.org` on 192.0.2.99" in behind["next_step"]
 
 
 def test_a_site_that_is_not_there_is_refused_alike_everywhere(reading: Door) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from flex.checks import Answered, Check
 from flex_api.known.room import room
+from flex_api.pages.trouble import said_of_check
 from tests.web.scriptless import Browser
 
 if TYPE_CHECKING:
@@ -53,6 +54,35 @@ def test_a_name_server_that_was_wrong_when_last_asked_is_said_on_every_page(
     door.store.put_check(Check(LATE, door.store.in_force(), (Answered("ns1", 3, 8),)))
     assert words not in re.sub("<[^>]*>", "", admin.get("/nodes"))
     assert "Every name server said" in admin.get("/dns")
+
+
+ZONES = ("a.example.", "b.example.", "c.example.")
+
+
+def test_a_server_of_several_zones_is_counted_and_named_once() -> None:
+    right = tuple(Answered(name, 3, 7, zone=zone) for name in ("ns1", "ns2") for zone in ZONES)
+    assert "2 name servers agreed" in said_of_check(Check(LATE, "p1", right), LATE)
+    silent = tuple(Answered("ns3", 3, error="timed out", zone=zone) for zone in ZONES)
+    wrong = tuple(Answered("ns4", 3, 7, 2, ("+ a", "- b"), zone=zone) for zone in ZONES)
+    said = said_of_check(Check(LATE, "p1", (*right, *silent, *wrong)), LATE)
+    assert "ns3 did not answer; ns4 disagreed in 6 lines." in said
+
+
+def test_the_page_names_the_zone_of_each_answer_and_who_is_behind(door: Door, admin: Browser) -> None:
+    late = Answered("ns2", 3, 6, 1, ("- b",), zone="b.example.")
+    answers = (Answered("ns1", 3, 7, zone="a.example."), Answered("ns1", 3, 8, zone="b.example."), late)
+    door.store.put_check(Check(LATE, door.store.in_force(), answers))
+    page = re.sub("<[^>]*>", " ", admin.get("/dns"))
+    rows = re.findall(r"(ns[12]) +([ab])\.example\.", page)
+    assert rows == [("ns1", "a"), ("ns1", "b"), ("ns2", "b")]
+    said = re.sub(" +", " ", page)
+    assert "rndc refresh b.example on ns2 , which has serial 6; another server has 8" in said
+
+
+def test_serials_are_not_compared_where_nobody_knows_of_which_zone_they_are(door: Door, admin: Browser) -> None:
+    answers = (Answered("ns1", 3, 7), Answered("ns1", 3, 6, 1, ("- b",)))
+    door.store.put_check(Check(LATE, door.store.in_force(), answers))
+    assert "rndc refresh" not in admin.get("/dns")
 
 
 def test_days_are_left_until_the_busiest_node_has_no_hour_to_spare() -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from flex import checking
 from flex.domain import Cycle, Node
 from flex.errors import BadInput
 from flex.orders import NodeOrder, OrderState
@@ -226,7 +227,7 @@ def _nodes(
 
 
 def _agreed(cycle: Cycle) -> str:
-    servers = len({verdict.server for verdict in cycle.verdicts})
+    servers = checking.servers(cycle.verdicts).agreeing
     return f"{words.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
 
 

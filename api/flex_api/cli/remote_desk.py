@@ -77,6 +77,7 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
         servers=found.items,
         drift=found.drift,
         not_checked=found.not_checked,
+        behind=found.behind,
         other_names=found.other_names,
     )
     asked.context.show(output, lambda console: text.verified(console, output))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from flex import checking, problem
 from flex import plan as plans
+from flex.checking import Behind
 from flex.consent import Breach, Stop
 from flex.domain import (
     BadLine,
@@ -32,7 +33,7 @@ from flex.retries import Attempt
 from flex.waiting import WAITING
 from flex_api.known import dead, foretold
 from flex_api.known.verifying import Verified
-from flex_api.schemas.plans import EditRow
+from flex_api.schemas.plans import BehindRow, EditRow
 from flex_api.schemas.verbs import (
     ApprovalRow,
     BadLineRow,
@@ -180,10 +181,8 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[VerdictRow]:
     return [_verdict_row(verdict, late.get((verdict.server, verdict.zone))) for verdict in verdicts]
 
 
-def _verdict_row(verdict: Verdict, latest: int | None) -> VerdictRow:
+def _verdict_row(verdict: Verdict, late: Behind | None) -> VerdictRow:
     """Where another server has the `latest` serial, this one has missed it."""
-    zone = verdict.zone.rstrip(".")
-    refresh = f"it is behind, as another server has serial {latest}: run `rndc refresh {zone}` on {verdict.server}"
     return VerdictRow(
         server=verdict.server,
         agrees=verdict.agrees,
@@ -193,7 +192,7 @@ def _verdict_row(verdict: Verdict, latest: int | None) -> VerdictRow:
         error=verdict.error,
         lag_seconds=verdict.lag,
         zone=verdict.zone,
-        next_step=refresh if latest is not None else "",
+        next_step=late.advice if late else "",
     )
 
 
@@ -205,7 +204,18 @@ def verify_output(found: Verified) -> VerifyOutput:
         servers=verdict_rows(found.verdicts),
         drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
         not_checked=dict(found.not_checked),
+        behind=[_behind_row(late) for late in checking.behind(found.verdicts).values()],
         other_names=[other_name_row(stray) for stray in found.others],
+    )
+
+
+def _behind_row(late: Behind) -> BehindRow:
+    return BehindRow(
+        server=late.server,
+        zone=late.zone,
+        serial=late.serial,
+        latest_serial=late.latest,
+        next_step=f"`flex verify` tells it so; where that does not help: {late.advice}",
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from flex import checking
 from flex.domain import Balance, Cycle
 from flex.errors import FlexError
 from flex.plan import DRIFT
@@ -109,8 +110,8 @@ def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) ->
 
 
 def _verified(cycle: Cycle) -> str:
-    agreeing = sum(verdict.agrees for verdict in cycle.verdicts)
-    checked = f"; {agreeing} of {len(cycle.verdicts)} name servers agree" if cycle.verdicts else ""
+    found = checking.servers(cycle.verdicts)
+    checked = f"; {found.agreeing} of {words.count(found.asked, 'name server')} agree" if found.asked else ""
     until = f"; old answers live until {cycle.old_answers_until:%H:%M} UTC" if cycle.old_answers_until else ""
     return f"{cycle.state}{checked}{until}"
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import flex
+from flex import checking
 from flex.domain import Cycle, Node, Pin, Run
 from flex.headline import Headline
 from flex.jobs import Job
@@ -141,9 +142,11 @@ def _of_gates(known: Known) -> Iterator[Series]:
         [len(latest.said.edits) + max(drifted, default=0)],
     )
     applied = known.in_force
-    silent = [not verdict.agrees for verdict in applied.verdicts] if applied else []
+    said = checking.servers(applied.verdicts) if applied else None
     yield _one(
-        "flex_dns_disagreeing_servers", "When the partition in force was applied.", [sum(silent)] if applied else []
+        "flex_dns_disagreeing_servers",
+        "When the partition in force was applied; a server that disagreed in several zones counts once.",
+        [said.asked - said.agreeing] if said else [],
     )
 
 

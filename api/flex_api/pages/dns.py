@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
+from flex import checking
 from flex_api.known import present, verifying
 from flex_api.pages.forms import led_on
 from flex_api.pages.frame import show
@@ -31,6 +32,9 @@ def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Resp
 
 def _page(desk: Desk, *, pending: bool) -> Response:
     _, cycle = desk.views.base()
+    check = checked(desk)
+    # What was kept without a zone cannot be compared by serial.
+    answers = [one for one in check.servers if one.zone] if check else []
     dns_set = desk.settings.dns
     return show(
         desk,
@@ -41,7 +45,8 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         known={plan.zone: plan for plan in cycle.plans} if cycle else {},
         set=dns_set,
         every=dns_set.every_zone,
-        check=checked(desk),
+        check=check,
+        behind=list(checking.behind(answers).values()),
         pending=pending,
         journal=desk.store.journal(cycle.id).rows() if cycle else (),
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from flex import checks
+from flex import checking, checks
 from flex.checks import Check
 from flex.domain import Period, Run
 from flex.errors import FlexError, StoreError
@@ -228,16 +228,16 @@ def _of_dns(desk: Desk) -> Iterator[Trouble]:
 
 
 def said_of_check(found: Check, now: datetime) -> str:
-    """Which name servers were right, when they were asked."""
-    silent = [one.server for one in found.wrong if one.error]
+    """Which name servers were right, when they were asked. A server of several zones is named once."""
+    silent = list(dict.fromkeys(one.server for one in found.wrong if one.error))
     other = [one for one in found.wrong if not one.error]
     said = [f"{_listed(silent)} did not answer"] if silent else []
     if other:
         lines = words.count(sum(one.differ for one in other), "line")
-        said.append(f"{_listed([one.server for one in other])} disagreed in {lines}")
+        said.append(f"{_listed(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}")
     if not said:
-        telling = [one for one in found.servers if one.checked]
-        said = [f"{words.count(len(telling), 'name server')} agreed"] if telling else ["there was nothing to ask for"]
+        agreeing = checking.servers(found.servers).agreeing
+        said = [f"{words.count(agreeing, 'name server')} agreed" if agreeing else "there was nothing to ask for"]
     return f"DNS, {words.ago(found.asked, now)}: {'; '.join(said)}."
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
 
+from flex import checking
 from flex.domain import Period
 from flex_api.pictures import charts
 from flex_api.pictures.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
@@ -204,9 +205,9 @@ def _movement(plan: PlanOutput) -> str:
 
 def state(plan: PlanOutput) -> str:
     """What became of the plan, in a few words."""
-    telling = [each for each in plan.verdicts if each.checked or not each.agrees]
-    agreeing = sum(1 for each in telling if each.agrees)
-    asked = words.count(len(telling), "server")
+    found = checking.servers(plan.verdicts)
+    asked = words.count(found.asked, "server")
+    zones = f" in {found.zones:,} zones" if found.zones > 1 else ""
     match plan.state:
         case "proposed":
             return "Proposed: nothing in DNS has changed"
@@ -216,12 +217,12 @@ def state(plan: PlanOutput) -> str:
             return "Discarded: it will not be applied"
         case "failed":
             return "Failed"
-        case _ if not telling:
+        case _ if not found.asked:
             return "Applied"
-        case _ if agreeing == len(telling):
-            return f"Applied and verified on {asked}"
+        case _ if found.agreeing == found.asked:
+            return f"Applied and verified on {asked}{zones}"
         case _:
-            return f"Applied; {agreeing} of {asked} agree"
+            return f"Applied; {found.agreeing:,} of {asked} agree{zones}"
 
 
 def _tiles(plan: PlanOutput) -> Iterator[Tile]:

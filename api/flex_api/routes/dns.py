@@ -26,6 +26,7 @@ def drift(desk: Reader) -> Response:
         drift=found.drift,
         not_checked=found.not_checked,
         items=found.servers,
+        behind=found.behind,
         other_names=found.other_names,
     )
     return reply(desk.request, shown)

@@ -113,3 +113,13 @@ class VerdictRow(Part):
     lag_seconds: float = 0.0
     zone: str = ""
     next_step: str = Field("", description="what to run where a server does not agree, as far as that is known")
+
+
+class BehindRow(Part):
+    """A name server that has not heard of the latest change of a zone, and what to do about it."""
+
+    server: str
+    zone: str
+    serial: int
+    latest_serial: int = Field(description="that another server has")
+    next_step: str

@@ -16,6 +16,7 @@ from flex.jobs import JobState
 from flex_api.schemas.desk import AuditRow, TokenRow
 from flex_api.schemas.night import DeadRow, NodeRow
 from flex_api.schemas.output import Part
+from flex_api.schemas.plans import BehindRow
 from flex_api.schemas.supposed import PreviewRow
 from flex_api.schemas.verbs import (
     MoveRow,
@@ -322,6 +323,7 @@ class DriftShown(Part):
     drift: int | None = Field(description="differences over all servers; none known where no server answered")
     not_checked: dict[str, int] = Field(description="sites on nodes that are known no more, by node")
     items: list[VerdictRow]
+    behind: list[BehindRow] = Field([], description="servers with an older serial than another, and what to do")
     other_names: list[OtherNameRow] = Field([], description="other names of sites that do not move with them")
 
 

@@ -30,6 +30,7 @@ from flex_api.schemas.night import ApprovalRow, FreezeOutput, HoldersOutput, Lef
 from flex_api.schemas.output import ErrorOutput, Output, Part, StopRow
 from flex_api.schemas.plans import (
     BalanceOutput,
+    BehindRow,
     EditRow,
     ForecastRow,
     LoadRow,
@@ -251,6 +252,7 @@ class VerifyOutput(Output):
     servers: list[VerdictRow]
     drift: int | None = Field(description="differences over all servers; none known where no server answered")
     not_checked: dict[str, int] = Field({}, description="sites on nodes that are known no more, by node")
+    behind: list[BehindRow] = Field([], description="servers with an older serial than another, and what to do")
     other_names: list[OtherNameRow] = Field([], description="other names of sites that do not move with them")
 
 
