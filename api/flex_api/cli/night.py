@@ -19,6 +19,7 @@ from flex.waiting import WAITING
 from flex_api.cli.common import Context, DryRun, Reason, TakeBack, author, context, now, write
 from flex_api.cli.following import count_down
 from flex_api.cli.opening import opened
+from flex_api.cli.timers import is_started_by_timer
 from flex_api.known import present, verifying
 from flex_api.night import applying, approving, nightly, stopping
 from flex_api.night.leases import lease
@@ -26,7 +27,6 @@ from flex_api.night.steps import Steps
 from flex_api.report import paper, reporting
 from flex_api.report.page import put
 from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, RunsOutput, VerifyOutput
-from flex_api.settings import file as config
 from flex_api.told import text
 from flex_api.wiring import World
 
@@ -276,7 +276,7 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     """
     found = context(ctx)
     with opened(found, as_of) as here:
-        night = nightly.run(here, force or (), author="" if config.is_started_by_systemd() else author())
+        night = nightly.run(here, force or (), author="" if is_started_by_timer() else author())
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
     output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(night.report))
     found.show(output, lambda console: text.plan(console, present.plan_output(night.cycle)))
