@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from flex.errors import BadInput
 from flex_api.client_asking import Asking, Filter, error_of, part, plain
 from flex_api.schemas.desk import AuditRow, TokenRow
-from flex_api.schemas.night import DeadRow, NodeRow
+from flex_api.schemas.night import DeadRow, NodeRow, NodeTurn
 from flex_api.schemas.paged import DifferencePage, DnsChangeRow, DnsDiffPage, RoutingPage
 from flex_api.schemas.plans import MoveRow
 from flex_api.schemas.rest import (
@@ -223,6 +223,9 @@ class Client(Asking):
     def take_up(self, node: str, tag: str, reason: str = "", *, dry_run: bool = False) -> NodeChanged:
         path = f"/nodes/{part(node)}/down?{_why(reason, dry_run)}"
         return self.ask(NodeChanged, "DELETE", path, None, {"If-Match": tag})[0]
+
+    def turn(self, node: str) -> NodeTurn:
+        return self.get(NodeTurn, f"/nodes/{part(node)}/turn")[0]
 
     def drift(self) -> DriftShown:
         return self.get(DriftShown, "/dns/drift")[0]

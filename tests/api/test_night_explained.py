@@ -114,6 +114,18 @@ def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurr
     }
 
 
+def test_an_order_that_is_stored_is_not_said_to_have_failed_where_no_plan_can_be_made(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.night(loads(0))
+    cluster.world.store.order_node(NodeOrder("n4", "draining", cluster.now))
+    ingest = cluster.world.settings.ingest.model_copy(update={"sites_file": tmp_path / "gone.txt"})
+    world = dataclasses.replace(cluster.world, settings=cluster.world.settings.model_copy(update={"ingest": ingest}))
+    (said,) = tonight.told(world, "n4")
+    assert said.startswith("how many sites that is with the next plan is not known: ")
+    assert "gone.txt" in said
+
+
 ENDS = ("until tomorrow noon", "since tonight")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from flex.errors import FlexError
 from flex_api.cli.common import Context, context
 from flex_api.client import Client
 from flex_api.schemas.night import NodesOutput, PinOutput
@@ -47,8 +48,19 @@ def show_nodes(asked: Asked, changed: NodeChanged | None = None) -> None:
     """All of them, and what follows from a change of one."""
     output = NodesOutput(items=list(asked.client.nodes()), dead=asked.client.dead_nodes())
     if changed:
-        output = output.model_copy(update={"notes": changed.notes, "preview": changed.preview})
+        notes = [*changed.notes, *_turned(asked, changed)]
+        output = output.model_copy(update={"notes": notes, "preview": changed.preview})
     asked.context.show(output, lambda console: preview_text.nodes(console, output))
+
+
+def _turned(asked: Asked, changed: NodeChanged) -> list[str]:
+    """It was changed, whatever becomes of this question."""
+    if changed.turn is not None:
+        return changed.turn
+    try:
+        return asked.client.turn(changed.node.node).turn
+    except FlexError as error:
+        return [f"how many sites that is with the next plan is not known: {error}"]
 
 
 def show_pin(asked: Asked, pin: PinShown, *, pinned: bool, dry_run: bool) -> None:

@@ -21,7 +21,7 @@ from flex_api.night import nodes as noding
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.routes.jobs import shown
-from flex_api.schemas.night import NodeRow
+from flex_api.schemas.night import NodeRow, NodeTurn
 from flex_api.schemas.rest import (
     CLEAN,
     DownGiven,
@@ -35,11 +35,11 @@ from flex_api.schemas.rest import (
 )
 from flex_api.schemas.supposed import PreviewRow
 from flex_api.web.answers import Condition, TheCondition, listed, nothing, reply
-from flex_api.web.desk import DRY_IN_TURN, Admin, Approver, Desk, Operator, Viewer
+from flex_api.web.desk import DRY_IN_TURN, Admin, Approver, Desk, Operator, Reader, Viewer
 from flex_api.web.paging import page
 from flex_api.web.views import Carried
 from flex_api.wiring import World
-from flex_api.wishes import previewing
+from flex_api.wishes import previewing, tonight
 from flex_api.working import Follow
 
 router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
@@ -53,6 +53,8 @@ FIELDS = ("node", "sites", "ram_bytes", "capacity_ratio", "access_units", "worki
 CHANGED = ("node.order", "node.put", "node.drop", "plan.settle")
 DryRun = Annotated[bool, Query(description="check it and say what the next plan would do; change nothing")]
 Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
+# Seconds that who turns sites to a node or away from it waits to hear how many. A guess: longer looks like a failure.
+PATIENCE = 2.0
 
 
 class NodesQuery(ListQuery):
@@ -107,6 +109,14 @@ def node(desk: Viewer, node: str) -> Response:
         noding.known(desk.world(), node)
         found = _row(desk, desk.views.carried(), node)
     return reply(desk.request, found)
+
+
+@router.get("/{node}/turn", response_model=NodeTurn)
+def turn(desk: Reader, node: str) -> Response:
+    """How many sites come to it, or leave it where it is drained, with the next plan and later, and by which rules."""
+    here = desk.world()
+    noding.known(here, node)
+    return reply(desk.request, NodeTurn(node=node, turn=tonight.told(here, node)))
 
 
 @router.patch("/{node}", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
@@ -232,7 +242,14 @@ def _ordered(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run:
         made = NodeChanged(node=_row(desk, carried, wanted.node), notes=notes)
     if dry_run:
         return _tried(desk, row, notes, _looked(desk, noding.in_state(old, wanted.state)))
-    return reply(desk.request, made)
+    turned = made.node.state != old.state
+    return reply(desk.request, made.model_copy(update={"turn": turn_of(desk, wanted.node) if turned else []}))
+
+
+def turn_of(desk: Desk, node: str, *, patience: float | None = PATIENCE) -> list[str] | None:
+    """None while it is being worked out: nobody waits long for what was ordered already."""
+    here = desk.world()
+    return desk.house.later.ask(f"turn of {node}", lambda: tonight.told(here, node), patience=patience)
 
 
 def _tried(desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewRow]) -> Response:

@@ -65,6 +65,15 @@ class DeadRow(Part):
     error: str = Field(description="what the last attempt came to")
 
 
+# What an order for a node comes to.
+TURN = "how many sites come to the node or leave it with the next plan, and later"
+
+
+class NodeTurn(Part):
+    node: str
+    turn: list[str] = Field(description=TURN)
+
+
 class NodesOutput(Output):
     items: list[NodeRow]
     notes: list[str] = Field([])

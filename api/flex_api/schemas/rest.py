@@ -14,7 +14,7 @@ from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, Con
 from flex.access import Role
 from flex.jobs import JobState
 from flex_api.schemas.desk import AuditRow, TokenRow
-from flex_api.schemas.night import DeadRow, NodeRow
+from flex_api.schemas.night import TURN, DeadRow, NodeRow
 from flex_api.schemas.output import Part
 from flex_api.schemas.plans import BehindRow
 from flex_api.schemas.supposed import PreviewRow
@@ -192,6 +192,7 @@ class NodeChanged(Part):
     preview: PreviewRow | None = Field(
         None, description="of a dry run: what the next plan would do then; none where no plan can be made"
     )
+    turn: list[str] | None = Field([], description=f"{TURN}; null where that takes longer: `/nodes/{{node}}/turn`")
 
 
 class PlansPage(PageOf):

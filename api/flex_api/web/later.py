@@ -50,10 +50,12 @@ class Later:
     lock: threading.Lock = field(default_factory=threading.Lock)
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
 
-    def ask(self, name: str, make: Callable[[], Answer], *, lasting: float = LASTING) -> Answer | None:
-        """Raises what working it out raised."""
+    def ask(
+        self, name: str, make: Callable[[], Answer], *, lasting: float = LASTING, patience: float | None = None
+    ) -> Answer | None:
+        """Raises what working it out raised. Who has more `patience` than a page waits longer for it."""
         question = self._question(name, make, lasting)
-        if not question.over.wait(self.patience) or question.dropped:
+        if not question.over.wait(self.patience if patience is None else patience) or question.dropped:
             return None
         if question.error is not None:
             self._forget(name, question)

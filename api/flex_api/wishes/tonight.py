@@ -14,7 +14,7 @@ from flex import cycle as cycles
 from flex import score, wishes
 from flex.consent import Stop
 from flex.decide import LIFTED
-from flex.errors import Infeasible, NoData
+from flex.errors import FlexError, Infeasible, NoData
 from flex.obstacles import decided
 from flex.problem import Ints, Problem
 from flex_api.known import recent
@@ -42,6 +42,9 @@ def told(world: World, node: str) -> list[str]:
         return list(_coming(world, node)) if state == "active" else list(_going(world, node))
     except (NoData, Infeasible):
         return []
+    except FlexError as error:
+        # What was ordered is stored by now.
+        return [f"how many sites that is with the next plan is not known: {error}"]
 
 
 def _coming(world: World, node: str) -> Iterator[str]:
