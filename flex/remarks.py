@@ -100,12 +100,19 @@ def of_edits(left: Sequence[Edit], back: Sequence[Edit], profiles: pd.DataFrame)
     if left:
         sites = {edit.name.rstrip(".") for edit in left}
         weight = _weight([site for site in profiles["site"] if records.name_of(site).rstrip(".") in sites], profiles)
-        yield (
-            f"{REASON}, so left alone{weight}: {some([_shown(edit) for edit in left])}; it stays theirs with "
-            f"`flex sites exclude {_site(left[0])}`, and FLEX has it back with `flex plan --take-back {_site(left[0])}`"
-        )
+        yield (f"{REASON}, so left alone{weight}: {some([_shown(edit) for edit in left])}; {_ways_on(left[0])}")
     if back:
         yield f"{REASON}, and taken back: {some([_shown(edit) for edit in back])}"
+
+
+def of_edit(edit: Edit) -> str:
+    """The same of one name, with when it was found."""
+    return f"{REASON}, found {edit.since:%Y-%m-%d %H:%M} UTC, so left alone: {_shown(edit)}; {_ways_on(edit)}"
+
+
+def _ways_on(edit: Edit) -> str:
+    site = _site(edit)
+    return f"it stays theirs with `flex sites exclude {site}`, and FLEX has it back with `flex plan --take-back {site}`"
 
 
 def _shown(edit: Edit) -> str:

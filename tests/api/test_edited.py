@@ -44,6 +44,14 @@ def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on
     told = installation.flex("plan", "show", night_plan(installation)).out
     assert f"`flex plan --take-back {site}`" in " ".join(told.split())
     assert installation.ask(name, kind).answer[0][0].to_text() == theirs
+    explained = installation.flex("-o", "json", "explain", site).json
+    assert explained["edited"] == shown["edited"][0]
+    assert explained["others"] == [], "it goes nowhere while it is left alone"
+    (why,) = explained["reasons"]
+    assert why.startswith("changed in DNS by somebody else, found 2026-")
+    assert theirs in why
+    assert f"`flex sites exclude {site}`, and FLEX has it back with `flex plan --take-back {site}`" in why
+    assert why in " ".join(installation.flex("explain", site).out.split())
     back = installation.flex("-o", "json", "plan", "--as-of", installation.as_of(2), "--take-back", site)
     assert installation.flex("apply", back.json["id"], "--as-of", installation.as_of(2)).code == 0
     assert theirs not in [rdata.to_text() for rrset in installation.ask(name, kind).answer for rdata in rrset]

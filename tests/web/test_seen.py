@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from flex.checks import Answered, Check
+from flex.edit import Edit
 from flex_api.known.room import room
 from flex_api.pages.trouble import said_of_check
 from tests.web.scriptless import Browser
@@ -94,3 +96,16 @@ def test_days_are_left_until_the_busiest_node_has_no_hour_to_spare() -> None:
     assert falling.days is None
     assert room([100.0] * 3, 0.5) is None
     assert room([100.0] * 14, 0.0) is None
+
+
+def test_the_page_of_a_plan_says_of_a_site_that_somebody_changed_that_it_is_left_alone(
+    door: Door, admin: Browser
+) -> None:
+    """Whatever rules would say of it besides."""
+    last = door.store.cycles(1)[0]
+    found = Edit("s030.example.org.", ("192.0.2.11",), ("203.0.113.9",), last.created)
+    door.store.update(replace(last, said=replace(last.said, edits=(found,))))
+    page = admin.get(f"/plans/{last.id}?tab=kept")
+    alone = page.partition("changed in DNS by somebody else, so left alone")[2]
+    assert alone.index("s030.example.org") < alone.index("</table>")
+    assert alone.partition("</table>")[0].count("<tr>") == 2, "the head, and one site"

@@ -99,11 +99,11 @@ def plan_output(cycle: Cycle) -> PlanOutput:
         put_off=[move_row(move) for move in cycle.put_off],
         outlook=_outlook(cycle.outlook) if cycle.outlook else None,
         prediction=foretold.measured_row(cycle.measured) if cycle.measured else None,
-        edited=[_edit_row(edit) for edit in cycle.said.edits],
+        edited=[edit_row(edit) for edit in cycle.said.edits],
     )
 
 
-def _edit_row(edit: Edit) -> EditRow:
+def edit_row(edit: Edit) -> EditRow:
     return EditRow(name=edit.name, said=list(edit.said), found=list(edit.found), since=edit.since)
 
 

@@ -13,11 +13,14 @@ import numpy as np
 
 from flex.consent import Stop
 from flex.domain import Cycle, Pin
+from flex.edit import REASON
+from flex.records import name_of
 from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.desk import Desk
 
 BUSIEST = 50
+EDITED = f"{REASON}, so left alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +57,13 @@ def kept_apart(desk: Desk, cycle: Cycle) -> tuple[Kept, ...]:
     busiest = [row for row in found.order("-access_bytes")[: BUSIEST + len(moving)] if found.sites[row] not in moving]
     stopped = {site: stop for stop in reversed(cycle.stops) for site in stop.sites}
     put_off = {move.site: move.reason for move in reversed(cycle.put_off)}
-    return tuple(
-        Kept(
-            site=str(found.sites[row]),
-            nodes=tuple(found.nodes_of(row)),
-            share=int(sent[row]) / total,
-            why=_why(str(found.sites[row]), pins.get(str(found.sites[row])), stopped, put_off, cycle),
-        )
-        for row in busiest[:BUSIEST]
-    )
+    edited = {edit.name for edit in cycle.said.edits}
+    kept = []
+    for row in busiest[:BUSIEST]:
+        site = str(found.sites[row])
+        why = EDITED if name_of(site) in edited else _why(site, pins.get(site), stopped, put_off, cycle)
+        kept.append(Kept(site, tuple(found.nodes_of(row)), int(sent[row]) / total, why))
+    return tuple(kept)
 
 
 def _why(site: str, pin: Pin | None, stopped: Mapping[str, Stop], put_off: Mapping[str, str], cycle: Cycle) -> str:

@@ -111,6 +111,7 @@ class ExplainOutput(Output):
     asks_units: dict[str, float] = Field(description="what each replica asks; 100 is a mean node's fair share")
     reasons: list[str]
     others: list[OtherRow] = Field(description="where else it could be, the nearest to balance first")
+    edited: EditRow | None = Field(None, description="what somebody else changed at its name in DNS; it is left alone")
 
 
 class UnknownName(Part):

@@ -16,7 +16,9 @@ from flex.domain import Cycle, Move
 from flex.instead import Chosen, Other
 from flex.pins import unknown_site
 from flex.problem import Ints, Problem, rows_of
-from flex_api.known import recent
+from flex.records import name_of
+from flex.remarks import of_edit
+from flex_api.known import present, recent
 from flex_api.night import nightly
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
 from flex_api.wiring import World
@@ -37,6 +39,7 @@ def explained(world: World, site: str) -> ExplainOutput:
     plan = waiting[0].id if waiting else facts.base
     rows = rows_of(problem, world.store.placement_of(waiting[0].id)) if waiting else problem.old
     position, made = problem.sites.index(site), waiting[0] if waiting else _in_force(world, facts.base)
+    edit = next((one for one in made.said.edits if one.name == name_of(site)), None) if made else None
     return ExplainOutput(
         site=site,
         plan=plan,
@@ -46,11 +49,13 @@ def explained(world: World, site: str) -> ExplainOutput:
         reasons=[
             *(_put_off(move) for move in (made.put_off if made else ()) if move.site == site),
             *(_as_planned(waiting[0], site) if waiting else ()),
-            *_stays(problem, rows, position, "; ".join(_stopped(made, facts.guard, site))),
+            *([of_edit(edit)] if edit else _stays(problem, rows, position, _stopped(made, facts.guard, site))),
             *_kept(facts.guard, decide.kept(problem).get(site, 0), site),
             *_given_way(kept.suspended, site),
         ],
-        others=[_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
+        # Nowhere else while it is left alone.
+        others=[] if edit else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
+        edited=present.edit_row(edit) if edit else None,
     )
 
 
@@ -61,7 +66,8 @@ def _as_planned(made: Cycle, site: str) -> Iterator[str]:
             yield f"{move.source or 'new'} -> {move.target or 'given up'}: {move.reason}"
 
 
-def _stays(problem: Problem, rows: Ints, site: int, stopped: str) -> Iterator[str]:
+def _stays(problem: Problem, rows: Ints, site: int, stops: Iterator[str]) -> Iterator[str]:
+    stopped = "; ".join(stops)
     before = set(problem.old[problem.old[:, 0] == site, 1].tolist())
     for node in rows[rows[:, 0] == site, 1].tolist():
         if node in before:
