@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 SETUP := @deploy/setup.sh
 BIN := .venv/bin
+# Seconds that a slow test may take before it is taken for one that never ends.
+PATIENCE := 7200
 SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh
 LOCK := $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
@@ -24,8 +26,8 @@ test: ## every test, with real servers; says what was skipped and why (ARGS="-k 
 
 torture: ## the slow tests: kills, faults, large inputs, and `make fresh`
 	$(SETUP) dev native servers spark fresh
-	@$(BIN)/pytest -m torture $(ARGS)
-	@[ -n "$(ARGS)" ] || THOROUGH=5 $(BIN)/pytest -m "not torture" tests/contracts tests/solver tests/steer
+	@$(BIN)/pytest -m torture -o faulthandler_timeout=$(PATIENCE) $(ARGS)
+	@[ -n "$(ARGS)" ] || THOROUGH=5 $(BIN)/pytest -m "not torture" -o faulthandler_timeout=$(PATIENCE) tests/contracts tests/solver tests/steer
 	@[ -n "$(ARGS)" ] || $(BIN)/python deploy/fresh.py --where-possible
 
 fresh: ## both commands of the README on a Debian 12 that has nothing yet; as root; KIND=without-cargo, ARGS="-k name"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import socket
@@ -23,6 +24,9 @@ settings.load_profile("ci" if "CI" in os.environ else "here")
 # Looking for unreachable objects took a fifth of the processor's time of all tests: six thousand of them and what they
 # import are looked through again and again. What is there before the first test stays, so it is looked through no more.
 ALLOCATIONS_BETWEEN_LOOKS = 50_000
+# After the last test; what waits longer waits for ever.
+SECONDS_TO_END = 120
+STDERR = 2
 gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 20, 100)
 
 
@@ -32,8 +36,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """What extensions hold is given back in order when Python ends."""
+    """What extensions hold is given back in order when Python ends. A thread that does not end is shown and ends it."""
     gc.unfreeze()
+    faulthandler.dump_traceback_later(SECONDS_TO_END, exit=True, file=STDERR)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -17,6 +17,9 @@ import pytest
 from psycopg import sql
 from sqlalchemy import URL
 
+START_SECONDS = 300
+LOCK_SECONDS = 300
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -55,10 +58,21 @@ def start(programs: Path, folder: Path) -> Callable[[], None]:
         command = [str(programs / program), "-D", data, *arguments]
         # Not into a pipe: the server inherits it, and it would never end.
         with (folder / "tests.log").open("a") as log:
-            subprocess.run(command, check=True, user=user, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            subprocess.run(
+                command,
+                check=True,
+                user=user,
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                timeout=START_SECONDS,
+            )
 
     run("initdb", "--username=flex", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync")
-    options = f"-k {folder} -c listen_addresses= -c fsync=off -c max_connections=50"
+    # Who waits for a lock that nobody gives back hears so, and which statement it was.
+    limits = f"-c lock_timeout={LOCK_SECONDS}s -c idle_in_transaction_session_timeout={LOCK_SECONDS}s"
+    options = f"-k {folder} -c listen_addresses= -c fsync=off -c max_connections=50 {limits}"
     run("pg_ctl", "start", "--wait", "--log", str(folder / "server.log"), "--options", options)
     return lambda: run("pg_ctl", "stop", "--wait", "--mode=immediate")
 

@@ -91,7 +91,9 @@ def test_a_folder_named_like_a_third_party_package_is_not_a_package(folder: str)
 def test_dnspython_and_alembic_are_not_hidden_by_our_folders() -> None:
     script = "import dns.resolver, alembic.command; print(dns.__file__); print(alembic.__file__)"
     # In the checkout's own folder, where Python looks first.
-    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+    answer = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True, timeout=300
+    )
     assert not [line for line in answer.stdout.splitlines() if Path(line).parent.parent == ROOT]
 
 

@@ -51,6 +51,7 @@ def installed(checkout: Path, broken: str) -> tuple[str, str]:
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     return asked.read_text(encoding="utf-8") if asked.exists() else "", done.stderr
 

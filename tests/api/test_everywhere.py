@@ -51,7 +51,7 @@ def test_a_verb_begins_without_what_only_others_need(said: str, spared: str, tmp
     settings = tmp_path / "flex.toml"
     settings.write_text("schema = 1\n", encoding="utf-8")
     command = [sys.executable, "-c", program, "--config", str(settings), *said.split()]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout.split()
     assert [name for name in spared.split() if name in loaded] == []
 
 

@@ -98,6 +98,7 @@ def test_the_plan_of_a_timer_is_of_those_who_wished_it(waiting: Installation) ->
         check=False,
         capture_output=True,
         text=True,
+        timeout=300,
     )
     said: Any = json.loads(done.stdout)["plan"]
     assert (done.returncode, said["author"], said["wishers"]) == (22, "", ["anna"])

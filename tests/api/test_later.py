@@ -18,7 +18,9 @@ LINE = b'h%d.example 192.0.2.1 - - [02/Mar/2026:12:00:00 +0000] "GET /%d%s HTTP/
 
 
 def said(program: str) -> str:
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+    ).stdout.strip()
 
 
 def test_what_is_put_off_is_itself_as_soon_as_something_is_asked_of_it() -> None:

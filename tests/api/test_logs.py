@@ -123,7 +123,7 @@ def test_standard_input_is_a_log_like_any_other(installation: Installation) -> N
     command = [sys.executable, "-c", "from flex_api.cli import main; main()", "--config", str(installation.settings)]
     command += ["-o", "json", "ingest", "-", "--node", "n1", "--site", "a.example"]
     for wanted in (50, 0):
-        said = subprocess.run(command, input=TEXT, capture_output=True, check=True)
+        said = subprocess.run(command, input=TEXT, capture_output=True, check=True, timeout=300)
         assert json.loads(said.stdout)["lines"]["counted"] == wanted
 
 

@@ -152,9 +152,9 @@ def frozen(desk: Desk) -> Iterator[Plan]:
     rndc.touch(mode=0o600)
     rndc.write_text(f'{RNDC.clause()}options {{ default-key "{RNDC.name}"; }};\n')
     command = ["rndc", "-c", str(rndc), "-s", "127.0.0.1", "-p", str(desk.control)]
-    subprocess.run([*command, "freeze", ZONE], check=True, capture_output=True)
+    subprocess.run([*command, "freeze", ZONE], check=True, capture_output=True, timeout=300)
     yield moved()
-    subprocess.run([*command, "thaw", ZONE], check=True, capture_output=True)
+    subprocess.run([*command, "thaw", ZONE], check=True, capture_output=True, timeout=300)
 
 
 @contextmanager

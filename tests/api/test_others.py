@@ -109,7 +109,7 @@ def test_a_controller_that_moves_to_another_folder_is_the_same_one(installation:
 def nsupdate(installation: Installation, folder: Path, script: str) -> subprocess.CompletedProcess[str]:
     (folder / "script").write_text(f"server 127.0.0.1 {installation.server.port}\n{script}", encoding="ascii")
     command = ["nsupdate", "-k", str(installation.folder / "flex.key"), str(folder / "script")]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("what", ["marker", "controller"])

@@ -28,5 +28,7 @@ def test_errors_that_nobody_reads_are_no_fault() -> None:
 
 
 def test_output_may_be_closed_from_the_beginning() -> None:
-    closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *FLEX, "version"], check=False, capture_output=True)
+    closed = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *FLEX, "version"], check=False, capture_output=True, timeout=300
+    )
     assert (closed.returncode, closed.stderr) == (0, b"")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 FORK = multiprocessing.get_context("fork")
 # A process that does not come up in this time never does.
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def kept(work: Callable[[Post], None], post: Post, pauses: int) -> ForkProcess:
@@ -37,11 +37,11 @@ def kept(work: Callable[[Post], None], post: Post, pauses: int) -> ForkProcess:
     return process
 
 
-def until(is_so: Callable[[], Any]) -> Any:
+def until(what: str, is_so: Callable[[], Any]) -> Any:
     """Any: whatever it says that is true."""
     end = time.monotonic() + PATIENCE
     while not (found := is_so()):
-        assert time.monotonic() < end
+        assert time.monotonic() < end, f"never came: {what}"
         time.sleep(0.02)
     return found
 
@@ -57,11 +57,12 @@ def test_one_that_ends_is_started_again() -> None:
         signal.pause()
 
     process = kept(work, post, 5)
-    until(lambda: post.rounds)
+    until("a round", lambda: post.rounds)
     said = post.said()
     assert (said.is_alive, said.starts, said.last_round, said.error) == (True, 4, NOW, "")
     process.terminate()
-    process.join()
+    process.join(PATIENCE)
+    assert process.exitcode is not None, "it does not end"
     assert process.exitcode == 0
 
 
@@ -92,10 +93,11 @@ def test_one_that_looked_in_between_is_never_given_up() -> None:
         signal.pause()
 
     process = kept(work, post, 2)
-    until(lambda: post.rounds == 13)
+    until("the 13th round", lambda: post.rounds == 13)
     assert process.is_alive()
     process.terminate()
-    process.join()
+    process.join(PATIENCE)
+    assert process.exitcode is not None, "it does not end"
 
 
 def test_who_listens_no_more_ends_nobodys_work() -> None:
@@ -125,7 +127,7 @@ def children(number: int) -> list[int]:
 def ready(port: int) -> dict[str, str]:
     """The parts that say how they are; nothing while nobody answers."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE) as answer:
             return dict(json.load(answer)["parts"])
     except urllib.error.HTTPError as error:
         return dict(json.load(error)["parts"])
@@ -145,12 +147,12 @@ def test_flex_serve_starts_its_watch_again_and_ends_where_that_cannot_be(
     installation.write_settings()
     served = installation.process("serve", "--listen", f"127.0.0.1:{free_port}")
     try:
-        until(lambda: ready(free_port).get("watch") == "ok")
+        until("a watch that is well", lambda: ready(free_port).get("watch") == "ok")
         (keeper,) = [each for each in children(served.pid) if children(each)]
         (first,) = children(keeper)
         os.kill(first, signal.SIGKILL)
-        until(lambda: children(keeper) not in ([], [first]))
-        until(lambda: ready(free_port).get("watch") == "ok")
+        until("another process of the watch", lambda: children(keeper) not in ([], [first]))
+        until("a watch that is well", lambda: ready(free_port).get("watch") == "ok")
         # What cannot be started again at all is what is left of a keeper that is gone.
         os.kill(keeper, signal.SIGKILL)
         assert served.wait(PATIENCE) == Away.exit_code

@@ -59,7 +59,7 @@ def test_the_bench_measures_what_its_page_says() -> None:
     script = "import json; from bench.ingest import speed; print(json.dumps(speed.measure()))"
     small = {**os.environ, "SCALE": "0.001", "ROUNDS": "1", "TRACES": "", "GOACCESS": ""}
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=small, check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script], cwd=ROOT, env=small, check=True, stdout=subprocess.PIPE, text=True, timeout=300
     )
     elsewhere = {name for name in promised if re.search("goaccess|wc_real|SET|zstd|two_core", name)}
     assert promised - elsewhere

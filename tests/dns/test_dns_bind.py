@@ -70,7 +70,7 @@ def _accept(listening: socket.socket, server: Server, rule: Rule) -> None:
             client, _ = listening.accept()
         except OSError:
             return
-        with client, suppress(ConnectionError), socket.create_connection(server.address) as upstream:
+        with client, suppress(ConnectionError), socket.create_connection(server.address, timeout=120) as upstream:
             _pass_on(client, upstream, rule)
 
 
@@ -239,7 +239,7 @@ def test_a_server_that_was_killed_in_the_middle_is_waited_for(folder: Path, key:
         with relay(own.server, rule) as server:
             applying = threading.Thread(target=Rfc2136Target(server, OWNER).apply, args=[many(zone, 20)])
             applying.start()
-            assert killed.wait(10)
+            assert killed.wait(120), "no update came to be lost"
             own.start()
             applying.join()
         assert owned(Rfc2136Target(own.server, OWNER), zone, 20) == 20
@@ -258,7 +258,7 @@ def test_two_controllers_at_once_place_each_name_once(named: PrivateNamed, zone:
     """Whoever comes second is refused by the server itself, however close they are."""
     plan, outcomes = Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")), []
     other = Plan(zone, placed(zone, f"www.{zone}", "192.0.2.2"))
-    gate = threading.Barrier(2)
+    gate = threading.Barrier(2, timeout=120)
 
     def apply(one: Plan) -> None:
         gate.wait()

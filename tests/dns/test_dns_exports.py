@@ -77,7 +77,9 @@ def nsupdate(named: PrivateNamed, folder: Path, of: Wanted) -> subprocess.Comple
     key.touch(mode=0o600)
     key.write_text(named.key.clause())
     script.write_text(f"server 127.0.0.1 {named.port}\n{EXPORTS['nsupdate']([of])}")
-    return subprocess.run(["nsupdate", "-k", str(key), str(script)], check=False, capture_output=True, text=True)
+    return subprocess.run(
+        ["nsupdate", "-k", str(key), str(script)], check=False, capture_output=True, text=True, timeout=300
+    )
 
 
 def test_zone_lines_are_those_of_a_zone_file() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -98,13 +97,12 @@ def test_a_silent_secondary_is_not_waited_for_longer_than_was_asked(
     primary, secondary = servers
     plan, wanted = many(3)
     target = target_of(primary, secondary)
-    # Whoever waits for an answer at all waits for so long, and that is far beyond what was asked.
-    target = replace(target, server=replace(target.server, timeout=120))
+    # Whoever waits for an answer at all waits for a day, and no test does.
+    target = replace(target, server=replace(target.server, timeout=86_400))
     with stopped(secondary):
         target.apply(plan)
-        started = time.monotonic()
-        target.verify(ZONE, wanted, patience=1)
-    assert time.monotonic() - started < target.server.timeout
+        _, second = target.verify(ZONE, wanted, patience=1)
+    assert "no answer in time" in second.error
 
 
 def test_a_secondary_known_by_its_host_name_is_told_by_us(folder: Path, key: Key) -> None:

@@ -142,7 +142,9 @@ class Site:
         key.write_text(self.named.key.clause())
         text = EXPORTS["nsupdate"]([wanted(made, RECORDS.empty(), Claim(OWNER), TTL)])
         script.write_text(f"server 127.0.0.1 {self.named.port}\n{text}")
-        done = subprocess.run(["nsupdate", "-k", str(key), str(script)], check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            ["nsupdate", "-k", str(key), str(script)], check=False, capture_output=True, text=True, timeout=300
+        )
         if done.returncode:
             assert "RRSET" in done.stderr, done.stderr
             raise Stale("", done.stderr, kept="", advice="")

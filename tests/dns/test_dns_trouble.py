@@ -243,7 +243,7 @@ def test_a_frozen_zone_is_named_and_nothing_is_changed(folder: Path, key: Key, f
         rndc.touch(mode=0o600)
         rndc.write_text(f'{control.clause()}options {{ default-key "{control.name}"; }};\n')
         command = ["rndc", "-c", str(rndc), "-s", "127.0.0.1", "-p", str(free_port)]
-        subprocess.run([*command, "freeze", zone], check=True, capture_output=True)
+        subprocess.run([*command, "freeze", zone], check=True, capture_output=True, timeout=300)
         target = Rfc2136Target(own.server, OWNER, patience=1)
         serial = target.read(zone, []).serial
         error = refusal(target, zone)
@@ -254,7 +254,7 @@ def test_a_frozen_zone_is_named_and_nothing_is_changed(folder: Path, key: Key, f
         assert target.read(zone, []).serial == serial
         failed = {check.name: check for check in preflight(own.server, zone) if check.state == "fail"}
         assert "rndc thaw" in failed["addresses"].advice
-        subprocess.run([*command, "thaw", zone], check=True, capture_output=True)
+        subprocess.run([*command, "thaw", zone], check=True, capture_output=True, timeout=300)
         target.apply(Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
 
 

@@ -44,7 +44,9 @@ def job(*arguments: str | Path) -> str:
     options = [word for setting in settings for word in ("--conf", setting)]
     local = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     submitted = {**os.environ, **local, "PYSPARK_SUBMIT_ARGS": " ".join([*options, "pyspark-shell"])}
-    done = subprocess.run([sys.executable, JOB, *arguments], env=submitted, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, JOB, *arguments], env=submitted, capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

@@ -95,7 +95,7 @@ def test_a_small_parcel_that_unfolds_to_a_large_one_is_refused_in_little_memory(
     bad = with_files(good, table(columns["site"], columns["target"]), rows)
     assert bad.stat().st_size < 300_000
     command = [sys.executable, "-c", TAKER, str(good), str(bad), str(tmp_path / "counts")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout.splitlines()
     outcome, ours, beside = said[0].split()
     assert outcome == "refused"
     assert int(ours) < 64, said

@@ -149,7 +149,7 @@ def test_standard_input_is_read_to_its_end(line: Line, tmp_path: Path) -> None:
         "print(dict(ingest([source], MemoryStore(), Path(sys.argv[1]))[0].lines)['counted'])"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "counts")]
-    said = subprocess.run(command, input=text_of(line, 300), capture_output=True, check=True)
+    said = subprocess.run(command, input=text_of(line, 300), capture_output=True, check=True, timeout=300)
     assert said.stdout.strip() == b"300"
 
 

@@ -185,7 +185,7 @@ MIB = 2**20
 def read_alone(path: Path, format_: str = "combined") -> tuple[int, int]:
     """Lines, and MiB of memory at most."""
     command = [sys.executable, "-c", READER, str(path), f"{path}.counts", format_]
-    lines, peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    lines, peak = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.split()
     return int(lines), int(peak)
 
 

@@ -150,7 +150,7 @@ def peak_of_reading(kind: str, count: int, folder: Path, engine: str = "native")
     with (folder / "logs/access.log").open("wb") as log:
         log.writelines(lines(kind, count))
     command = [sys.executable, "-c", READ, str(folder / "logs"), str(folder / "counts"), engine]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True)
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     outcome, counted, peak = json.loads(answer.stdout)
     assert (outcome, counted) == ("read", count)
     return int(peak)

@@ -75,7 +75,7 @@ def _problem(sites: list[int], nodes: list[Node], placement: list[tuple[int, int
 def test_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_one_digest() -> None:
     digests = {digest(shuffled=n, threads=1 + n % 2) for n in range(6 * THOROUGH)}
     run = [sys.executable, "-c", WITHOUT_NATIVE]
-    engine, *others = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
+    engine, *others = subprocess.run(run, capture_output=True, text=True, check=True, timeout=300).stdout.split()
     assert engine == "python"
     assert len(others) == 2
     assert len({*digests, *others}) == 1

@@ -56,7 +56,7 @@ def _on_the_edge(problem: Problem) -> bool:
 def test_a_program_that_has_loaded_highs_can_ask_it(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    run = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, timeout=300)
     assert run.stdout.split() == ["7", "7"]
 
 

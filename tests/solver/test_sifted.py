@@ -168,5 +168,5 @@ def digest() -> str:
 
 def test_with_and_without_the_native_loops_it_is_one_digest() -> None:
     run = [sys.executable, "-c", WITHOUT_NATIVE]
-    name, other = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
+    name, other = subprocess.run(run, capture_output=True, text=True, check=True, timeout=300).stdout.split()
     assert (name, other) == ("python", digest())

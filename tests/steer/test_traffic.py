@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import re
 import socket
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +18,9 @@ from flex.steer.pool import members as members_of
 from flex.steer.program import Program, running
 from flex.steer.runtime import Socket, served
 from tests.steer.conftest import Distributor, Held, Members, until_closed, written
+
+# It takes a moment; by then it never comes.
+LOOKS, LOOK_SECONDS = 6_000, 0.02
 
 pytestmark = pytest.mark.real
 
@@ -125,8 +129,13 @@ def test_when_members_go_fewer_are_let_in(crowded: Distributor, members: Members
     members.stop("n2")
     members.stop("n3")
     haproxy = Socket(str(tmp_path / "s"))
-    while sum(row.status == "DOWN" for row in served(haproxy.ask("show", "stat")) if row.server in ("s4", "s8")) < 2:
-        pass
+    for _ in range(LOOKS):
+        rows = [row for row in served(haproxy.ask("show", "stat")) if row.server in ("s4", "s8")]
+        if sum(row.status == "DOWN" for row in rows) == 2:
+            break
+        time.sleep(LOOK_SECONDS)
+    else:
+        pytest.fail("HAProxy never noticed that members are gone")
     visitors = [crowded.send(f"/{number}", x_now="1000") for number in range(40)]
     first = let_in(members, 2)
     # Two are left, for whom S is 2.

@@ -83,7 +83,7 @@ def test_a_process_with_numbers_of_its_own_is_not_looked_for_among_ours() -> Non
     """Its number may be anybody's here."""
     command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c"]
     script = "from flex.store.holders import holder; print(holder())"
-    made = subprocess.run([*command, script], capture_output=True, text=True, check=False)
+    made = subprocess.run([*command, script], capture_output=True, text=True, check=False, timeout=300)
     if made.returncode:
         pytest.skip(f"no namespace may be made here: {made.stderr.strip()}")
     assert (is_gone(made.stdout.strip()), is_there(made.stdout.strip())) == (False, False)

@@ -207,7 +207,7 @@ def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
 
 def test_migrations_are_found_whatever_the_current_folder_is(tmp_path: Path) -> None:
     script = "import sys; from flex.store import migrate; migrate.upgrade(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", script, "sqlite:///here.db"], cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", script, "sqlite:///here.db"], cwd=tmp_path, check=True, timeout=300)
     assert migrate.revision(f"sqlite:///{tmp_path}/here.db")[0]
 
 

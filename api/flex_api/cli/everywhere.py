@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def command(app: typer.Typer) -> Command:
-    found = get_command(app)
+    # One option for all verbs: to have Typer make it takes as long as to have it make a verb.
+    found, output = get_command(app), _output()
     for verb in below(found):
-        verb.params.append(_output())
+        verb.params.append(output)
     return found
 
 
