@@ -8,7 +8,7 @@ import os
 import socket
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.postgresql import cluster
 from tests.skipped import reasons
@@ -16,8 +16,9 @@ from tests.skipped import reasons
 __all__ = ["cluster"]
 
 # Timings on a shared machine say nothing about a law. Where nobody watches, the same examples run every time.
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+BY_STEPS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("here", BY_STEPS)
+settings.register_profile("ci", BY_STEPS, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if "CI" in os.environ else "here")
 
 
