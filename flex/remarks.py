@@ -22,6 +22,9 @@ FEW = 0.01
 # Of a part of the files, fewer accesses than this do not tell misses within a few points.
 ENOUGH = 100_000
 
+# In what a plan says of other names that do not move with their sites.
+OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
+
 
 def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
     """The sites that FLEX cannot move, with what they weigh."""
@@ -42,7 +45,7 @@ def of_other_names(found: Followed, profiles: pd.DataFrame | None = None) -> Ite
     strays = found.strays
     if strays:
         sites = len({stray.site for stray in strays})
-        what = f"{_names(len(strays))} of {_sites(sites)} with addresses of their own, which FLEX never moves"
+        what = f"{_names(len(strays))} of {_sites(sites)} {OF_OTHER_NAMES}"
         counted = [stray for stray in strays if stray.other.share]
         weight = f" ({_of_bytes(counted, profiles)} of the bytes sent)" if counted and profiles is not None else ""
         yield f"{what}{weight}: {some([_stray(stray) for stray in strays])}; a CNAME to the site moves with it"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from flex.domain import Pin
+from flex.remarks import OF_OTHER_NAMES
 from flex.store import MemoryStore
 from flex_api import access
-from tests.rest.conftest import NOW, ROOT
+from tests.rest.conftest import NOW, ROOT, Door, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.rest.conftest import Door
+    from starlette.testclient import TestClient
 
 ANY, NEW, DRY = {"If-Match": "*"}, {"If-None-Match": "*"}, {"dry_run": True}
 FREE, PINNED = "/api/v1/sites/s030.example.org", "/api/v1/sites/s002.example.org/pin"
@@ -29,14 +31,19 @@ def door(doors: Callable[[], Door]) -> Door:
     return doors()
 
 
+def fresh(door: Door) -> TestClient:
+    """Somebody who has not asked yet."""
+    secret = access.create(door.store, ROOT, f"asker {next(ASKERS)}", "admin", NOW)[1]
+    return door.open(headers={"Authorization": f"Bearer {secret}"})
+
+
 def tried(door: Door, method: str, address: str, **more: Any) -> Any:
     """The answer of a dry run, which changed nothing, to somebody who has not asked yet: on a busy machine it takes so
     long that who asked may not ask again at once. Any: what JSON holds.
     """
-    secret = access.create(door.store, ROOT, f"asker {next(ASKERS)}", "admin", NOW)[1]
+    client = fresh(door)
     noted = door.store.noted()
-    shown = {"Authorization": f"Bearer {secret}"}
-    answer = door.open(headers=shown).request(method, address, params=DRY, **more)
+    answer = client.request(method, address, params=DRY, **more)
     assert (answer.status_code, door.store.noted()) == (200, noted), answer.text
     return answer.json()
 
@@ -135,3 +142,24 @@ def test_before_there_is_any_profile_a_dry_run_says_that_nothing_is_known(door: 
     said = tried(empty, "POST", "/api/v1/nodes", json=FOUR)
     assert said["preview"] is None
     assert "not known" in said["notes"][-1]
+
+
+def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_sites() -> None:
+    """As long as a plan finds such names: no name server is asked here."""
+    door = Door(fill(MemoryStore(), read=0))
+    said = "what comes by other names that do not move with their sites"
+
+    def notes() -> list[list[str]]:
+        asked = [
+            fresh(door).get("/api/v1/partitions/current/frontier"),
+            fresh(door).post("/api/v1/whatif", json={}),
+        ]
+        assert [answer.status_code for answer in asked] == [200, 200], [answer.text for answer in asked]
+        preview = tried(door, "PUT", f"{FREE}/pin", json={"nodes": ["n2"]}, headers=NEW)["preview"]
+        return [*(answer.json()["notes"] for answer in asked), preview["notes"]]
+
+    assert said not in str(notes())
+    last = door.store.cycles(1)[0]
+    names = f"1 other name of 1 site {OF_OTHER_NAMES}: www.s030.example.org (at n1)"
+    door.store.update(replace(last, notes=(names,)))
+    assert [said in str(each) for each in notes()] == [True, True, True]

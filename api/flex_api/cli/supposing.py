@@ -137,6 +137,8 @@ def show_frontier(console: Console, output: FrontierOutput) -> None:
         console.print(f"Plan {output.plan}: {moves}, worst node {worst} off.")
     aim, trigger = words.share(output.tolerance_ratio), words.share(output.trigger_ratio)
     console.print(f"The aim is {aim}; nothing moves within {trigger}.")
+    for note in output.notes:
+        console.print(f"note: {note}")
 
 
 def _points(points: Sequence[PointRow]) -> Table:

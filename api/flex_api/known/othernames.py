@@ -11,6 +11,7 @@ from dataclasses import replace
 from flex import othernames, records
 from flex.domain import Period, Pin
 from flex.othernames import Followed, OtherName, Share
+from flex.remarks import OF_OTHER_NAMES
 from flex_api.settings.file import Settings
 from flex_api.wiring import World, site_names, sources
 from flex_logs_ingest import bynames
@@ -62,3 +63,15 @@ def followed(world: World, sites: Collection[str], pins: Collection[Pin] = ()) -
     of_zone, _ = records.split(sorted({other.site for other in others}), zones)
     states = {zone: target.read(zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())) for zone in zones}
     return othernames.follow(others, states, world.nodes)
+
+
+def not_followed(world: World) -> list[str]:
+    """What is said where no name server is asked, as far as the newest plan found names that lead elsewhere."""
+    newest = world.store.cycles(1)
+    if not any(OF_OTHER_NAMES in note for one in newest for note in one.notes):
+        return []
+    said = (
+        "what comes by other names that do not move with their sites is counted here as if it went where the sites "
+        "go, as no name server is asked; `flex plan` counts it where these names lead"
+    )
+    return [said]

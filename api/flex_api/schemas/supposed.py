@@ -57,6 +57,7 @@ class FrontierOutput(Output):
     plan: str = Field(description="the plan that waits, if there is one")
     plan_moves: int | None
     plan_worst_ratio: float | None
+    notes: list[str] = Field([], description="what is counted otherwise than in a plan")
 
 
 class DiffRow(Part):

@@ -16,7 +16,7 @@ from flex.errors import Infeasible, NoData
 from flex.given import Facts
 from flex.suppose import Supposed
 from flex_api import wiring
-from flex_api.known import present
+from flex_api.known import othernames, present
 from flex_api.night import failover as failing
 from flex_api.night import nightly
 from flex_api.schemas.supposed import PreviewRow
@@ -93,7 +93,8 @@ def _preview(world: World, pins: Sequence[Pin], nodes: Sequence[Node] = ()) -> P
 
 def _next(world: World, every: Facts) -> Supposed:
     rules = wiring.rules(world.settings, every.pins)
-    return suppose.suppose(every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver))
+    found = suppose.suppose(every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver))
+    return replace(found, notes=(*found.notes, *othernames.not_followed(world)))
 
 
 def _row(found: Preview, names: Collection[str]) -> PreviewRow:

@@ -14,7 +14,7 @@ from flex.domain import Period, Pin
 from flex.frontier import Point, keeps_wishes
 from flex.given import Facts
 from flex.suppose import Supposed, Supposition
-from flex_api.known import differing, foretold, present, recent
+from flex_api.known import differing, foretold, othernames, present, recent
 from flex_api.known.expecting import expected
 from flex_api.night import nightly
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
@@ -30,6 +30,7 @@ def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -
     facts = nightly.facts(world)
     found = suppose.suppose(facts, world.rules, wanted, solver=quick(world.solver), scratch=world.scratch)
     points = frontier.points(found.problem, short(world.rules.budget), [found.rows]) if with_frontier else ()
+    found = replace(found, notes=(*found.notes, *othernames.not_followed(world)))
     return _output(found, facts.period, points)
 
 
@@ -59,7 +60,8 @@ def with_pin(world: World, wanted: Pin) -> Preview:
 
 def without_node(world: World, node: str) -> Supposed:
     """What would be done next if a node took no sites any more. Raises Unknown or Infeasible."""
-    return suppose.suppose(nightly.facts(world), world.rules, Supposition(lost=(node,)), solver=quick(world.solver))
+    found = suppose.suppose(nightly.facts(world), world.rules, Supposition(lost=(node,)), solver=quick(world.solver))
+    return replace(found, notes=(*found.notes, *othernames.not_followed(world)))
 
 
 def frontier_of(world: World) -> FrontierOutput:
@@ -83,6 +85,7 @@ def frontier_of(world: World) -> FrontierOutput:
         plan=waiting[0].id if waiting else "",
         plan_moves=len(waiting[0].moves) if waiting else None,
         plan_worst_ratio=waiting[0].after.worst if waiting else None,
+        notes=othernames.not_followed(world),
     )
 
 
