@@ -6,7 +6,7 @@
 #   native    the hot loops in Rust, where there is a cargo that runs
 #   named     BIND, without which the demo cannot start
 #   spark     what tests of reading logs on a cluster need, where there is a Java; they are skipped without
-#   servers   BIND, its tools, PostgreSQL, HAProxy and Chromium for the tests, which skip what is missing;
+#   servers   BIND, its tools, Knot DNS, PostgreSQL, HAProxy and Chromium for the tests, which skip what is missing;
 #             after `dev`, as Chromium's driver is among the packages of Python
 #   fresh     debootstrap, for `make fresh`
 #
@@ -91,6 +91,7 @@ packages() {
     case " $* " in *" bind9 "*) logged leave_off named ;; esac
     case " $* " in *" postgresql "*) logged leave_off postgresql ;; esac
     case " $* " in *" haproxy "*) logged leave_off haproxy ;; esac
+    case " $* " in *" knot "*) logged leave_off knot ;; esac
 }
 
 # --- Does it run? ---------------------------------------------------------------------------------------------
@@ -116,6 +117,7 @@ runs_postgresql() {
     runs "$folder/initdb" --version && runs "$folder/postgres" --version
 }
 runs_haproxy() { runs haproxy -v; }
+runs_knotd() { runs knotd -V && runs knotc -V; }
 runs_chromium() { runs chromium --version; }
 runs_curl() { runs curl --version; }
 runs_cargo() { runs cargo --version && runs rustc --version; }
@@ -127,7 +129,7 @@ runs_driver() { runs "$python" -c "$find_driver" && runs "$answer" --version; }
 
 # Each with the Debian package that brings it, or what it lacks: Playwright's Node.js wants libatomic1.
 server_tools=(named:bind9 dig:bind9-dnsutils nsupdate:bind9-dnsutils postgresql:postgresql haproxy:haproxy
-    chromium:chromium driver:libatomic1 curl:curl)
+    knotd:knot chromium:chromium driver:libatomic1 curl:curl)
 
 step_named() {
     runs_named && return

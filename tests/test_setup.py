@@ -16,6 +16,8 @@ BROUGHT_BY = {
     "initdb": "postgresql",
     "postgres": "postgresql",
     "haproxy": "haproxy",
+    "knotd": "knot",
+    "knotc": "knot",
     "chromium": "chromium",
     "node": "libatomic1",
     "curl": "curl",

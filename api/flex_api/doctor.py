@@ -233,7 +233,7 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     name = "other names"
     try:
         with closing(wiring.world(settings, lambda: now)) as world:
-            found = othernames.followed(world, _known_sites(settings), world.pins)
+            found = othernames.followed(world, known_sites(settings), world.pins)
     except FlexError as error:
         yield _warn(name, f"where other names of sites lead was not read: {error}", error.advice)
         return
@@ -247,7 +247,7 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
 
 def _other_zones(settings: Settings) -> Iterator[CheckRow]:
     """Sites that are in no zone of the settings, and in one that a primary answers for all the same."""
-    _, outside = records.split(_known_sites(settings), settings.dns.every_zone)
+    _, outside = records.split(known_sites(settings), settings.dns.every_zone)
     asked = [one for one in (settings.dns, *settings.dns.primary) if one.key_file]
     for primary in asked if outside else ():
         try:
@@ -260,10 +260,11 @@ def _other_zones(settings: Settings) -> Iterator[CheckRow]:
         if zones:
             named = ", ".join(f'"{zone}"' for zone in sorted(set(zones.values())))
             said = f"{words.count(len(zones), 'site')} in zones that {found} serves and dns.zones does not name"
-            yield _warn("zones of sites", said, f"zones = [{named}] beside those that are there")
+            advice = f"zones = [{named}] beside those that are there, then `flex config named` for the server's side"
+            yield _warn("zones of sites", said, advice)
 
 
-def _known_sites(settings: Settings) -> list[str]:
+def known_sites(settings: Settings) -> list[str]:
     """Those listed, else those that are placed or have been seen."""
     try:
         if settings.ingest.sites_file is not None:
@@ -281,7 +282,7 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     except FlexError as error:
         yield _fail("DNS key", error)
         return
-    us, names = _controller(settings), frozenset(map(records.name_of, _known_sites(settings)))
+    us, names = _controller(settings), frozenset(map(records.name_of, known_sites(settings)))
     for zone in primary.zones:
         wanted = Wanted(servers(primary), primary.verify_ns, us, own_name=zone in names)
         for check in preflight(found, zone, wanted=wanted):

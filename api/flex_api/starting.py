@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import grp
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
 from flex.errors import BadInput
+from flex_api import units
 from flex_dns.bind import bind_snippet
 from flex_dns.key import make_key
 
@@ -30,7 +32,7 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
     """The files that were written, and those that were there before."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        files = _files(state_of(folder))
+        files = _files(folder.absolute())
         fresh = {name: content for name, content in files.items() if not (folder / name).exists()}
         for name, content in fresh.items():
             _write(folder / name, content, _mode(name))
@@ -52,12 +54,20 @@ def state_of(folder: Path) -> str:
     return STATE if folder.resolve().is_relative_to("/etc") else ""
 
 
-def _files(state: str) -> dict[str, str]:
+def _files(folder: Path) -> dict[str, str]:
+    state = state_of(folder)
+    marks = {"@STATE@": state, **units.words(units.program(), folder / SETTINGS, state, units.python())}
     starter = resources.files("flex_api") / "starter"
     texts = {entry.name: entry.read_text(encoding="utf-8") for entry in starter.iterdir() if entry.name[0] != "_"}
-    plain = {name: text.replace("@STATE@", state) for name, text in texts.items()}
+    plain = {name: _filled(text, marks) for name, text in texts.items()}
     keys = {"flex.key": make_key(KEY_NAME).clause(), "flex-transfer.key": make_key(READER_NAME).clause()}
     return {**plain, **keys, "named.conf.flex": bind_snippet(ZONE, KEY_NAME, READER_NAME)}
+
+
+def _filled(text: str, marks: Mapping[str, str]) -> str:
+    for mark, words in marks.items():
+        text = text.replace(mark, words)
+    return text
 
 
 def _mode(name: str) -> int:

@@ -152,7 +152,7 @@ def keys(primary: Primary) -> tuple[Key, ...]:
             "signing updates for the name server",
             f"dns.key_file is not set for {primary.server}",
             kept="nothing was sent",
-            advice="`flex init DIR` makes a key and the BIND side of it",
+            advice="`flex init DIR` makes a key; once it is set `flex config named` prints the BIND side of it",
         )
     return read_keys(primary.key_file)
 

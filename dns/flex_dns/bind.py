@@ -1,10 +1,14 @@
-"""What BIND has to be told, as the lines to paste into named.conf."""
+"""What BIND has to be told, as the lines to paste into named.conf.
+
+In go zones and the names of keys, out comes text. No secret is in it: named reads the keys from files of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from flex.marker import LABEL
+from flex_dns.part import KeyFile, Part, ZonePart
 
 # The secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for each other:
 # at 20 a second the last of 2,000 would wait for a hundred. named sends ten at a time: 1,250 a second is each 8 ms. It
@@ -18,6 +22,9 @@ PRIMARY_OPTIONS = (
 )
 SECONDARY_OPTIONS = "serial-query-rate 1250;\ntransfers-in 100;\ntransfers-per-ns 100;"
 
+# Where all of this is to be had for zones that are in the settings.
+PRINTED = "`flex config named` prints all of it, `flex config knot` the same for Knot DNS"
+
 
 def asked_by_tcp(primary: str) -> str:
     """For a secondary's questions for serials, beside its options.
@@ -26,10 +33,6 @@ def asked_by_tcp(primary: str) -> str:
     after five seconds; of 2,000 zones at once that meets some.
     """
     return f"server {primary} {{ tcp-only yes; }};\n"
-
-
-# What name servers are called, where nobody says how.
-USUAL = ("ns", "ns1", "ns2", "ns3", "ns4")
 
 
 def update_logging(to: str = "syslog daemon") -> str:
@@ -52,51 +55,90 @@ def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = (), *,
     replaced. So is the zone's own name, unless a site is called so: then its addresses are granted, never its SOA, NS
     or MX. Limits such as A(3) are left out on purpose: BIND drops what is over them and reports success.
     """
-    kept = [*(name_servers or (f"{name}.{zone}" for name in USUAL)), *(() if own_name else (zone,))]
-    rules = [
-        *(f"deny {key_name} name {name} ANY;" for name in kept),
-        f"grant {key_name} subdomain {LABEL}.{zone} TXT;",
-        f"grant {key_name} zonesub A AAAA;",
-    ]
+    return policy_of(ZonePart(zone, tuple(name_servers), own_name=own_name), [key_name])
+
+
+def policy_of(zone: ZonePart, keys: Sequence[str]) -> str:
+    """The same for all keys that may change the zone. What lies in a zone of its own is denied here."""
+    rules = [rule for key in keys for rule in _rules(zone, key)]
     return "update-policy {\n" + "".join(f"  {rule}\n" for rule in rules) + "};\n"
+
+
+def _rules(part: ZonePart, key: str) -> Iterator[str]:
+    for name in part.denied:
+        yield f"deny {key} name {name} ANY;"
+    for zone in part.below:
+        yield f"deny {key} subdomain {zone} ANY;"
+    yield f"grant {key} subdomain {LABEL}.{part.zone} TXT;"
+    yield f"grant {key} zonesub A AAAA;"
 
 
 def bind_snippet(zone: str, key_name: str, reader_name: str, name_servers: Sequence[str] = ()) -> str:
     """The lines for named.conf, with the reasons beside them. One key changes the zone, the other reads it."""
-    policy = _indented(update_policy(zone, key_name, name_servers), "  ")
-    return f"""\
-include "/etc/bind/{key_name}.key";   // both owned by the user named runs as, mode 640
-include "/etc/bind/{reader_name}.key";
+    return configuration(
+        Part(
+            keys=KeyFile((key_name,)),
+            reader=KeyFile((reader_name,)),
+            zones=(ZonePart(zone, tuple(name_servers)),),
+        )
+    )
 
+
+def configuration(part: Part) -> str:
+    """The lines for the named.conf of one primary, with the reasons beside them."""
+    return _keys(part) + _around(part) + "".join(_zone(part, zone) for zone in part.zones)
+
+
+def _keys(part: Part) -> str:
+    remarks = [f"{'both ' if part.reader else ''}owned by the user named runs as, mode 640"]
+    lines = []
+    for file in part.files:
+        said = "; ".join([*remarks, *([f"a copy of {file.path}"] if file.path else [])])
+        lines.append(f'include "/etc/bind/{file.names[0]}.key";{f"   // {said}" if said else ""}\n')
+        remarks = []
+    return "".join(lines)
+
+
+def _around(part: Part) -> str:
+    """What stands beside the zones, as comments: most of it is there once, in a clause that everybody has already."""
+    reader = part.readers[0]
+    return f"""
 // In options: the secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for
 // each other at 20 a second, nor for a connection. A zone of which half changes is sent whole: that costs a secondary
 // no wait for its disk.
 {_indented(PRIMARY_OPTIONS, "//   ")}\
-// In the options of each secondary, which holds the key {reader_name} too: a NOTIFY can get lost, and the secondary is
+// In the options of each secondary, which holds the key {reader} too: a NOTIFY can get lost, and the secondary is
 // behind then until its refresh timer runs out. FLEX sends another one to those that do not follow.
 {_indented(SECONDARY_OPTIONS, "//   ")}\
-//   allow-notify {{ key {reader_name}; }};
+//   allow-notify {{ key {part.readers[0]}; }};
 // Beside the options of each secondary, with the primary's address: by UDP two of many questions for serials may go out
 // from the same port, and the answer to one of them gets lost.
-{_indented(asked_by_tcp("192.0.2.1"), "//   ")}\
+{_indented(asked_by_tcp(part.address), "//   ")}\
 // As a clause of its own, or these two lines in the one you have: else named logs every record that is changed.
 {_indented(update_logging(), "//   ")}
 
 // Run the primary with twice as many threads as it has cores, as `-n 8` on four; Debian has OPTIONS for that in
 // /etc/default/named. The thread that works on a change answers nobody meanwhile: of two threads every second question
 // waits for it, of four every fourth.
+"""
 
-zone "{zone}" {{
+
+def _zone(part: Part, zone: ZonePart) -> str:
+    """A zone that is there already keeps its clause: what is in this one goes into it."""
+    may_read = " ".join(f"key {name};" for name in part.readers)
+    apex = f"A site is called {zone.zone}: its addresses may be changed." if zone.own_name else ""
+    return f"""
+zone "{zone.zone}" {{
   type primary;
-  file "/var/lib/bind/{zone}db";        // in a directory that named may write: the journal lies beside it
+  file "/var/lib/bind/{zone.zone}db";        // in a directory that named may write: the journal lies beside it
   // A signed zone must be signed in place. With inline-signing, bursts of changes can stay unserved:
   //   dnssec-policy default; inline-signing no;
   // FLEX reads the zone by transfer, with a key that may do nothing else; without it FLEX asks for each of its names.
-  allow-transfer {{ key {reader_name}; }};   // beside those of your secondaries
+  allow-transfer {{ {may_read} }};   // beside those of your secondaries
   // The key may change A and AAAA of every name in the zone but those that are denied, and FLEX's own markers.
   // One deny line for every name server whose address is in this zone; `flex doctor` tries whether one is missing.
-  // Take the line of {zone} itself out where a site is called so.
-{policy}}};
+  // {apex or f"Take the line of {zone.zone} itself out where a site is called so."}
+{_indented(policy_of(zone, part.keys.names), "  ")}}};
 """
 
 

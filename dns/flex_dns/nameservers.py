@@ -49,6 +49,12 @@ def of_zone(server: Server, zone: str) -> dict[str, tuple[Address, ...]]:
         }
 
 
+def named(server: Server, zones: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The names alone that zones have for their servers; none for a zone that it does not serve. Raises a DnsError."""
+    answers = verify.ask(server.address, [(zone, "NS") for zone in zones], server.timeout)
+    return {zone: frozenset(_targets(answers[zone, "NS"], zone)) for zone in zones}
+
+
 def _targets(answer: dns.message.Message, zone: str) -> set[str]:
     return {
         rdata.to_text().lower()

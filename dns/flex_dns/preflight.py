@@ -22,12 +22,12 @@ from dns.rdtypes.ANY.TSIG import TSIG
 from flex.errors import DnsError, Refused
 from flex.marker import marker_name
 from flex_dns import fence, nameservers, reading, rights, verify
-from flex_dns.bind import PRIMARY_OPTIONS
+from flex_dns.bind import PRIMARY_OPTIONS, PRINTED
 from flex_dns.check import Check
 from flex_dns.server import Address, Server, shown
 from flex_dns.session import Clock, Session
 from flex_dns.transfer import may_transfer
-from flex_dns.trouble import not_granted, said_no, translated
+from flex_dns.trouble import disowned, not_granted, said_no, translated
 
 # A signature is good for 300 seconds; clocks this far apart will soon be as far as that.
 APART = 30
@@ -164,7 +164,7 @@ def _transfer(server: Server, zone: str, clock: Clock) -> Check:
         "transfer",
         "warn",
         f"{dns.rcode.to_text(rcode)}: each name is asked for by itself, and names under a wildcard seem to be taken",
-        f"allow-transfer {{ key {server.reading.key.name}; }}; in the zone's clause",
+        f"allow-transfer {{ key {server.reading.key.name}; }}; in the zone's clause; {PRINTED}",
     )
 
 
@@ -238,7 +238,11 @@ def may_change(session: Session, server: Server, zone: str, name: str, *kinds: s
     update.absent(name)
     for kind in kinds:
         update.delete(name, kind)
-    rcode = session.ask(update, asked).rcode()
+    try:
+        rcode = session.ask(update, asked).rcode()
+    except Refused as error:
+        # Signed questions pass by now: the key is known, and may not do this.
+        raise (not_granted(server, zone, asked) if disowned(error) else error) from error
     if rcode == dns.rcode.REFUSED:
         raise not_granted(server, zone, asked)
     if rcode != dns.rcode.NOERROR:

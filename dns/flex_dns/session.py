@@ -16,6 +16,7 @@ from types import TracebackType
 import dns.message
 import dns.tsig
 
+from flex.errors import DnsError
 from flex_dns import signing
 from flex_dns.server import Server
 from flex_dns.trouble import translated, untrusted
@@ -65,8 +66,13 @@ class Session:
         """The answers in the order of the messages, a window of them on their way at a time."""
         answers: list[dns.message.Message] = []
         for first in range(0, len(messages), WINDOW):
-            with translated(self.server, asked):
-                answers.extend(self._exchange(messages[first : first + WINDOW], asked))
+            try:
+                with translated(self.server, asked):
+                    answers.extend(self._exchange(messages[first : first + WINDOW], asked))
+            except DnsError:
+                # What is still on its way would answer the next question.
+                self.close()
+                raise
         return answers
 
     def send(self, message: dns.message.Message) -> bytes:

@@ -20,7 +20,7 @@ import dns.rdatatype
 import dns.tsig
 
 from flex.errors import DnsError, Refused, Unreachable
-from flex_dns.bind import update_policy
+from flex_dns.bind import PRINTED, update_policy
 from flex_dns.server import Server
 from flex_dns.wire import Unfit
 
@@ -47,7 +47,8 @@ BAD_SIGNATURE = Meaning(
 BAD_KEY = Meaning(
     Refused,
     "the name server does not know this key, or knows it with another algorithm",
-    "add the key clause to named.conf with the same name and algorithm, then `rndc reconfig`",
+    "add the key clause to named.conf with the same name and algorithm, then `rndc reconfig`; Knot DNS says this also "
+    f"of what a key may not do. {PRINTED}",
 )
 BAD_TIME = Meaning(
     Refused,
@@ -110,12 +111,12 @@ RCODES: Mapping[dns.rcode.Rcode, Meaning] = {
     dns.rcode.REFUSED: Meaning(
         Refused,
         "REFUSED: it does not serve this zone, or not to us",
-        "check the zone's name in the settings, and its zone clause and allow-query in named.conf",
+        f"check the zone's name in the settings, and its zone clause and allow-query in named.conf; {PRINTED}",
     ),
     dns.rcode.NOTAUTH: Meaning(
         Refused,
         "NOTAUTH: it does not serve this zone, or the name is not a zone's apex",
-        "check the zone's name in the settings and the zone clause in named.conf",
+        f"check the zone's name in the settings and the zone clause in named.conf; {PRINTED}",
     ),
     dns.rcode.NOTZONE: Meaning(Refused, "NOTZONE: a name lies outside the zone", "check the zones in the settings"),
     dns.rcode.SERVFAIL: Meaning(
@@ -150,6 +151,11 @@ def translate(error: BaseException, server: Server | str, asked: str) -> DnsErro
     return _say(MEANINGS[kin], f"asking {server}: {asked}")
 
 
+def disowned(error: DnsError) -> bool:
+    """Whether the server said that it does not know the key."""
+    return isinstance(error.__cause__, dns.tsig.PeerBadKey)
+
+
 def skewed(apart: int, server: Server, asked: str) -> DnsError:
     """The server refused our time; `apart` is how many seconds its clock is ahead of ours."""
     side = "ahead of" if apart > 0 else "behind"
@@ -179,7 +185,7 @@ def not_granted(server: Server, zone: str, asked: str, names: Collection[str] = 
         f"REFUSED: the key {key} may not change this in {zone}, or a name breaks the server's check-names",
         kept=UNCHANGED,
         advice=f"put this into the zone's clause in named.conf{but}, then `rndc reconfig`{servers}; a frozen zone "
-        f"needs `rndc thaw`, and a secondary takes no updates:\n{policy}",
+        f"needs `rndc thaw`, and a secondary takes no updates. {PRINTED}:\n{policy}",
     )
 
 
@@ -188,7 +194,7 @@ def not_authoritative(server: Server | str, zone: str, asked: str) -> DnsError:
         f"asking {server}: {asked}",
         f"it does not answer for {zone} with authority",
         kept=UNCHANGED,
-        advice="check the zone's name, and that this is its primary and not a resolver",
+        advice=f"check the zone's name, and that this is its primary and not a resolver; {PRINTED}",
     )
 
 

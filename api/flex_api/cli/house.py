@@ -6,6 +6,7 @@ import json
 import platform
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +18,10 @@ from flex import engine
 from flex.errors import BadInput, FlexError
 from flex.store import migrate
 from flex_api import doctor as checking
-from flex_api import named_files, starting
+from flex_api import named_files, starting, units
 from flex_api.cli.common import Context, Format, context, now
+from flex_api.configured import configured
+from flex_api.schemas.configured import ConfigServersOutput, ServerPart
 from flex_api.schemas.verbs import (
     ConfigCheckOutput,
     ConfigShowOutput,
@@ -35,6 +38,8 @@ from flex_dns.named import find_named
 config_app = typer.Typer(help="Look the settings over.", no_args_is_help=True, rich_markup_mode=None)
 db_app = typer.Typer(help="The database FLEX remembers in.", no_args_is_help=True, rich_markup_mode=None)
 
+# How a comment begins.
+COMMENTS = {"named": "//", "knot": "#"}
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -82,8 +87,11 @@ def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
         found.say(f"wrote {path}")
     for path in output.kept:
         found.say(f"kept  {path}, which was there")
+    if why := units.trouble(units.program(), folder.absolute() / starting.SETTINGS, units.python()):
+        found.say(f"look at this: {why}")
     found.say(
-        f"\nNext: edit {folder / 'flex.toml'}, then `flex --config {folder / 'flex.toml'} db upgrade` and `… doctor`."
+        f"\nNext: edit {folder / 'flex.toml'}, then `flex --config {folder / 'flex.toml'} db upgrade` and `… doctor`.\n"
+        "`… config named` prints named.conf.flex for the zones of your settings, `… config knot` the same for Knot DNS."
     )
 
 
@@ -143,6 +151,45 @@ def _say_settings(found: Context, output: ConfigShowOutput) -> None:
     for name, value in config.flat(output.settings).items():
         origin = "default" if name in output.defaults else "file"
         found.say(f"{name} = {json.dumps(value)}   # {origin}")
+
+
+Zones = Annotated[list[str] | None, typer.Option("--zone", metavar="ZONE", help="only these; else all of dns.zones")]
+
+
+@config_app.command("named")
+def config_named(ctx: typer.Context, zone: Zones = None) -> None:
+    """What BIND has to be told of FLEX's zones, for each primary of the settings.
+
+    Keys, rights and clauses, from the settings in force, with the reasons beside them, and without secrets. A zone
+    that is there already keeps its clause, and gets what is new in this one.
+    """
+    _show_servers(context(ctx), "named", zone or ())
+
+
+@config_app.command("knot")
+def config_knot(ctx: typer.Context, zone: Zones = None) -> None:
+    """The same for Knot DNS (3.2 or newer). The secrets of the keys are yours to fill in."""
+    _show_servers(context(ctx), "knot", zone or ())
+
+
+def _show_servers(found: Context, kind: str, zones: Sequence[str]) -> None:
+    made = configured(found.settings, kind, checking.known_sites(found.settings), zones)
+    output = ConfigServersOutput(
+        items=[ServerPart(server=one.server, zones=[*one.zones], asked=[*one.asked], text=one.text) for one in made]
+    )
+    found.show(output, lambda _: _print_servers(output, COMMENTS[kind]))
+
+
+def _print_servers(output: ConfigServersOutput, mark: str) -> None:
+    """As it is: to be pasted, or written to a file that the name server includes."""
+    for part in output.items:
+        if len(output.items) > 1:
+            typer.echo(f"{mark} For the name server {part.server} alone:")
+        if unknown := sorted({*part.zones} - {*part.asked}):
+            typer.echo(
+                f"{mark} {part.server} did not say what serves {', '.join(unknown)}: the usual names are denied."
+            )
+        typer.echo(part.text)
 
 
 @config_app.command("schema")

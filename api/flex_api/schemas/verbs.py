@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from flex_api.schemas.configured import ConfigServersOutput
 from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput
 from flex_api.schemas.logs import (
     ArrivalRow,
@@ -374,6 +375,8 @@ OUTPUTS: dict[str, type[Output]] = {
     "history": RunsOutput,
     "doctor": DoctorOutput,
     "config check": ConfigCheckOutput,
+    "config named": ConfigServersOutput,
+    "config knot": ConfigServersOutput,
     "config show": ConfigShowOutput,
     "db status": DatabaseOutput,
     "init": InitOutput,
