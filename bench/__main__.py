@@ -12,7 +12,7 @@ from bench import loops, sim, web
 from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
-from bench.ingest import speed
+from bench.ingest import small, speed
 from bench.routing import speed as routing
 from bench.solver import days, moves, reassignment
 
@@ -20,6 +20,7 @@ BENCHES: dict[str, Measure] = {
     "api": api.measure,
     "dns": dns.measure,
     "ingest": speed.measure,
+    "ingest-small": small.measure,
     "loops": loops.measure,
     "routing": routing.measure,
     "sim": sim.measure,

@@ -124,11 +124,19 @@ class Segments(Protocol):
     """How far each log was read and what that reading left; the two change together or not at all."""
 
     def streams(self, source: str) -> tuple[Stream, ...]: ...
+    def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
+        """Those of several sources, of each as `streams` has it."""
+
     def every_stream(self) -> tuple[Stream, ...]:
         """Those of all sources, each as `streams` has it."""
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         """Store both in one transaction; False, and nothing stored, when the segment is known already."""
+
+    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+        """As `record` of each, in this order, all in one transaction where the store has these; the ids of those that
+        were known already.
+        """
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         """As `record`, of what was read elsewhere: readings arrive in any order, so what it replaces may be missing."""

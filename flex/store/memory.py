@@ -6,7 +6,7 @@ Frames are copied on the way in and out, so that nobody changes what is stored b
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
 from datetime import datetime, timedelta
@@ -128,6 +128,9 @@ class MemoryStore(MemoryDesk):
         found = [stream for stream in self._streams.values() if stream.source == source]
         return tuple(sorted(found, key=lambda stream: (stream.path, _content(stream))))
 
+    def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
+        return tuple(stream for stream in self.every_stream() if stream.source in sources)
+
     def every_stream(self) -> tuple[Stream, ...]:
         return tuple(sorted(self._streams.values(), key=lambda stream: (stream.path, _content(stream))))
 
@@ -140,6 +143,10 @@ class MemoryStore(MemoryDesk):
                 raise refusals.overtaken(segment)
             self._keep(segment, stream)
             return True
+
+    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+        with self.together():
+            return frozenset(reading[0].id for reading in readings if not self.record(*reading))
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         with self._lock:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, fields
 from datetime import datetime
 from math import ceil
 
@@ -21,6 +21,14 @@ class SqlSegments(Part):
         with self._database.reading() as connection:
             return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
 
+    def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
+        found: list[Stream] = []
+        with self._database.reading() as connection:
+            for few in bulk.parted(sorted(sources)):
+                wanted = select(streams).where(streams.c.source.in_(few))
+                found += [Stream(**row) for row in connection.execute(wanted).mappings()]
+        return tuple(sorted(found, key=lambda each: (each.path, *_key(each))))
+
     def every_stream(self) -> tuple[Stream, ...]:
         wanted = select(streams).order_by(streams.c.path, *streams.primary_key)
         with self._database.reading() as connection:
@@ -31,18 +39,32 @@ class SqlSegments(Part):
         with self._database.writing() as connection:
             if _is_known(connection, segment):
                 return False
-            if replaces is not None and not connection.execute(delete(streams).where(_is(replaces))).rowcount:
+            if replaces is not None and not _is_deleted(connection, replaces):
                 raise refusals.overtaken(segment)
-            _insert(connection, segment, stream)
+            _insert(connection, [segment], [stream])
         return True
+
+    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+        """Raises Busy, and stores none, when what one of them replaces is there no more."""
+        with self._database.writing() as connection:
+            known = self.recorded([segment.id for segment, _, _ in readings])
+            new = [reading for reading in readings if reading[0].id not in known]
+            left = dict[tuple[object, ...], Stream]()
+            for segment, stream, replaces in new:
+                if replaces and not left.pop(_key(replaces), None) and not _is_deleted(connection, replaces):
+                    raise refusals.overtaken(segment)
+                left[_key(stream)] = stream
+            if new:
+                _insert(connection, [segment for segment, _, _ in new], [*left.values()])
+        return known
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         with self._database.writing() as connection:
             if _is_known(connection, segment):
                 return False
             if replaces is not None:
-                connection.execute(delete(streams).where(_is(replaces)))
-            _insert(connection, segment, stream)
+                _is_deleted(connection, replaces)
+            _insert(connection, [segment], [stream])
         return True
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
@@ -116,19 +138,37 @@ class SqlSegments(Part):
             connection.execute(insert(moved_counts), rows)
 
 
-def _insert(connection: Connection, segment: Segment, stream: Stream) -> None:
-    connection.execute(delete(streams).where(_is(stream)))
-    connection.execute(insert(streams), asdict(stream))
-    connection.execute(insert(segments), asdict(segment))
+# A stream is known by what it contains: its file may have been renamed since.
+_KEY = [column.name for column in streams.primary_key]
+_DELETED = delete(streams).where(and_(*(column == bindparam(f"{column.name}_") for column in streams.primary_key)))
+
+
+def _is_deleted(connection: Connection, stream: Stream) -> bool:
+    """Whether it was there until now."""
+    return bool(connection.execute(_DELETED, _named(stream)).rowcount)
+
+
+def _insert(connection: Connection, new: Sequence[Segment], left: Sequence[Stream]) -> None:
+    connection.execute(_DELETED, [_named(stream) for stream in left])
+    connection.execute(insert(streams), [_fields(stream) for stream in left])
+    rows = [{**_fields(segment), "samples": [asdict(sample) for sample in segment.samples]} for segment in new]
+    connection.execute(insert(segments), rows)
+
+
+def _fields(value: Segment | Stream) -> dict[str, object]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _named(stream: Stream) -> dict[str, object]:
+    return {f"{name}_": getattr(stream, name) for name in _KEY}
+
+
+def _key(stream: Stream) -> tuple[object, ...]:
+    return tuple(getattr(stream, name) for name in _KEY)
 
 
 def _is_known(connection: Connection, segment: Segment) -> bool:
     return connection.scalar(select(segments.c.id).where(segments.c.id == segment.id)) is not None
-
-
-def _is(stream: Stream) -> ColumnElement[bool]:
-    """The row of a stream, by what it contains: its file may have been renamed since."""
-    return and_(*(column == getattr(stream, column.name) for column in streams.primary_key))
 
 
 def _segment(row: RowMapping) -> Segment:

@@ -246,6 +246,9 @@ class _Sent:
     def streams(self, source: str) -> tuple[Stream, ...]:
         return tuple(stream for stream in self._known.streams if stream.source == source)
 
+    def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
+        return tuple(stream for stream in self._known.streams if stream.source in sources)
+
     def every_stream(self) -> tuple[Stream, ...]:
         """None: where a log is now cannot be told by the URIs that they were last seen at."""
         return ()
@@ -261,13 +264,15 @@ class _Sent:
         self._segments[segment.id] = segment
         return True
 
+    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+        """Each alone: the folder knows no transactions."""
+        return frozenset(reading[0].id for reading in readings if not self.record(*reading))
+
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         return self.record(segment, stream, replaces)
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
-        return tuple(
-            each for each in self._segments.values() if each.last_day >= first_day and each.first_day <= last_day
-        )
+        return tuple(each for each in self._every() if each.last_day >= first_day and each.first_day <= last_day)
 
     def ended(self, places: Collection[str]) -> frozenset[str]:
         return frozenset(places) & {segment.ends for segment in self._segments.values()}

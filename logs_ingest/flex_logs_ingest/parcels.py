@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -58,6 +58,9 @@ class Outbox:
     def streams(self, source: str) -> tuple[Stream, ...]:
         return self._store.streams(source)
 
+    def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
+        return self._store.streams_of(sources)
+
     def every_stream(self) -> tuple[Stream, ...]:
         return self._store.every_stream()
 
@@ -90,6 +93,10 @@ class Outbox:
             self._write(self._counts / _LATEST, segment.id.encode())
             self._send(segment.id)
         return recorded
+
+    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+        """Each alone: a parcel leaves when its reading is stored, and not before."""
+        return frozenset(reading[0].id for reading in readings if not self.record(*reading))
 
     def _latest(self) -> str:
         """The reading whose parcel was made last; killed at the wrong moment, the one before it."""

@@ -20,6 +20,7 @@ import fcntl
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -37,11 +38,13 @@ from flex_logs_ingest.scan import Counts
 
 _NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())])
 _OURS = re.compile(
-    r"(?P<id>[0-9a-f]{40})\.(files|hours|sample|strangers|names)\.parquet(?P<unfinished>\.part)?"
+    r"(?P<id>[0-9a-f]{40})\.(files|hours|sample|strangers|names)\.parquet(?P<unfinished>(\.part)+)?"
     r"|[0-9a-f]{40}\.(files|merged)\.parquet(\.\d+)?(?P<unmerged>\.part)"
 )
 
 
+# Chosen on ext4 with 600 files: one after the other each takes 4.3 ms, so many at once 0.13 ms.
+SYNCED_AT_ONCE = 16
 _UNREAD = "the log being read counts as unread; what was counted before it stands"
 
 
@@ -78,21 +81,50 @@ def write(
 
     `strangers` and `others` stand for those of the counts where somebody else counted.
     """
-    paths = [directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")]
-    unfinished = [path.with_name(f"{path.name}.part") for path in paths]
+    begin(directory, segment, counts, documents, strangers, others)
+    finish(directory, [segment])
+
+
+def begin(
+    directory: Path,
+    segment: str,
+    counts: Counts,
+    documents: Documents | None = None,
+    strangers: Mapping[str, int] | None = None,
+    others: Sequence[OtherCount] | None = None,
+) -> None:
+    """As `write`, without waiting for the disk: the files have other names until `finish`. Raises NotWritten."""
+    unfinished = [_unfinished(path) for path in _paths(directory, segment)]
     try:
         counts.write(*unfinished)
-        for path in unfinished:
-            sync(path)
-        for part, path in zip(unfinished, paths, strict=True):
-            part.replace(path)
         if documents:
-            documents.resize(*paths[:2])
+            documents.resize(*unfinished[:2])
         unknown.write(directory, segment, counts.strangers if strangers is None else strangers)
         othernames.write(directory, segment, counts.others if others is None else others)
+    except OSError as error:
+        raise not_written(directory, error) from error
+
+
+def finish(directory: Path, segments: Sequence[str]) -> None:
+    """What was begun of these is whole and on disk when this returns. Raises NotWritten."""
+    paths = [path for segment in segments for path in _paths(directory, segment)]
+    try:
+        # A disk takes what is asked of it at the same time in one go: hundreds of small files as fast as a few.
+        with ThreadPoolExecutor(min(SYNCED_AT_ONCE, len(paths))) as threads:
+            list(threads.map(lambda path: sync(_unfinished(path)), paths))
+        for path in paths:
+            _unfinished(path).replace(path)
         sync(directory)
     except OSError as error:
         raise not_written(directory, error) from error
+
+
+def _paths(directory: Path, segment: str) -> list[Path]:
+    return [directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")]
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
 
 
 def clear(directory: Path, known: Collection[str]) -> None:

@@ -47,7 +47,7 @@ class PipeReading(LogReading):
     def _edited(self) -> str:
         """Why it may be a counted log that was edited: a pipe cannot be looked at before it is counted."""
         run = self._reader.run
-        of = None if run.copies_too else opens_like(run.segments, self._reader.source.name, self._opening)
+        of = None if run.copies_too else opens_like(run.batch, self._reader.source.name, self._opening)
         if of is None:
             return ""
         return f"it opens as {of.path} does, which was counted: edited, or another log? Read it from a file to find out"
@@ -71,6 +71,12 @@ class PipeReading(LogReading):
         if (here.offset, here.tail) == (place.offset, place.tail):
             self._format = place.format or self._format
             self._begin_at(self._mark.start(place))
+
+    def _record(self) -> Outcome | None:
+        """At once: nobody can read it again."""
+        stopped = super()._record()
+        self._reader.settle()
+        return stopped
 
     def _is_still_there(self) -> bool:
         return True

@@ -3,8 +3,9 @@
 In go sources, the store's Segments and a directory, out comes a report per file; on the way each new stretch of a log
 leaves its counts in the directory (partials.py) and one entry in the store. The order is what makes it exact: the
 files are whole and on disk before the store hears of them, and the store learns of the counts and of how far the log
-was read in one transaction. Killed before it, nothing counts and the stretch is read again under the same name;
-killed after it, the log goes on behind it. Lines still being written wait for the next run.
+was read in one transaction, of several small logs at once (batch.py). Killed before it, nothing counts and the stretch
+is read again under the same name; killed after it, the log goes on behind it. Lines still being written wait for the
+next run.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from functools import partial
 from pathlib import Path
 
 from flex.domain import LAST_DAY
-from flex.errors import NoData
+from flex.errors import FlexError, NoData
 from flex.ports import Segments
 from flex_logs_ingest import freed, kept, partials, unread
 from flex_logs_ingest.apart import Apart
+from flex_logs_ingest.batch import READINGS
 from flex_logs_ingest.invalid import Invalid
 from flex_logs_ingest.pipe import Pipe, is_pipe
 from flex_logs_ingest.pipereading import PipeReading
 from flex_logs_ingest.reading import FileReading
-from flex_logs_ingest.report import FAILED, SAMPLES, FileReport, Outcome, added_lines
+from flex_logs_ingest.report import FAILED, SAMPLES, FileReport, Outcome, added_lines, without
 from flex_logs_ingest.run import Progress, Reader, Run, Step
 from flex_logs_ingest.sources import Log, Source, Unusable, paths, shown
 from flex_logs_ingest.stream import HEAD
@@ -55,12 +57,15 @@ def ingest(
     read_at: int = 0,
     workers: int = 0,
     copies_too: bool = False,
+    together: int = READINGS,
 ) -> tuple[FileReport, ...]:
     """Count what is new in every file of every source; a report per file, sorted by path within its source.
 
     A file that cannot be read is an outcome, not an error. Every malformed line goes to `invalid`, where that is given.
     Raises NoData when there is no file that could be read, Busy while another run reads into the directory, NotWritten
     when the directory takes no more; what was counted until then stays counted.
+
+    Readings are recorded so many `together` at most, as batch.py says.
 
     With `copies_too`, also lines count that look like those of a log that was counted before it was edited.
 
@@ -70,7 +75,18 @@ def ingest(
     freed.gives_back()
     with partials.held(directory):
         apart = Apart(1 if invalid else workers)
-        run = Run(segments, directory, sample_limit, memory, read_at, progress, invalid, apart, copies_too=copies_too)
+        run = Run(
+            segments,
+            directory,
+            sample_limit,
+            memory,
+            read_at,
+            progress,
+            invalid,
+            apart,
+            copies_too=copies_too,
+            together=together,
+        )
         reports = read(sources, run)
     if all(report.outcome in FAILED for report in reports):
         raise _nothing(reports)
@@ -80,7 +96,11 @@ def ingest(
 def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
     """What `ingest` does in a directory that is held; that nothing could be read is no error here."""
     partials.clear(run.directory, kept.left(run.segments, 0, LAST_DAY))
-    reports = [report for source in sources for report in _reports(Reader(source, run))]
+    try:
+        reports = [report for source in sources for report in _reports(Reader(source, run))]
+    except FlexError:
+        run.batch.settle_what_can_be()
+        raise
     run.save_finished()
     unread.save(run.directory, reports, {source.name for source in sources if source.globs})
     return tuple(reports)
@@ -92,8 +112,14 @@ def _reports(reader: Reader) -> list[FileReport]:
     files = sorted({*paths(reader.source), *named} - set(pipes))
     if not files and not pipes:
         return [FileReport(reader.source.name, ", ".join(reader.source.globs), "nothing matches")]
-    read = reader.run.apart.each(partial(_file, reader), _oldest_first(reader, files))
-    return sorted([*read, *(_pipe(reader, path) for path in pipes)], key=lambda report: report.path)
+    logs = _oldest_first(reader, files)
+    reader.look_up()
+    read = reader.run.apart.each(partial(_file, reader), logs)
+    # A pipe may take for ever.
+    reader.settle()
+    refused = reader.run.batch.refused
+    reports = [without(report, refused) for report in [*read, *(_pipe(reader, path) for path in pipes)]]
+    return sorted(reports, key=lambda report: report.path)
 
 
 def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes]]:

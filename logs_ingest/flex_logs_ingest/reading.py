@@ -247,7 +247,7 @@ class FileReading(LogReading):
             return None
         return find(
             self._file,
-            run.segments,
+            run.batch,
             self._reader.source.name,
             self._opening,
             self._mark,
@@ -290,7 +290,7 @@ class FileReading(LogReading):
         if refused := self._prepare(Start(), look, ()):
             return refused
         self._open(look)
-        segments, source = self._reader.run.segments, self._reader.source.name
+        segments, source = self._reader.run.batch, self._reader.source.name
         for copy in copies(segments, source, self._opening):
             if place_at(self._file, self._head, copy.last_byte) != copy.ends:
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from flex.domain import BadLine, Segment
@@ -50,6 +50,17 @@ class FileReport:
     first_time: int = 0
     last_time: int = 0
     seconds: float = 0.0
+
+
+def without(report: FileReport, refused: Iterable[Segment]) -> FileReport:
+    """The report without those of its readings that somebody else had counted meanwhile."""
+    of_file = [each for each in refused if (each.source, each.path) == (report.source, report.path)]
+    if not of_file:
+        return report
+    fewer = dict(added_lines(of_file))
+    size = sum(each.last_byte - each.first_byte for each in of_file)
+    lines = tuple((name, number - fewer.get(name, 0)) for name, number in report.lines)
+    return replace(report, outcome="copy", new_bytes=report.new_bytes - size, lines=lines)
 
 
 def added_lines(segments: Iterable[Segment]) -> tuple[tuple[str, int], ...]:

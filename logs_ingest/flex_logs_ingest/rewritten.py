@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from flex.domain import Segment
-from flex.ports import Segments
 from flex_logs_ingest.scan import Counts, Scanner
 from flex_logs_ingest.signature import added, signature
 from flex_logs_ingest.sources import Log
@@ -32,6 +32,13 @@ _OPENING = 64
 _CANDIDATES = 16
 
 NewScanner = Callable[[], Scanner]
+
+
+class Openings(Protocol):
+    """What is asked of the readings so far, those that wait to be recorded among them."""
+
+    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]: ...
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +99,17 @@ def _first_lines(look: bytes, record: int) -> Iterator[bytes]:
         at = end
 
 
-def copies(segments: Segments, source: str, opened: Opening) -> list[Segment]:
+def copies(segments: Openings, source: str, opened: Opening) -> list[Segment]:
     """What of this source was taken for edited copies of counted logs, and opens so."""
     return [each for each in _first(segments, source, opened) if each.copy_of]
 
 
-def copy_is_counted(segments: Segments, copy: Segment) -> bool:
+def copy_is_counted(segments: Openings, copy: Segment) -> bool:
     """Whether somebody said that it is no copy, and it was counted since."""
     return any(reading.ends == copy.ends for readings in _alike(segments, copy) for reading in readings)
 
 
-def original_of(segments: Segments, copy: Segment) -> tuple[Segment, int] | None:
+def original_of(segments: Openings, copy: Segment) -> tuple[Segment, int] | None:
     """The last of the readings that had its lines before, and how many they are; None where that is not known."""
     for readings in _alike(segments, copy):
         lines = 0
@@ -113,7 +120,7 @@ def original_of(segments: Segments, copy: Segment) -> tuple[Segment, int] | None
     return None
 
 
-def _alike(segments: Segments, copy: Segment) -> Iterator[Iterator[Segment]]:
+def _alike(segments: Openings, copy: Segment) -> Iterator[Iterator[Segment]]:
     """The readings of each log that opens as it does and was counted."""
     first = _first(segments, copy.source, Opening(copy.opening))
     copied = {each.copy_of: each.ends for each in first if each.copy_of}
@@ -128,7 +135,7 @@ def edited_note(path: str, lines: int, new: int = 0) -> str:
 
 
 def find(
-    log: Log, segments: Segments, source: str, opened: Opening, begin: Mark, scanner: NewScanner, room: int
+    log: Log, segments: Openings, source: str, opened: Opening, begin: Mark, scanner: NewScanner, room: int
 ) -> Found | None:
     """The log of this source that it is, of several the one with most lines; `begin` is the mark where it begins.
 
@@ -146,7 +153,7 @@ def find(
     return max(found, key=lambda one: (not one.few, one.lines), default=None)
 
 
-def opens_like(segments: Segments, source: str, opened: Opening) -> Segment | None:
+def opens_like(segments: Openings, source: str, opened: Opening) -> Segment | None:
     """A counted log, with enough answers to be told from others, whose first answer counts for the same."""
     for first in _first(segments, source, opened) if opened.hash else ():
         readings = () if first.copy_of else _readings(segments, first, {})
@@ -155,11 +162,11 @@ def opens_like(segments: Segments, source: str, opened: Opening) -> Segment | No
     return None
 
 
-def _first(segments: Segments, source: str, opened: Opening) -> list[Segment]:
+def _first(segments: Openings, source: str, opened: Opening) -> list[Segment]:
     return [each for each in segments.opened(opened.hash, opened.time) if each.source == source]
 
 
-def _readings(segments: Segments, first: Segment, copied: dict[str, str]) -> Iterator[Segment]:
+def _readings(segments: Openings, first: Segment, copied: dict[str, str]) -> Iterator[Segment]:
     """The readings of one log in order; what was read on in an edited copy of it goes on behind its own."""
     seen = set[str]()
     waiting = [first]

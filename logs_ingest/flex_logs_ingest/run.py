@@ -15,6 +15,7 @@ from flex.errors import BadInput, NoData
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
 from flex_logs_ingest.apart import Apart
+from flex_logs_ingest.batch import READINGS, Batch
 from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.elsewhere import Elsewhere, may_be, may_be_piped
 from flex_logs_ingest.formats import detect, with_columns
@@ -59,6 +60,9 @@ class Run:
     clock: Callable[[], float] = time.monotonic
     # Whether lines are counted although they look like those of another log, edited.
     copies_too: bool = False
+    # How many readings are recorded together at most.
+    together: int = READINGS
+    batch: Batch = field(init=False)
     known: set[str] = field(init=False)
     finished_before: finished.Streams = field(init=False)
     finished: finished.Streams = field(init=False, default_factory=dict)
@@ -73,7 +77,9 @@ class Run:
     def __post_init__(self) -> None:
         # Each takes room beside its counts, to read and to write them: four take as much as one with all the counts.
         self.memory //= self.apart.workers * (self.apart.workers + 1) // 2
-        self.known = {segment.id for segment in self.segments.segments(0, LAST_DAY)}
+        stored = self.segments.segments(0, LAST_DAY)
+        self.batch = Batch(self.segments, self.directory, stored, self.together)
+        self.known = {segment.id for segment in stored}
         self.finished_before = finished.load(self.directory)
 
     def save_finished(self) -> None:
@@ -114,6 +120,13 @@ class Reader:
                 self._streams[family] = self.run.segments.streams(family)
             return self._streams[family]
 
+    def look_up(self) -> None:
+        """The streams of all its logs that were looked at, in one question."""
+        found: dict[str, list[Stream]] = {family: [] for family in self._heads}
+        for stream in self.run.segments.streams_of(found):
+            found[stream.source].append(stream)
+        self._streams = {family: tuple(streams) for family, streams in found.items()}
+
     def heads(self, family: str) -> Sequence[bytes]:
         """The first bytes of all its logs that are there now."""
         return self._heads.get(family, ())
@@ -125,6 +138,7 @@ class Reader:
         """What it may go on with of other families and sources: see elsewhere.py."""
         with self.run.apart.serial():
             if self.run.elsewhere is None:
+                self.run.batch.settle()
                 self.run.elsewhere = Elsewhere(self.run.segments.every_stream())
             found = [each for each in self.run.elsewhere.begin_as(head) if each.source != family]
         if isinstance(log, Pipe):
@@ -189,19 +203,23 @@ class Reader:
     def keep(
         self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts, documents: Documents | None
     ) -> bool:
-        """Whether it was not counted yet; then it is now."""
+        """Whether it was not counted yet; then it is, as soon as its batch is recorded (batch.py)."""
         if segment.id in self.run.known:
             return False
-        partials.write(self.run.directory, segment.id, counts, documents)
+        partials.begin(self.run.directory, segment.id, counts, documents)
         with self.run.apart.serial():
-            if not self.run.segments.record(segment, stream, replaces):
-                return False
             self.run.known.add(segment.id)
             if self.run.elsewhere:
                 self.run.elsewhere.replace(replaces, stream)
             family = self._streams.get(stream.source, ())
             self._streams[stream.source] = (*(other for other in family if other != replaces), stream)
+            self.run.batch.add(segment, stream, replaces)
         return True
+
+    def settle(self) -> None:
+        """What was kept so far is recorded when this returns. Raises NotWritten, Busy."""
+        with self.run.apart.serial():
+            self.run.batch.settle()
 
     def is_finished(self, log: Log) -> bool:
         stream = None if log.is_plain else self.run.finished_before.get(finished.key_of(log))

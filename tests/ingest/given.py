@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flex.domain import Segment, Stream
 from flex.store import MemoryStore
 from flex_logs_ingest.sites import SiteRule
@@ -34,3 +36,11 @@ class DyingStore(MemoryStore):
         if not self.countdown:
             raise Killed
         return recorded
+
+    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+        """What dies within takes all of them along; behind the last there is one more moment to die at."""
+        known = super().record_all(readings)
+        self.countdown -= 1
+        if not self.countdown:
+            raise Killed
+        return known

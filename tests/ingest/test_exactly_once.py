@@ -47,7 +47,7 @@ from flex_logs_ingest.sources import Source
 logs, url, counts = sys.argv[1:]
 source = Source("one", (logs,), "node-1", SiteRule(fixed="a.example"), "combined")
 with open_store(url) as store:
-    ingest([source], store, Path(counts), progress=lambda *_: print(".", end="", flush=True))
+    ingest([source], store, Path(counts), together=4, progress=lambda *_: print(".", end="", flush=True))
 """
 
 

@@ -42,6 +42,8 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 }
 EVER = Period(datetime(2023, 11, 1, tzinfo=UTC), datetime(2023, 12, 1, tzinfo=UTC))
 NOON = 1_700_049_600
+# How many readings are recorded together, at most.
+TOGETHER = (1, 2, 5, 512)
 # So little that one reading of a log is recorded in several pieces.
 MEMORY = 2**13
 
@@ -71,19 +73,20 @@ class InMemory:
     def __init__(self, folder: Path) -> None:
         self.source, self.counts, self.store = source(f"{folder}/logs/*"), folder / "counts", DyingStore()
 
-    def ingest(self, progress: Callable[..., None] | None = None) -> None:
-        ingest([self.source], self.store, self.counts, progress=progress, memory=MEMORY)
+    def ingest(self, progress: Callable[..., None] | None = None, together: int = 512) -> None:
+        ingest([self.source], self.store, self.counts, progress=progress, memory=MEMORY, together=together)
 
     def die(self, chance: random.Random) -> None:
         left = iter(range(chance.randrange(4)))
+        together = chance.choice(TOGETHER)
 
         def die(*_step: object) -> None:
             if next(left, None) is None:
                 raise Killed
 
-        self.store.countdown, self.store.after = chance.choice([0, 1, 2]), chance.random() < 0.5
+        self.store.countdown, self.store.after = chance.choice([0, 1, 2, 3, 4]), chance.random() < 0.5
         with suppress(Killed):
-            self.ingest(None if self.store.countdown else die)
+            self.ingest(None if self.store.countdown else die, together)
         self.store.countdown = 0
 
     def counted(self) -> Counter[str]:
@@ -121,10 +124,16 @@ class Asked:
         ask("record")
         return recorded
 
+    def record_all(self, readings):
+        ask("record")
+        known = self._store.record_all(readings)
+        ask("record")
+        return known
+
 source = Source("one", (logs,), "node-1", SiteRule(fixed="a.example"), "combined")
 with open_store(url) as store:
     sys.addaudithook(ask)
-    ingest([source], Asked(store), Path(counts), memory=memory)
+    ingest([source], Asked(store), Path(counts), memory=memory, together=together)
 """
 # Started from a process that does nothing else, so that no thread of the tests is half copied.
 PROCESSES = get_context("forkserver")
@@ -152,7 +161,7 @@ class InProcesses:
             ]
         )
         names = {"logs": self.logs, "counts": str(self.counts), "url": self.url, "memory": MEMORY}
-        names |= {"at_the_store": at_the_store, "steps": steps}
+        names |= {"at_the_store": at_the_store, "steps": steps, "together": chance.choice(TOGETHER)}
         process = PROCESSES.Process(target=exec, args=(READ, names))
         process.start()
         process.join(delay)

@@ -253,6 +253,34 @@ def test_a_known_segment_is_not_counted_again_and_changes_nothing(store: Store) 
     assert store.segments(0, 99) == (segment("s1"),)
 
 
+def test_readings_that_are_recorded_together_may_go_on_behind_one_another(store: Store) -> None:
+    store.record(segment("s1"), stream(100), None)
+    readings = [(segment("s2"), stream(200), stream(100)), (segment("s3"), stream(300), stream(200))]
+    assert store.record_all([*readings, (segment("s4"), stream(9, head="other"), None)]) == frozenset()
+    assert [each.id for each in store.segments(0, 99)] == ["s1", "s2", "s3", "s4"]
+    assert set(store.streams("web")) == {stream(300), stream(9, head="other")}
+    assert set(store.streams_of(["web", "none"])) == set(store.streams("web"))
+    assert store.streams_of([]) == ()
+
+
+def test_known_ones_of_those_that_are_recorded_together_are_named_and_change_nothing(store: Store) -> None:
+    store.record(segment("s1"), stream(100), None)
+    known = store.record_all([(segment("s1"), stream(200), stream(100)), (segment("s2"), stream(9, head="b"), None)])
+    assert known == {"s1"}
+    assert store.record_all([(segment("s2"), stream(10, head="b"), None)]) == {"s2"}
+    assert set(store.streams("web")) == {stream(100), stream(9, head="b")}
+
+
+def test_of_readings_that_are_recorded_together_none_is_when_one_was_overtaken(store: Store) -> None:
+    store.record(segment("s1"), stream(100), None)
+    with pytest.raises(Busy):
+        store.record_all(
+            [(segment("s2"), stream(9, head="b"), None), (segment("s3"), stream(300), stream(200))],
+        )
+    assert store.segments(0, 99) == (segment("s1"),)
+    assert store.streams("web") == (stream(100),)
+
+
 def test_who_was_overtaken_in_a_log_records_nothing(store: Store) -> None:
     store.record(segment("s1"), stream(100), None)
     store.record(segment("s2"), stream(200), stream(100))

@@ -112,7 +112,7 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
     if not records:
         raise NoData("the format of a log", "it is empty", kept="nothing was read", advice="wait for the first request")
     fits = {
-        name: Fit(replace(layout, unsized=unsized and layout.kind == "w3c"), lines)
+        name: Fit(replace(layout, unsized=True) if unsized and layout.kind == "w3c" else layout, lines)
         for name, layout in FORMATS.items()
         if layout.kind != "records"
     }

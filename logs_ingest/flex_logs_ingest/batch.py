@@ -1,0 +1,113 @@
+"""Readings that are recorded together: small logs share one wait for the disk and one transaction.
+
+In go readings whose counts are written and not yet on disk; out comes the same as if each were recorded alone: first
+all of their files are whole and on disk, then the store hears of them. Until then they are part of what the store is
+asked here. Killed before the store has heard, none of them counts, and their logs are read again.
+
+Every one of them could be recorded without the others. So where the store refuses one, the others are recorded alone,
+in their order, up to the one that it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from flex import continued
+from flex.domain import Segment, Stream
+from flex.errors import FlexError
+from flex.ports import Segments
+from flex_logs_ingest import partials
+
+# So many readings wait at most. Chosen on 3,000 logs of 6 kB: of more, each takes no less time.
+READINGS = 512
+# And so many bytes of logs: what a killed run has to read again.
+_LOG_BYTES = 2**26
+# Memory that waiting readings take at most, by a guess of what each takes with its hours and samples.
+_MEMORY = 2**22
+_READING, _HOUR, _SAMPLE = 4_000, 200, 1_000
+
+
+class Batch:
+    """What waits to be recorded. `most` readings at a time; one thread at a time adds and settles.
+
+    `known` is what the store holds already: it is not asked for openings that nothing there has.
+
+    `refused` are those that somebody else had recorded when it was their turn.
+    """
+
+    def __init__(self, segments: Segments, directory: Path, known: Iterable[Segment], most: int = READINGS) -> None:
+        self._openings = _openings(known)
+        self.refused: list[Segment] = []
+        self._segments = segments
+        self._directory = directory
+        self._most = most
+        self._waiting: list[tuple[Segment, Stream, Stream | None]] = []
+        self._bytes = self._memory = 0
+        self._failed: BaseException | None = None
+
+    def add(self, segment: Segment, stream: Stream, replaces: Stream | None) -> None:
+        """To be recorded, its counts being written (partials.begin). Raises what `settle` does."""
+        self._waiting.append((segment, stream, replaces))
+        self._openings |= _openings([segment])
+        self._bytes += segment.last_byte - segment.first_byte
+        self._memory += _READING + _HOUR * len(segment.hours) + _SAMPLE * len(segment.samples)
+        if len(self._waiting) >= self._most or self._bytes >= _LOG_BYTES or self._memory >= _MEMORY:
+            self.settle()
+
+    def settle(self) -> None:
+        """Record all that waits. Raises NotWritten, and what the store raises; what is not recorded is read again."""
+        if self._failed:
+            raise self._failed
+        if not self._waiting:
+            return
+        try:
+            partials.finish(self._directory, [segment.id for segment, _, _ in self._waiting])
+            self._record()
+        except BaseException as error:
+            # What was lost here may be what a later reading was held against, and a failed sync is not tried again.
+            self._failed = error
+            raise
+        self._waiting, self._bytes, self._memory = [], 0, 0
+
+    def settle_what_can_be(self) -> None:
+        """When a run ends early: what can still be recorded need not be read again."""
+        with suppress(FlexError):
+            self.settle()
+
+    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        """As the store has it and will have it."""
+        if self._openings.isdisjoint((opening, first_time)):
+            return ()
+        waiting = continued.opened(self._now(), opening, first_time)
+        return _each_once(waiting, self._segments.opened(opening, first_time))
+
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
+        waiting = continued.behind(self._now(), places)
+        return _each_once(waiting, self._segments.behind(places))
+
+    def _now(self) -> list[Segment]:
+        """Looked at before the store: what is recorded meanwhile is in both, and not in neither."""
+        return [segment for segment, _, _ in self._waiting]
+
+    def _record(self) -> None:
+        try:
+            known = self._segments.record_all(self._waiting)
+            self.refused += [segment for segment, _, _ in self._waiting if segment.id in known]
+        except FlexError:
+            if len(self._waiting) == 1:
+                raise
+            for reading in self._waiting:
+                if not self._segments.record(*reading):
+                    self.refused.append(reading[0])
+
+
+def _openings(segments: Iterable[Segment]) -> set[str | int]:
+    """How their logs open: the hash, or the time of those that have none."""
+    return {each.opening or each.first_time for each in segments if not each.first_byte}
+
+
+def _each_once(waiting: Iterable[Segment], stored: Iterable[Segment]) -> tuple[Segment, ...]:
+    found = {segment.id: segment for segment in (*waiting, *stored)}
+    return tuple(found[id_] for id_ in sorted(found))
