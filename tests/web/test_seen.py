@@ -109,3 +109,15 @@ def test_the_page_of_a_plan_says_of_a_site_that_somebody_changed_that_it_is_left
     alone = page.partition("changed in DNS by somebody else, so left alone")[2]
     assert alone.index("s030.example.org") < alone.index("</table>")
     assert alone.partition("</table>")[0].count("<tr>") == 2, "the head, and one site"
+
+
+def test_the_page_of_a_site_that_somebody_changed_says_all_of_it(door: Door, admin: Browser) -> None:
+    """Both addresses and both ways on: the middle of a long sentence is where these stand."""
+    last = door.store.cycles(1)[0]
+    found = Edit("s030.example.org.", ("192.0.2.11",), ("203.0.113.9",), last.created)
+    door.store.update(replace(last, said=replace(last.said, edits=(found,))))
+    address = "/site?name=s030.example.org&part=why"
+    page = admin.get(address)
+    while "Working it out" in page:
+        page = admin.get(address)
+    assert "(has 203.0.113.9, had 192.0.2.11); it stays theirs with" in re.sub("<[^>]*>", "", page)
