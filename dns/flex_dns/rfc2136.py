@@ -40,7 +40,8 @@ class Rfc2136Target:
     """`owner` is the name this controller marks its names with; `verify_servers` are all that answer for the zones.
     Where none are given that is the primary, and with `verify_ns` every server that a zone names, too. `patience` is
     how many seconds to wait for a server that went away in the middle of a plan. A `controller` changes only zones that
-    it holds, or that are free and then its own.
+    it holds, or that are free and then its own. `refuse_lost` is asked right before the record of who holds a zone
+    changes; messages are asked for by their journal.
     """
 
     server: Server
@@ -49,6 +50,7 @@ class Rfc2136Target:
     patience: float = 30.0
     controller: str = ""
     verify_ns: bool = False
+    refuse_lost: fence.Ask = field(default=fence.always, repr=False)
     clock: Clock = field(default=time.time, repr=False)
 
     def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
@@ -87,7 +89,7 @@ class Rfc2136Target:
         """Needs the record of the controller: without one, what is on its way is not refused."""
         if self.controller:
             with self._session() as session:
-                fence.begin_epoch(session, self.server, zones, self.controller)
+                fence.begin_epoch(session, self.server, zones, self.controller, self.refuse_lost)
 
     def look(self, *plans: Plan) -> None:
         """Raises what `apply` would raise before it sends anything: Stale, or what the server refuses."""
@@ -132,7 +134,7 @@ class Rfc2136Target:
         with self._session() as session:
             if still:
                 fence.free(session, self.server, still, self.controller)
-            return fence.hold(session, self.server, sorted(changing), self.controller)
+            return fence.hold(session, self.server, sorted(changing), self.controller, self.refuse_lost)
 
     def _session(self) -> Session:
         return Session(self.server, self.clock)

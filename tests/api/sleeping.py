@@ -1,9 +1,9 @@
 """A step that stops itself in the middle, as a process does whose machine sleeps.
 
 `python sleeping.py SETTINGS VERB MOMENT HOURS [PLAN]`, by a clock that is so many hours ahead. Moments are what
-dying.py has, of the store and its journals, and `apply`, `refuse_late`, `read` and `verify` of the name server; with
-`before-` in front it stops before the step. It says that it runs on another machine, so that nobody can see it live; it
-ends with the exit code of what stopped it.
+dying.py has, of the store and its journals, and `apply`, `refuse_late`, `read` and `verify` of the name server, with
+`look` where this looks for the lease; with `before-` in front it stops before the step. It says that it runs on another
+machine, so that nobody can see it live; it ends with the exit code of what stopped it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from flex.domain import Run
 from flex.errors import FlexError
 from flex.journal import RowState
 from flex.orders import NodeOrder
+from flex.ports import DnsTarget
 from flex_api import wiring
 from flex_api.night import applying, failover
 from flex_api.night.leases import lease
 from flex_api.settings import file as config
 from flex_api.wiring import World
+from flex_dns.rfc2136 import Rfc2136Target
 
 ELSEWHERE = "elsewhere.example.org:1:1"
 
@@ -69,6 +71,12 @@ class Sleeping:
         self._moment.passed(state, lambda: self._real.became(numbers, state, note))
 
 
+def looking(target: DnsTarget, moment: Moment) -> DnsTarget:
+    """The same, whose looks for the lease are moments, too."""
+    assert isinstance(target, Rfc2136Target)
+    return replace(target, refuse_lost=lambda: moment.passed("look", target.refuse_lost))
+
+
 VERBS: dict[str, Callable[[World, str], object]] = {
     "apply": applying.apply,
     "accept": applying.accept,
@@ -83,7 +91,7 @@ def main(path: str, verb: str, moment: str, hours: str, plan: str = "") -> None:
     real = wiring.world(config.load(Path(path)), lambda: datetime.now(UTC))
     when = Moment(moment)
     store: Any = Sleeping(real.store, when)
-    target: Any = Sleeping(real.target, when)
+    target: Any = Sleeping(looking(real.target, when), when)
     ahead = timedelta(hours=float(hours))
     world = replace(real, store=store, connect=lambda: target, time_of_day=lambda: datetime.now(UTC) + ahead)
     try:

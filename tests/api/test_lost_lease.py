@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,15 +34,17 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 SLEEPING = Path(__file__).with_name("sleeping.py")
+# Seconds. A step takes one or two; the store and the name server are each waited for no longer than 30.
+LONGEST = 180.0
 # Behind each step of the store, its journals and the name server, and before it. That a plan begins is marked in one
 # transaction with the look at it: who sleeps in there keeps all writers waiting, and is no case of these.
 STEPS = {
     "apply": ("apply", "intend", "sent", "done", "verify", "settle"),
     "accept": ("verify", "settle"),
     "down": ("order_node", "propose", "apply", "intend", "sent", "done", "verify", "settle"),
-    "resume": ("refuse_late", "apply", "sent", "done", "verify", "settle"),
-    "undo": ("update", "refuse_late", "read", "apply", "new_journal"),
-    "abandon": ("refuse_late", "read", "settle", "new_journal"),
+    "resume": ("refuse_late", "look", "apply", "sent", "done", "verify", "settle"),
+    "undo": ("update", "refuse_late", "look", "read", "apply", "new_journal"),
+    "abandon": ("refuse_late", "look", "read", "settle", "new_journal"),
 }
 # What is done behind these is all there was to do: nothing is left that could be refused.
 LAST = {("apply", "settle"), ("accept", "settle"), ("undo", "new_journal"), ("abandon", "new_journal")}
@@ -61,20 +64,29 @@ def asleep(installation: Installation, verb: str, moment: str, hours: int, plan:
     """The number of the process while it sleeps; it is ended with this, at the latest."""
     command = [sys.executable, str(SLEEPING), str(installation.settings), verb, moment, str(hours), plan]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        _, status = os.waitpid(process.pid, os.WUNTRACED)
         try:
+            status = stops(process.pid)
             assert os.WIFSTOPPED(status), f"it ended with {os.waitstatus_to_exitcode(status)} and met no {moment}"
             yield process.pid
         finally:
-            if os.WIFSTOPPED(status):
-                process.kill()
+            # Whatever failed: one that is stopped would be waited for, and keeps its locks. It may have ended before.
+            process.kill()
+
+
+def stops(number: int, at_most: float = LONGEST) -> int:
+    """What it stops or ends with; one that does neither is killed, so that this ends."""
+    longest = threading.Timer(at_most, os.kill, (number, signal.SIGKILL))
+    longest.start()
+    try:
+        return os.waitpid(number, os.WUNTRACED)[1]
+    finally:
+        longest.cancel()
 
 
 def wakes(number: int) -> int:
     """The exit code of what it does when it goes on."""
     os.kill(number, signal.SIGCONT)
-    _, status = os.waitpid(number, 0)
-    return os.waitstatus_to_exitcode(status)
+    return os.waitstatus_to_exitcode(stops(number))
 
 
 @contextmanager
@@ -127,6 +139,11 @@ def plan(installation: Installation, cluster: Cluster) -> str:
     text = installation.settings.read_text(encoding="utf-8")
     installation.settings.write_text(text.replace("[safety]\n", '[safety]\nplan_expiry = "3000d"\n'), encoding="utf-8")
     return found
+
+
+def test_a_process_that_neither_stops_nor_ends_is_not_waited_for_for_ever() -> None:
+    with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as process:
+        assert os.waitstatus_to_exitcode(stops(process.pid, 0.1)) == -signal.SIGKILL
 
 
 def half_applied(installation: Installation, plan: str) -> None:

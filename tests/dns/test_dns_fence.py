@@ -152,3 +152,46 @@ def test_a_zone_in_an_epoch_is_kept_from_others_and_taken_over_as_ever(
     one.refuse_late(zone)
     other.apply(many(zone, 2))
     assert owned(other, zone, 2) == 2
+
+
+class Lost(Exception):
+    """Of who asks whether it still may."""
+
+
+def test_a_run_that_may_not_any_more_begins_no_epoch_and_takes_no_zone(
+    named: PrivateNamed, one: Rfc2136Target, zone: str
+) -> None:
+    def lost() -> None:
+        raise Lost
+
+    late = replace(one, refuse_lost=lost)
+    with pytest.raises(Lost):
+        late.apply(many(zone, 1))
+    with Session(named.server) as session:
+        assert fence.said(session, named.server, [zone]) == {zone: ""}
+        one.apply(many(zone, 1))
+        before = fence.said(session, named.server, [zone])
+        with pytest.raises(Lost):
+            late.refuse_late(zone)
+        with pytest.raises(Lost):
+            take_over(session, named.server, zone, OTHER, ONE, lost)
+        assert fence.said(session, named.server, [zone]) == before
+
+
+def test_an_epoch_that_another_run_begins_behind_the_last_look_stays_and_is_asked_about(
+    named: PrivateNamed, one: Rfc2136Target, zone: str
+) -> None:
+    """Who looked, slept and goes on must not end the messages of who took over."""
+    one.apply(many(zone, 1))
+    looks: list[dict[str, str]] = []
+
+    def look() -> None:
+        if looks:
+            raise Lost
+        one.refuse_late(zone)
+        looks.append(fence.said(session, named.server, [zone]))
+
+    with Session(named.server) as session:
+        with pytest.raises(Lost):
+            replace(one, refuse_lost=look).refuse_late(zone)
+        assert fence.said(session, named.server, [zone]) == looks[0]

@@ -17,6 +17,7 @@ from flex.domain import Cycle, Run
 from flex.errors import FlexError
 from flex.journal import JournalRow, RowState
 from flex.store.holders import BEATS, PATIENCE, holder
+from flex_api import wiring
 from flex_api.beats import beating
 from flex_api.told import words
 from flex_api.wiring import World
@@ -80,8 +81,7 @@ def beat(world: World, run: Run) -> None:
 
 def refuse_lost(world: World) -> None:
     """Raises LostLease where the step that asks holds it no more."""
-    with world.store.together():
-        """Each transaction looks before anything else."""
+    wiring.refuse_lost(world.store)
 
 
 class Unwritten:
