@@ -1,18 +1,20 @@
 """Which changes of a store are noted in its audit log: a line each. The decorator puts it into every kind of store.
 
 The note is made in the transaction of the change, so that neither is ever there without the other. What only keeps the
-books of a run (stages, beats, how far a log was read) is not noted; that the run was begun and how it ended is.
+books of a run (stages, beats, how far a log was read) is not noted; that the run was begun and how it ended is, also
+where it ended without a word and another took its lease over.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from flex import recorded
 from flex.audit import plain
+from flex.domain import Run
 from flex.ports import Store
 
 # Any, below: what a noted method of a store is given, which is another thing for each of them.
@@ -26,6 +28,16 @@ class Change:
     subject: Callable[..., str]
     look: Callable[..., object] | None = None
     tell: Callable[..., object] | None = None
+    # What else became so by it, of what came out: action, subject and what is told of each.
+    besides: Callable[[Any], Iterable[tuple[str, str, object]]] | None = None
+
+
+def _run(run: Run) -> dict[str, object]:
+    return {"exit_code": run.exit_code, "plan": run.cycle, "message": run.message}
+
+
+def _taken_over(runs: Sequence[Run]) -> list[tuple[str, str, object]]:
+    return [("run.end", run.id, _run(run)) for run in runs]
 
 
 def _cycle(store: Store, cycle: Any, *_: object) -> object:
@@ -68,12 +80,13 @@ CHANGES: dict[str, Change] = {
     "propose": Change("plan.propose", lambda cycle, _: cycle.id, look=_cycle),
     "update": Change("plan.update", lambda cycle: cycle.id, look=_said),
     "settle": Change("plan.settle", lambda cycle, _: cycle.id, look=_cycle),
-    "begin": Change("run.begin", lambda run, *_: run.id, tell=lambda run, *_: {"purpose": run.message}),
-    "end": Change(
-        "run.end",
-        lambda run: run.id,
-        tell=lambda run: {"exit_code": run.exit_code, "plan": run.cycle, "message": run.message},
+    "begin": Change(
+        "run.begin",
+        lambda run, *_: run.id,
+        tell=lambda run, *_: {"purpose": run.message},
+        besides=_taken_over,
     ),
+    "end": Change("run.end", lambda run: run.id, tell=_run),
     "put_token": Change("token.create", lambda token: token.id, look=lambda store, token: _token(store, token.id)),
     "revoke_token": Change("token.revoke", lambda token_id, _: token_id, look=_token),
 }
@@ -96,6 +109,8 @@ def _noted(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
             after = change.look(store, *given) if change.look else change.tell and change.tell(*given)
             if before != after:
                 store.note(change.action, change.subject(*given), before, after)
+            for action, subject, told in change.besides(result) if change.besides else ():
+                store.note(action, subject, None, told)
         return result
 
     return noted

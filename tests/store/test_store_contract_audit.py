@@ -87,6 +87,16 @@ def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
     assert noted(store) == [("run.begin", "r1"), ("profiles.put", "2026-02-28"), ("run.end", "r1")]
 
 
+def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(store: Store) -> None:
+    gone = Run("r1", "elsewhere.example:1:1", NOW, message="nightly")
+    store.begin(gone, DAY, NOW)
+    store.begin(Run("r2", "host:1:1", NOW + DAY, message="apply"), DAY, NOW + DAY)
+    assert noted(store) == [("run.begin", "r1"), ("run.begin", "r2"), ("run.end", "r1")]
+    told = json.loads(store.entries()[-1].after)
+    assert told["exit_code"] == 137
+    assert "interrupted" in told["message"]
+
+
 # What keeps the books of a run or of the API itself: no wish of a person, no plan, nothing that changes DNS.
 BOOKS = {
     "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat", "stage", "record",

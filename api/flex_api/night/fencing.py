@@ -1,21 +1,27 @@
 """Who may change our zones: which controller holds each, and how one takes the place of another on purpose.
 
 In go the world; out come the zones with their holders. Only `take_over` changes anything: the one record in each zone
-that says who holds it, and only where it still says what the person saw who ordered it.
+that says who holds it, and only where it still says what the person saw who ordered it. That it is about to be done is
+in the audit log before, that it was done behind it: where the second is missing the next `take_over` makes up for it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flex.errors import Unknown
+from flex.errors import Refused, Unknown
 from flex_api import wiring
 from flex_api.night import leases
 from flex_api.wiring import World
 from flex_dns import fence
 from flex_dns.server import Server
 from flex_dns.session import Session
+
+# Of the audit log. Who asks for the first gets all of them.
+DONE = "zone.take-over"
+BEGUN, REFUSED = f"{DONE}.begin", f"{DONE}.refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +47,17 @@ def take_over(world: World, was: str, reason: str = "") -> list[Hold]:
     """All zones that `was` holds become ours. Raises Unknown where it holds none."""
     us = wiring.controller(world.settings, world.store)
     taken: list[Hold] = []
-    for server, zones, session in _sessions(world):
-        its = [zone for zone, by in fence.holders(session, server, zones).items() if by == was]
-        for zone in its if was and was != us else ():
-            leases.refuse_lost(world)
-            fence.take_over(session, server, zone, us, was)
-            world.store.note("zone.take-over", zone, was, {"controller": us, "reason": reason})
+    for server, zones, session in _sessions(world) if was and was != us else ():
+        for zone, by in fence.holders(session, server, zones).items():
+            if by == was:
+                told = {"controller": us, "reason": reason}
+                world.store.note(BEGUN, zone, was, told)
+                _take_over(world, (server, session), zone, us, was)
+                world.store.note(DONE, zone, was, told)
+            elif by == us and (told := _unended(world, zone, us, was)):
+                world.store.note(DONE, zone, was, told)
+            else:
+                continue
             taken.append(Hold(zone, us, is_ours=True))
     if not taken:
         raise Unknown(
@@ -56,6 +67,25 @@ def take_over(world: World, was: str, reason: str = "") -> list[Hold]:
             advice="`flex dns holders` shows who holds each; write it as it stands there",
         )
     return taken
+
+
+def _take_over(world: World, at: tuple[Server, Session], zone: str, us: str, was: str) -> None:
+    server, session = at
+    try:
+        fence.take_over(session, server, zone, us, was, lambda: leases.refuse_lost(world))
+    except Refused as error:
+        # It is sure that nothing was taken. After any other trouble nobody knows, and what was begun stays so.
+        world.store.note(REFUSED, zone, was, {"controller": us, "why": error.answer})
+        raise
+
+
+def _unended(world: World, zone: str, us: str, was: str) -> dict[str, str]:
+    """What was told where the zone was about to become ours, and nothing since; empty where that is not so."""
+    last = world.store.found_entries(1, action=DONE, subject=zone)
+    if not last or last[0].action != BEGUN or json.loads(last[0].before) != was:
+        return {}
+    told: dict[str, str] = json.loads(last[0].after)
+    return told if told["controller"] == us else {}
 
 
 def _sessions(world: World) -> Iterator[tuple[Server, Sequence[str], Session]]:
