@@ -64,10 +64,22 @@ def alone(folder: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def carried(folder: Path) -> None:
-    """Its files are at their node."""
-    with _writing(folder):
-        (folder / OWED).unlink(missing_ok=True)
+def carried(folder: Path, those: Mapping[str, str]) -> None:
+    """Those files are at their node; what was put there meanwhile is owed still."""
+    with alone(folder):
+        if contents(folder) == those:
+            (folder / OWED).unlink(missing_ok=True)
+
+
+def is_owed(folder: Path) -> bool:
+    return (folder / OWED).exists()
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """By name, of all that a node's HAProxy reads."""
+    names = (path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED)))
+    found = {name: content(folder / name) for name in names}
+    return {name: text for name, text in found.items() if text is not None}
 
 
 @contextmanager

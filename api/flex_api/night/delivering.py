@@ -18,7 +18,7 @@ from flex.steer.program import Program, program
 from flex_api.night import commands, steering
 from flex_api.settings.file import Settings
 from flex_api.told import words
-from flex_api.wiring import nodes
+from flex_api.wiring import nodes, refuse_lost
 
 # Carrying some files to one node takes seconds.
 _PATIENCE = 120.0
@@ -45,7 +45,11 @@ def checker() -> Program | None:
 
 
 def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Delivered, ...]:
-    """Every node's files in its folder of `routing.deliver`, and the command run for each that changed."""
+    """Every node's files in its folder of `routing.deliver`, and the command run for each that changed.
+
+    Raises LostLease where the step that asks holds the lease no more: others steer by now.
+    """
+    refuse_lost(store)
     found, made = checker(), steering.maker(settings, store, steering.at_present(settings, store, coming))
 
     def delivered(node: str) -> Delivered:
@@ -78,11 +82,41 @@ def _delivered(settings: Settings, node: str, made: Make, found: Program | None)
     try:
         changed = delivery.put(made(node), folder, found, owing=bool(command))
         if changed and command:
-            _carry(commands.filled(command, {"{node}": node, "{directory}": str(folder)}))
-            delivery.carried(folder)
+            before = delivery.contents(folder)
+            _carry(_command(settings, node, folder))
+            delivery.carried(folder, before)
     except FlexError as error:
         return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
     return Delivered(node, str(folder), changed)
+
+
+def owed(settings: Settings, store: Store) -> list[str]:
+    """The nodes whose files lie ready in their folder and have not reached them."""
+    if not settings.routing.deliver_command:
+        return []
+    every = steering.addresses(nodes(settings, store))
+    return [node for node in every if delivery.is_owed(folder_of(settings, node))]
+
+
+def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, ...]:
+    """What lies ready for these nodes, as it is: nothing is made anew."""
+
+    def carried(node: str) -> Delivered:
+        folder = folder_of(settings, node)
+        try:
+            before = delivery.contents(folder)
+            _carry(_command(settings, node, folder))
+            delivery.carried(folder, before)
+        except FlexError as error:
+            return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
+        return Delivered(node, str(folder), True)
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
+        return tuple(side_by_side.map(carried, which))
+
+
+def _command(settings: Settings, node: str, folder: Path) -> Sequence[str]:
+    return commands.filled(settings.routing.deliver_command, {"{node}": node, "{directory}": str(folder)})
 
 
 def folder_of(settings: Settings, node: str) -> Path:

@@ -27,7 +27,7 @@ from flex_api.known import hindsight, othernames, recent
 from flex_api.known.expecting import expected
 from flex_api.known.learning import learned
 from flex_api.known.trust import refuse_bad
-from flex_api.night import applying, causes, clearing, freezing, gently, notifying, warming
+from flex_api.night import applying, causes, clearing, freezing, gently, notifying, redelivering, warming
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import reporting
@@ -78,6 +78,8 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
         step = Steps(world, held.run)
         # First of all: logs are read for long, and those of a dead node may stop the night.
         is_owed = not clearing.cleared(world, step, force)
+        if redelivering.is_wanted(world):
+            step("routing", lambda: redelivering.again(world), str)
         files = step("ingest", lambda: ingest(world), _said_of_files)
         _refuse_unread(files)
         _tell_of_unread(world, files)

@@ -27,6 +27,7 @@ from flex_api.night import failover, freezing, keeping, notifying, probing, retr
 from flex_api.night.failover import Taken
 from flex_api.night.keeping import Post
 from flex_api.night.leases import lease
+from flex_api.night.redelivering import Redelivery
 from flex_api.settings.file import Settings
 from flex_api.told import words
 from flex_api.wiring import World
@@ -44,6 +45,7 @@ class Watch:
         self._pulses: Mapping[str, Pulse] = {}
         # By what a sentence is about, the last one: the same every ten seconds would tell nobody more.
         self._said: dict[str, str] = {}
+        self._redelivery = Redelivery(world)
 
     def round(self) -> None:
         """Probe every node once; take down what is dead by now, and go on with what was not brought to its end."""
@@ -59,6 +61,7 @@ class Watch:
         for node in found.dead:
             self._act(node)
         self._go_on()
+        self._redelivery.round()
 
     def _act(self, node: str) -> None:
         if reason := self._held_back():

@@ -1,0 +1,182 @@
+"""Routing that did not reach its node is carried again: by each night, and by the health watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.errors import LostLease
+from flex.orders import Freeze
+from flex.retries import MOST
+from flex_api import wiring
+from flex_api.night import delivering
+from flex_api.night.leases import lease
+from flex_api.night.redelivering import Redelivery, Work
+from flex_api.settings import file as settings
+from flex_api.wiring import World
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+NIGHT = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
+
+
+class Carrier:
+    """A command that carries where it can, and writes down each node that it was run for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.works, self._runs = folder, folder / "works", folder / "runs"
+        self.script = folder / "carry"
+        self.script.write_text(f'#!/bin/sh\necho "$1" >> {self._runs}\ntest -e {self.works}\n')
+        self.script.chmod(0o755)
+
+    def runs(self) -> list[str]:
+        """Since the last time."""
+        found = self._runs.read_text().split() if self._runs.exists() else []
+        self._runs.unlink(missing_ok=True)
+        return sorted(found)
+
+    def owed(self) -> list[str]:
+        return sorted(path.parent.name for path in self.folder.glob("to/*/.owed"))
+
+
+@pytest.fixture
+def carrier(installation: Installation, tmp_path: Path) -> Carrier:
+    """No node could be reached when a plan was applied, and all can by now."""
+    found = Carrier(tmp_path)
+    installation.extra += (
+        f'[routing]\non = true\ndeliver = "{tmp_path}/to/{{node}}"\ndeliver_command = ["{found.script}", "{{node}}"]\n'
+    )
+    installation.write_settings()
+    assert installation.night().code == 0
+    assert len(found.owed()) == 3
+    found.runs()
+    found.works.touch()
+    return found
+
+
+def in_mode(installation: Installation, mode: str) -> None:
+    installation.mode = mode
+    installation.write_settings()
+
+
+@pytest.mark.real
+def test_a_night_that_applies_nothing_carries_what_did_not_reach_its_node(
+    installation: Installation, carrier: Carrier
+) -> None:
+    in_mode(installation, "review")
+    installation.night(2)
+    assert (carrier.owed(), carrier.runs()) == ([], ["n1", "n2", "n3"])
+    installation.night(2)
+    assert carrier.runs() == []
+
+
+@pytest.mark.real
+def test_a_night_that_is_stopped_has_carried_it_before(installation: Installation, carrier: Carrier) -> None:
+    in_mode(installation, "review")
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(text.replace("/logs/", "/no-logs/"), encoding="utf-8")
+    assert installation.night(2).code != 0
+    assert carrier.owed() == []
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("mode", ["shadow", "frozen"])
+def test_where_nothing_may_change_only_people_deliver(installation: Installation, carrier: Carrier, mode: str) -> None:
+    if mode == "shadow":
+        in_mode(installation, mode)
+    else:
+        assert installation.flex("freeze").code == 0
+    installation.night(2)
+    assert (len(carrier.owed()), carrier.runs()) == (3, [])
+    assert installation.flex("route", "deliver").code == 0
+    assert carrier.owed() == []
+
+
+def here(installation: Installation, clock: list[datetime], said: list[str]) -> World:
+    found = wiring.world(settings.load(installation.settings), lambda: clock[0], say=said.append)
+    return replace(found, time_of_day=lambda: clock[0])
+
+
+def at_once(work: Work) -> Callable[[], bool]:
+    work()
+    return lambda: True
+
+
+@pytest.mark.real
+def test_the_watch_tries_after_growing_pauses_and_says_when_it_is_there(
+    installation: Installation, carrier: Carrier
+) -> None:
+    in_mode(installation, "review")
+    carrier.works.unlink()
+    clock, said = [NIGHT], list[str]()
+    watch, tried = Redelivery(here(installation, clock, said), at_once), list[int]()
+    for second in range(0, 1800, 10):
+        clock[0] = NIGHT + timedelta(seconds=second)
+        watch.round()
+        tried += [second] * bool(carrier.runs())
+    pauses = [after - before for before, after in pairwise(tried)]
+    assert (tried[0], pauses[:4]) == (0, [10, 20, 40, 80])
+    assert max(pauses) == MOST.total_seconds()
+    # Ever less often: of the first, the second, the fourth and the eighth attempt.
+    assert sum("n1" in line for line in said) == 4
+    carrier.works.touch()
+    clock[0] += MOST
+    watch.round()
+    assert carrier.owed() == []
+    assert sum("has reached it" in line for line in said) == 3
+    carrier.runs()
+    watch.round()
+    assert carrier.runs() == []
+
+
+@pytest.mark.real
+def test_the_watch_starts_nothing_while_it_is_carrying_or_nothing_may_change(
+    installation: Installation, carrier: Carrier
+) -> None:
+    in_mode(installation, "review")
+    begun, has_ended = list[Work](), [False]
+
+    def later(work: Work) -> Callable[[], bool]:
+        begun.append(work)
+        return lambda: has_ended[0]
+
+    world = here(installation, [NIGHT], [])
+    watch = Redelivery(world, later)
+    world.store.put_freeze(Freeze(NIGHT, None, "", ""))
+    watch.round()
+    assert not begun
+    world.store.put_freeze(None)
+    watch.round()
+    watch.round()
+    assert len(begun) == 1
+    has_ended[0] = True
+    begun[0]()
+    watch.round()
+    assert (len(begun), carrier.owed()) == (1, [])
+
+
+@pytest.mark.real
+def test_what_was_put_there_while_it_was_carried_is_owed_still(installation: Installation, carrier: Carrier) -> None:
+    """Whoever carries last knows what the node has."""
+    hosts = carrier.folder / "to" / "n1" / "hosts.map"
+    assert hosts.exists(), list(hosts.parent.iterdir())
+    carrier.script.write_text(f'#!/bin/sh\ntest "$1" != n1 || echo "# new" >> {hosts}\n')
+    Redelivery(here(installation, [NIGHT], []), at_once).round()
+    assert carrier.owed() == ["n1"]
+
+
+@pytest.mark.real
+def test_who_lost_the_lease_delivers_nothing(installation: Installation, carrier: Carrier) -> None:
+    world = here(installation, [NIGHT], [])
+    with lease(world, "route deliver") as held:
+        world.store.end(replace(held.run, ended=NIGHT, exit_code=1))
+        with pytest.raises(LostLease):
+            delivering.deliver(world.settings, world.store)
+    assert (len(carrier.owed()), carrier.runs()) == (3, [])
