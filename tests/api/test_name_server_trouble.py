@@ -172,8 +172,10 @@ def stopped(desk: Desk) -> Iterator[Plan]:
     desk.settings()
     os.kill(desk.primary.pid, signal.SIGSTOP)
     os.waitpid(desk.primary.pid, os.WUNTRACED)
-    yield moved()
-    os.kill(desk.primary.pid, signal.SIGCONT)
+    try:
+        yield moved()
+    finally:
+        os.kill(desk.primary.pid, signal.SIGCONT)
 
 
 @contextmanager

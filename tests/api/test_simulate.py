@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree
@@ -267,11 +269,26 @@ def test_a_log_that_is_not_there_is_told_by_the_options_of_this_verb(
     assert (code, "--logs" in err, "--format" in err, "ingest.source" in err) == (20, True, True, False)
 
 
+def written_to(pipe: Path, reader: subprocess.Popen[str]) -> int:
+    """Once it is read, which a plain open would wait for also where the reader has ended."""
+    while reader.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            time.sleep(0.01)
+    raise AssertionError(f"it ended with {reader.returncode} before it read")
+
+
 def test_who_breaks_off_hears_that_nothing_was_kept(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [sys.executable, "-c", "from flex_api.cli import main; main()", "simulate", "--logs", str(pipe)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as asked, pipe.open("wb"):
+    with (
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as asked,
+        os.fdopen(written_to(pipe, asked), "wb"),
+    ):
         asked.send_signal(signal.SIGINT)
         _, err = asked.communicate(timeout=60)
     assert asked.returncode == 130

@@ -9,7 +9,7 @@ import signal
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from multiprocessing.context import ForkProcess
 from multiprocessing.sharedctypes import RawValue
@@ -29,6 +29,16 @@ NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 FORK = multiprocessing.get_context("fork")
 # A process that does not come up in this time never does.
 PATIENCE = 120.0
+
+
+@pytest.fixture(autouse=True)
+def all_ended() -> Iterator[None]:
+    """Whatever failed: Python waits at its end for every process that was started so."""
+    yield
+    for process in multiprocessing.active_children():
+        process.terminate()
+        process.join(PATIENCE)
+        process.kill()
 
 
 def kept(work: Callable[[Post], None], post: Post, pauses: int) -> ForkProcess:
@@ -158,5 +168,5 @@ def test_flex_serve_starts_its_watch_again_and_ends_where_that_cannot_be(
         assert served.wait(PATIENCE) == Away.exit_code
     finally:
         served.kill()
-        out, err = served.communicate()
+        out, err = served.communicate(timeout=PATIENCE)
     assert "the process of the health watch does not live" in err, out

@@ -38,11 +38,11 @@ def piped(tmp_path: Path, store: MemoryStore, counts: Path) -> Piped:
     os.mkfifo(pipe)
 
     def run(content: bytes) -> FileReport:
-        writer = threading.Thread(target=pipe.write_bytes, args=[content])
+        writer = threading.Thread(target=pipe.write_bytes, args=[content], daemon=True)
         writer.start()
         source = Source("one", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),))
         (report,) = ingest([source], store, counts)
-        writer.join()
+        writer.join(60)
         return report
 
     return run
@@ -98,13 +98,13 @@ def test_a_log_whose_name_says_its_site_and_a_pipe_of_it_count_once(
     piped = Source("node-1:a.example", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),))
     counted = []
     for source in (piped, named) if pipe_first else (named, piped):
-        writer = threading.Thread(target=pipe.write_bytes, args=[log.read_bytes()])
+        writer = threading.Thread(target=pipe.write_bytes, args=[log.read_bytes()], daemon=True)
         if source is piped:
             writer.start()
         (report,) = ingest([source], store, counts)
         counted.append(lines_of(report))
         if source is piped:
-            writer.join()
+            writer.join(60)
     assert counted == [20, 0]
 
 
@@ -175,10 +175,10 @@ def test_a_pipe_goes_on_by_the_columns_that_were_in_force_where_its_log_was_coun
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     new = old + b"2023-11-15 12:00:02 a.example 9 200 /new\n" * 4
-    writer = threading.Thread(target=pipe.write_bytes, args=[new])
+    writer = threading.Thread(target=pipe.write_bytes, args=[new], daemon=True)
     writer.start()
     (report,) = ingest([Source("one", (), "node-1", SiteRule(), files=(str(pipe),))], store, counts)
-    writer.join()
+    writer.join(60)
     assert dict(report.lines)["counted"] == 4
     table = file_table(store, counts, EVER).whole()
     assert dict(zip(table["target"], table["requests"].tolist(), strict=True)) == {"/old": 9, "/then": 9, "/new": 4}

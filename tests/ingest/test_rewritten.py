@@ -299,10 +299,10 @@ def test_an_edited_log_that_a_pipe_brings_is_not_counted_without_a_yes(
         ([masked(given)], False, "rewritten", 1),
         ([masked(given)], True, "read", 2),
     ):
-        writer = Thread(target=_write, args=(pipe, b"".join(content)))
+        writer = Thread(target=_write, args=(pipe, b"".join(content)), daemon=True)
         writer.start()
         (report,) = ingest([named], store, counts, copies_too=copies_too)
-        writer.join()
+        writer.join(60)
         assert report.outcome == outcome
         assert requests(store, counts) == times * answered(given)
 
