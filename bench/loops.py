@@ -9,8 +9,8 @@ import numpy as np
 from bench.figures import Figures, best_of
 from flex import engine
 from flex.engine import Loop
-from flex.problem import Ints
-from flex.replay import reference_replay
+from flex.placing.problem import Ints
+from flex.prediction.replay import reference_replay
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.reference import ReferenceScan
 from flex_logs_ingest.sites import SiteRule

@@ -27,12 +27,12 @@ import pandas as pd
 from bench.figures import Figures
 from bench.ingest import real, synthetic
 from flex import engine
-from flex.domain import Forecast, Node
 from flex.errors import FlexError
-from flex.kinds import kinds
-from flex.predict import forecast
-from flex.problem import Floats, Ints
-from flex.replay import Sample, reference_replay
+from flex.model.domain import Forecast, Node
+from flex.placing.problem import Floats, Ints
+from flex.prediction.predict import forecast
+from flex.prediction.replay import Sample, reference_replay
+from flex.prediction.target_kinds import kinds
 from flex.sim.fitted import twin
 from flex.sim.published import PUBLISHED
 from flex.sim.routing import mixed

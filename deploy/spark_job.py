@@ -20,8 +20,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flex.domain import Period
 from flex.errors import FlexError
+from flex.model.domain import Period
 from flex_logs_ingest import cluster, expressions
 from flex_logs_ingest.read import FAILED
 from flex_logs_ingest.sites import SiteRule

@@ -9,17 +9,17 @@ from typing import Protocol, Self
 
 import pandas as pd
 
-from flex.access import Token
-from flex.audit import Author, Entry, Head
-from flex.checks import Check
-from flex.domain import Cycle, CycleState, Node, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
-from flex.headline import Headline
-from flex.jobs import Job, Once
-from flex.journal import Journal
-from flex.orders import Freeze, NodeOrder
-from flex.problem import Budget, Problem, Solution
-from flex.records import ZoneState
-from flex.retries import Attempts
+from flex.model.access import Token
+from flex.model.audit import Author, Entry, Head
+from flex.model.domain import Cycle, CycleState, Node, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
+from flex.model.jobs import Job, Once
+from flex.model.journal import Journal
+from flex.model.orders import Freeze, NodeOrder
+from flex.model.plan_summary import Headline
+from flex.model.retries import Attempts
+from flex.placing.problem import Budget, Problem, Solution
+from flex.zones.last_look import Check
+from flex.zones.records import ZoneState
 
 
 class Solver(Protocol):

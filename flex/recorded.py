@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import NamedTuple, cast
 
-from flex.access import Token, digest_of
-from flex.audit import BEGIN, Entry, as_text, plain
-from flex.domain import Cycle, Node, Pin
-from flex.headline import Headline, headline
-from flex.orders import Freeze, NodeOrder
+from flex.model.access import Token, digest_of
+from flex.model.audit import BEGIN, Entry, as_text, plain
+from flex.model.domain import Cycle, Node, Pin
+from flex.model.orders import Freeze, NodeOrder
+from flex.model.plan_summary import Headline, headline
 
 # The parts of a thing, as JSON has them.
 Parts = dict[str, object]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flex import engine
 from flex.caches import CACHES
-from flex.replay import Ints, reference_replay
+from flex.prediction.replay import Ints, reference_replay
 
 REPLAYS = {"python": reference_replay, engine.name(): engine.pick("replay", reference_replay)}
 

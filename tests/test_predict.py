@@ -12,10 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.domain import Forecast, Node, NodeForecast, NodeState
 from flex.errors import BadInput, BadTable
-from flex.predict import PAPER, busiest_utilisation, forecast, operations, round_robin, route, throughput, utilisation
-from flex.replay import Sample
+from flex.model.domain import Forecast, Node, NodeForecast, NodeState
+from flex.prediction.predict import (
+    PAPER,
+    busiest_utilisation,
+    forecast,
+    operations,
+    round_robin,
+    route,
+    throughput,
+    utilisation,
+)
+from flex.prediction.replay import Sample
 from flex.sim import twin
 from flex.tables import PLACEMENT
 

@@ -8,8 +8,8 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.profile import profiles, profiles_of, spreads, spreads_of
 from flex.tables import FILES, HOURS
+from flex.traffic.profile import profiles, profiles_of, spreads, spreads_of
 
 SITES = st.sampled_from(["a.example", "b.example", "c.example"])
 COUNTS = st.integers(1, 2**40)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.replay import Ints, Replayed, Sample, reference_replay, replay
+from flex.prediction.replay import Ints, Replayed, Sample, reference_replay, replay
 
 Loop = Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints, Ints]]
 LOOPS: dict[str, Loop] = {

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import remarks
-from flex.domain import Forecast, Node
-from flex.kinds import Kinds, kinds
-from flex.predict import forecast, round_robin
-from flex.replay import Sample
-from flex.scaling import Flags
+from flex.loop import remarks
+from flex.model.domain import Forecast, Node
+from flex.prediction.predict import forecast, round_robin
+from flex.prediction.replay import Sample
+from flex.prediction.scaling import Flags
+from flex.prediction.target_kinds import Kinds, kinds
 from flex.sim import twin
 from flex.tables import PLACEMENT
 

@@ -7,7 +7,7 @@ import dataclasses
 import sqlalchemy as sa
 from alembic import op
 
-from flex.audit import BEGIN, Author, Head, entry
+from flex.model.audit import BEGIN, Author, Head, entry
 from flex.store import guards
 
 revision = "0011"

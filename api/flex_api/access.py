@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from flex.access import ROLES, Role, Token, digest_of, reaches, secret_of
 from flex.errors import BadInput, Denied, Unknown
+from flex.model.access import ROLES, Role, Token, digest_of, reaches, secret_of
 from flex.ports import Store
 
 # A browser's session, and a token that nobody said an end for.

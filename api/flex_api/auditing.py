@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain as joined
 
-from flex import audit as chain
 from flex import recorded
-from flex.audit import Entry, Head
 from flex.errors import NotWhole
+from flex.model import audit as chain
+from flex.model.audit import Entry, Head
 from flex.ports import Store
 from flex.recorded import Parts, Record, Thing
 

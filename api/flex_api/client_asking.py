@@ -18,9 +18,9 @@ from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ValidationError
 
-from flex import errors, unled
-from flex.consent import Stop
+from flex import errors, http_without_redirects
 from flex.errors import Away, FlexError
+from flex.model.consent import Stop
 from flex_api.schemas.rest import PageOf
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -73,11 +73,11 @@ class Asking:
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers},
         )
         try:
-            with unled.answer(request, self.timeout) as answer:
+            with http_without_redirects.answer(request, self.timeout) as answer:
                 return answer.read(), answer.headers.get("ETag", "")
         except urllib.error.HTTPError as error:
             with error:
-                elsewhere = unled.elsewhere(error)
+                elsewhere = http_without_redirects.elsewhere(error)
                 said = f"it answered {error.code}{elsewhere and ': '}{elsewhere}"
                 raise _told(error.read()) or self._away(said) from error
         except (OSError, ValueError, HTTPException) as error:

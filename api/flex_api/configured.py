@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from flex import records
 from flex.errors import BadInput, BadSetting, DnsError
+from flex.zones import records
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings

@@ -10,10 +10,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flex import engine, records, remarks
-from flex.domain import Period
+from flex import engine
 from flex.errors import BadSetting, FlexError
+from flex.loop import remarks
+from flex.model.domain import Period
 from flex.store import migrate, open_store
+from flex.zones import records
 from flex_api import hosted, wiring
 from flex_api.known import othernames, trust
 from flex_api.night.misnamed import misnamed

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from flex.domain import Period
 from flex.errors import NoData
-from flex.pins import unknown_site
+from flex.model.domain import Period
+from flex.wishes.pins import unknown_site
 from flex_api.known import present
 from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
 from flex_api.wiring import World, merging

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import flex_solver
-from flex import campaigns
-from flex.audit import Author
-from flex.domain import Node, Period, Pin
 from flex.errors import BadSetting
-from flex.given import Rules
+from flex.loop.facts import Rules
 from flex.machine import machine
+from flex.model.audit import Author
+from flex.model.domain import Node, Period, Pin
+from flex.placing.problem import Budget
 from flex.ports import DnsTarget, Solver, Store
-from flex.problem import Budget
 from flex.store import SqlStore, open_store
+from flex.wishes import campaigns
 from flex_api import hosted
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from flex.errors import Busy, Cancelled, Interrupted, Unknown
-from flex.jobs import Job
+from flex.model.jobs import Job
 from flex.ports import Store
 from flex.store.holders import BEATS, PATIENCE, has_ended, holder
 from flex_api.beats import beating

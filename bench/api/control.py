@@ -16,9 +16,9 @@ from time import perf_counter, process_time
 from typing import TypeVar
 
 from bench.api import given
-from flex import plan, records
-from flex.domain import Period
+from flex.model.domain import Period
 from flex.tables import SPREADS
+from flex.zones import records, zone_changes
 from flex_api import wiring
 from flex_api.known import recent
 from flex_api.night import applying, nightly
@@ -71,7 +71,7 @@ def _published(world: wiring.World, target: MemoryTarget) -> None:
     _, placement = world.store.placement()
     wanted = records.records(placement, world.nodes, world.settings.dns.ttl)
     state = target.read(given.ZONE, [])
-    first = plan.diff(given.ZONE, wanted, state, owner=world.settings.owner, ttl=300, left_alone={})
+    first = zone_changes.diff(given.ZONE, wanted, state, owner=world.settings.owner, ttl=300, left_alone={})
     target.apply(first)
 
 

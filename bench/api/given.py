@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, insert, text
 
-from flex.consent import Stop
-from flex.domain import Balance, Change, Cycle, Move, NodeLoad, Period, Plan, Proven, Rrset, Run, Stage
-from flex.marker import marker_name, marker_text
+from flex.model.consent import Stop
+from flex.model.domain import Balance, Change, Cycle, Move, NodeLoad, Period, Plan, Proven, Rrset, Run, Stage
 from flex.store import SqlStore, migrate, open_store, schema
 from flex.store.cycles import row_of
 from flex.store.database import Database
 from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.zones.marker import marker_name, marker_text
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
 

@@ -21,10 +21,10 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 
 from bench.dns.rig import OWNER, ZONE, Rig, cycle, rig
-from flex.domain import Period, Plan
-from flex.marker import marker_name, marker_text
+from flex.model.domain import Period, Plan
 from flex.store import migrate, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.zones.marker import marker_name, marker_text
 
 NODES = {f"n{number}": f"192.0.2.{number}" for number in range(1, 5)}
 COMMAND = "from flex_api.cli import main; main()"

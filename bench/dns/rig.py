@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset
-from flex.marker import marker_text
+from flex.model.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset
 from flex.store import migrate, open_store
 from flex.store.journals import SqlJournal
 from flex.tables import PLACEMENT, RECORDS
+from flex.zones.marker import marker_text
 from flex_dns.claim import Claim
 from flex_dns.key import make_key
 from flex_dns.named import PrivateNamed

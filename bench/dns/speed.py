@@ -24,7 +24,7 @@ import dns.message
 from bench.dns.failover import failover_figures
 from bench.dns.rig import CLAIM, OLD, ZONE, Rig, rig
 from bench.figures import Figures
-from flex.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Plan, Rrset
 from flex_api.cli import COLLECTED_AFTER
 from flex_dns import pipeline, update, wire
 from flex_dns.named import PrivateNamed

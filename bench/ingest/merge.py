@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.figures import Figures
-from flex.replay import Ints
+from flex.prediction.replay import Ints
 from flex_logs_ingest.added import GROUP, LAYOUT, SCHEMA, regrouped
 
 PARTIALS = 10

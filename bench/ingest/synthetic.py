@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flex.problem import Ints
+from flex.placing.problem import Ints
 
 SITES = 600
 CLIENTS = 60_000

@@ -22,9 +22,9 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from bench.routing.visitors import Answers
-from flex.steer import force
-from flex.steer.pool import Limits
-from flex.steer.runtime import Socket
+from flex.routing import force
+from flex.routing.pool import Limits
+from flex.routing.runtime import Socket
 
 # More than the paper's S of all members but one let in, so that a limit that did not follow them would show.
 NODES, VISITORS = 4, 200

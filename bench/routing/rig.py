@@ -22,10 +22,10 @@ import numpy as np
 from bench.routing import origins, relays, visitors
 from bench.routing.origins import Machine
 from bench.routing.visitors import HOST, Answers
+from flex.routing import force, haproxy, program
+from flex.routing.pool import Limits, Pool, members
+from flex.routing.runtime import Socket
 from flex.sim.traces import Trace
-from flex.steer import force, haproxy, program
-from flex.steer.pool import Limits, Pool, members
-from flex.steer.runtime import Socket
 
 # Policies that no site needs, to compare with: what they have instead of another's way to balance.
 PLAIN = {"round_robin": "balance roundrobin", "hash": "balance uri\n    hash-type consistent sdbm avalanche"}

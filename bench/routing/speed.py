@@ -31,7 +31,7 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from bench.routing.visitors import Answers
-from flex.steer.pool import Limits
+from flex.routing.pool import Limits
 
 QUICK = "QUICK" in os.environ
 PACE = float(os.environ.get("PACE", "2"))

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.ingest import real
 from flex.errors import FlexError
-from flex.problem import Floats, Ints
+from flex.placing.problem import Floats, Ints
 from flex.sim.fitted import twin
 from flex.sim.published import PUBLISHED
 from flex.sim.traces import Trace, first

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 import uvloop
 
-from flex.problem import Floats, Ints
+from flex.placing.problem import Floats, Ints
 
 HOST = "shop.example"
 _REQUEST = b"GET /o/%d/%d HTTP/1.1\r\nhost: %b\r\n\r\n"

@@ -17,8 +17,8 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from bench.routing.visitors import HOST
-from flex.steer.pool import Limits
-from flex.steer.warming import Budget, warm
+from flex.routing.pool import Limits
+from flex.routing.warming import Budget, warm
 
 VISITORS = 20
 # Of an origin's answers, whatever the target's size is: a budget in bytes is one of answers.

@@ -15,9 +15,9 @@ import numpy as np
 
 from bench.figures import Figures, keep
 from bench.solver.family import cluster
-from flex import score
-from flex.decide import decide
-from flex.problem import Budget, Floats, Ints, Problem
+from flex.loop.decide import decide
+from flex.placing import score
+from flex.placing.problem import Budget, Floats, Ints, Problem
 from flex_solver import SOLVERS
 
 SITES, NODES, DAYS, CHANGE = 1_000, 12, 30, 10

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from flex.problem import DIMENSIONS, Bools, Floats, Ints, Problem, in_order
+from flex.placing.problem import DIMENSIONS, Bools, Floats, Ints, Problem, in_order
 
 SIZES = {
     "s145x8": (145, 8),

@@ -20,8 +20,9 @@ import numpy as np
 
 from bench.figures import Figures, keep, kept
 from bench.solver.family import SIZES, cluster
-from flex import engine, score
-from flex.problem import Budget, Problem
+from flex import engine
+from flex.placing import score
+from flex.placing.problem import Budget, Problem
 from flex_solver import SOLVERS
 
 SEEDS: Mapping[str, int] = {

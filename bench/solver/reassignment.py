@@ -25,7 +25,7 @@ import numpy as np
 
 from bench.figures import Figures, keep
 from bench.solver.roadef import Balance, Instance, Rules, cost, instances
-from flex.problem import Bools, Ints
+from flex.placing.problem import Bools, Ints
 from flex_solver.anneal import chances
 from flex_solver.improve import Items, Schedule, improve
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flex.problem import Bools, Ints
+from flex.placing.problem import Bools, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flex.marker import LABEL
+from flex.zones.marker import LABEL
 from flex_dns.part import KeyFile, Part, ZonePart
 
 # The secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for each other:

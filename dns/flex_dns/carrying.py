@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import dns.rcode
 
-from flex.domain import Change
 from flex.errors import DnsError, Unreachable
-from flex.journal import Journal, JournalRow
+from flex.model.domain import Change
+from flex.model.journal import Journal, JournalRow
 from flex_dns import fence, pipeline, preflight, reading, update
 from flex_dns.claim import NOBODY, Claim
 from flex_dns.contents import Contents, Question

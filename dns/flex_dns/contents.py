@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from flex.marker import LABEL, marker_name, marker_owner
+from flex.zones.marker import LABEL, marker_name, marker_owner
 
 # Without the underscore, as BIND has it: by default it refuses addresses at any other name, and a whole update with it.
 HOST_NAME = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+")

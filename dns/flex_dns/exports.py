@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from flex.domain import Change, Plan, Rrset
-from flex.marker import marker_name, marker_text, site_name
-from flex.plan import lines
-from flex.records import by_name
+from flex.model.domain import Change, Plan, Rrset
+from flex.zones.marker import marker_name, marker_text, site_name
+from flex.zones.records import by_name
+from flex.zones.zone_changes import lines
 from flex_dns import fence
 from flex_dns.claim import NOBODY, Claim
 from flex_dns.update import kept, marked, messages

@@ -20,7 +20,7 @@ import dns.update
 from dns.rdtypes.ANY.TXT import TXT
 
 from flex.errors import Refused
-from flex.marker import LABEL
+from flex.zones.marker import LABEL
 from flex_dns.server import Server
 from flex_dns.session import Session
 from flex_dns.trouble import UNCHANGED, not_granted, said_no

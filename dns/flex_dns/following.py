@@ -14,7 +14,7 @@ import dns.message
 import dns.rcode
 import dns.rdatatype
 
-from flex.records import Answer
+from flex.zones.records import Answer
 from flex_dns.contents import Contents, canonical
 from flex_dns.session import Session
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from flex import plan, rollout
-from flex.domain import Plan, Verdict
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
-from flex.journal import Journal, JournalRow, RowState
-from flex.marker import site_name
+from flex.model.domain import Plan, Verdict
+from flex.model.journal import Journal, JournalRow, RowState
 from flex.ports import DnsTarget
-from flex.records import ZoneState, by_name
 from flex.tables import RECORDS
+from flex.zones import waves, zone_changes
+from flex.zones.marker import site_name
+from flex.zones.records import ZoneState, by_name
 from flex_dns.outcome import kind
 from flex_dns.standing import SHOWN, conflicts, refuse_outdated
 
@@ -112,21 +112,21 @@ class GentleTarget:
         """The last wave, too, is looked at before the first."""
         for made in plans:
             if made.changes:
-                state = self.target.read(made.zone, plan.touched(made))
-                refuse_outdated(plan.left(made, state, self.ttl), state)
+                state = self.target.read(made.zone, zone_changes.touched(made))
+                refuse_outdated(zone_changes.left(made, state, self.ttl), state)
 
     def _steps(self, plans: Sequence[Plan], left: Sequence[Plan], lost: Lost) -> list[_Step]:
-        wave_of = rollout.waves(plans, self.shares)
-        steps = [_Step(tuple(plan.lowered(made, self.ttl) for made in left))]
-        ready = [plan.from_lowered(made, self.ttl) for made in left]
+        wave_of = waves.waves(plans, self.shares)
+        steps = [_Step(tuple(zone_changes.lowered(made, self.ttl) for made in left))]
+        ready = [zone_changes.from_lowered(made, self.ttl) for made in left]
         serving = frozenset[str]()
         for number in range(max(wave_of.values(), default=0) + 1):
-            coming = _coming(rollout.part(made, wave_of, number) for made in plans)
+            coming = _coming(waves.part(made, wave_of, number) for made in plans)
             serving |= {address for addresses in coming.values() for address in addresses}
-            parts = [rollout.part(made, wave_of, number) for made in ready]
+            parts = [waves.part(made, wave_of, number) for made in ready]
             steps += [
-                _Step(tuple(plan.widened(made, self.ttl) for made in parts), number, coming, serving),
-                _Step(tuple(plan.narrowed(made, self.ttl) for made in parts), number, None, serving),
+                _Step(tuple(zone_changes.widened(made, self.ttl) for made in parts), number, coming, serving),
+                _Step(tuple(zone_changes.narrowed(made, self.ttl) for made in parts), number, None, serving),
             ]
         return [needed for step in steps if (needed := _without(step, lost)).plans]
 
@@ -151,7 +151,7 @@ class GentleTarget:
             self.target.apply(*step.plans, journal=journal and _Anew(journal))
 
     def _overtaken(self, plans: Iterable[Plan]) -> Lost:
-        states = ((made, self.target.read(made.zone, plan.touched(made))) for made in plans)
+        states = ((made, self.target.read(made.zone, zone_changes.touched(made))) for made in plans)
         return {one.name: str(one) for made, state in states for one in conflicts(made, state)}
 
     def _settle(self, plans: Sequence[Plan], lost: Lost) -> None:
@@ -176,8 +176,8 @@ class GentleTarget:
     def _left(self, plans: Sequence[Plan], lost: Lost) -> list[Plan]:
         found: list[Plan] = []
         for made in plans:
-            state = self.target.read(made.zone, plan.touched(made))
-            found.append(plan.left(made, state, self.ttl))
+            state = self.target.read(made.zone, zone_changes.touched(made))
+            found.append(zone_changes.left(made, state, self.ttl))
             lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
         return found
 
@@ -194,7 +194,7 @@ class GentleTarget:
         """What the plan wants of its sets. Servers are to say of others at its names what the primary says by now:
         what somebody writes beside ours is theirs, and stops no move.
         """
-        sets = {(one.name, one.type): one.after for one in made.changes if one.type in plan.ADDRESSES}
+        sets = {(one.name, one.type): one.after for one in made.changes if one.type in zone_changes.ADDRESSES}
         changed = {(name, str(kind)) for name, kind in sets}
         rows = list[tuple[str, str, int, str]]()
         rows += [(*key, one.ttl, value) for key, one in sets.items() if one for value in one.values]
@@ -206,7 +206,7 @@ class GentleTarget:
 
 
 def _wait_after(plans: Iterable[Plan]) -> float:
-    return float(max(map(plan.longest_ttl, plans)))
+    return float(max(map(zone_changes.longest_ttl, plans)))
 
 
 def _without(step: _Step, lost: Lost) -> _Step:
@@ -228,7 +228,7 @@ def _kept(plans: Iterable[Plan], lost: Lost) -> tuple[Plan, ...]:
 def _coming(plans: Iterable[Plan]) -> dict[str, set[str]]:
     """The addresses that names get and do not have."""
     found: dict[str, set[str]] = {}
-    for change in (change for made in plans for change in made.changes if change.type in plan.ADDRESSES):
+    for change in (change for made in plans for change in made.changes if change.type in zone_changes.ADDRESSES):
         had = change.before.values if change.before else ()
         if new := set(change.after.values if change.after else ()) - set(had):
             found.setdefault(change.name, set()).update(new)

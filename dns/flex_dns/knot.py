@@ -13,7 +13,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from flex.marker import LABEL
+from flex.zones.marker import LABEL
 from flex_dns.part import KeyFile, Part, ZonePart
 
 UNFILLED = "FILL-IN-THE-SECRET-OF"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from flex.domain import Change
 from flex.errors import DnsError
-from flex.journal import Journal, JournalRow
+from flex.model.domain import Change
+from flex.model.journal import Journal, JournalRow
 from flex_dns.standing import Conflict
 from flex_dns.update import Message
 

@@ -1,4 +1,4 @@
-"""Which names can have a marker. What a marker is called and says is the core's business: flex/marker.py."""
+"""Which names can have a marker. What a marker is called and says is the core's business: flex/zones/marker.py."""
 
 from __future__ import annotations
 

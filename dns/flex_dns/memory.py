@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from flex.domain import Plan, Verdict
-from flex.journal import Journal
-from flex.records import Answer, ZoneState, zone_of
+from flex.model.domain import Plan, Verdict
+from flex.model.journal import Journal
+from flex.zones.records import Answer, ZoneState, zone_of
 from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical
 from flex_dns.following import ADDRESSES, LONGEST_CHAIN
 from flex_dns.standing import Standing, overtaken, questions, standing

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from flex.domain import Plan
 from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable
+from flex.model.domain import Plan
 from flex_dns.ledger import Tally
 from flex_dns.standing import overtaken
 

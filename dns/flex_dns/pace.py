@@ -15,7 +15,7 @@ from collections.abc import Callable
 import dns.exception
 import dns.message
 
-from flex.domain import Change
+from flex.model.domain import Change
 from flex_dns import verify
 from flex_dns.contents import canonical
 from flex_dns.server import Address

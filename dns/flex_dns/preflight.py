@@ -20,7 +20,7 @@ import dns.update
 from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex.errors import DnsError, Refused
-from flex.marker import marker_name
+from flex.zones.marker import marker_name
 from flex_dns import fence, nameservers, reading, rights, verify
 from flex_dns.bind import PRIMARY_OPTIONS, PRINTED
 from flex_dns.check import Check

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from flex.domain import Change, Plan, Verdict
 from flex.errors import Refused
-from flex.journal import Journal, JournalRow
-from flex.records import ZoneState
+from flex.model.domain import Change, Plan, Verdict
+from flex.model.journal import Journal, JournalRow
+from flex.zones.records import ZoneState
 from flex_dns import fence, following, nameservers, reading, rights, settling, update
 from flex_dns.carrying import carry
 from flex_dns.claim import Claim

@@ -15,7 +15,7 @@ import dns.rcode
 import dns.update
 
 from flex.errors import Refused
-from flex.remarks import some
+from flex.loop.remarks import some
 from flex_dns.bind import PRINTED, update_policy
 from flex_dns.check import Check
 from flex_dns.session import Session

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from flex.checking import is_since
-from flex.domain import Verdict
 from flex.errors import DnsError
+from flex.loop.verify import is_since
+from flex.model.domain import Verdict
 from flex_dns import verify
 from flex_dns.key import Key
 from flex_dns.nudge import nudged

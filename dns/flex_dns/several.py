@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from flex.domain import Plan, Verdict
 from flex.errors import DnsError, PartlyApplied
-from flex.journal import Journal, JournalRow, RowState
-from flex.records import ZoneState
+from flex.model.domain import Plan, Verdict
+from flex.model.journal import Journal, JournalRow, RowState
+from flex.zones.records import ZoneState
 from flex_dns.outcome import kind
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.trouble import UNCHANGED, not_authoritative

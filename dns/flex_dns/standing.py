@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
-from flex.marker import marker_name, site_name
-from flex.plan import ADDRESSES
-from flex.records import Sets, ZoneState, by_name
+from flex.model.domain import Change, Plan, Rrset
+from flex.zones.marker import marker_name, site_name
+from flex.zones.records import Sets, ZoneState, by_name
+from flex.zones.zone_changes import ADDRESSES
 from flex_dns.contents import Contents, Question, canonical, claimed
 from flex_dns.marker import lies_in
 

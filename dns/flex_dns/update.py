@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from flex.domain import Change, RecordType
-from flex.marker import marker_text, site_name
-from flex.plan import ADDRESSES
+from flex.model.domain import Change, RecordType
+from flex.zones.marker import marker_text, site_name
+from flex.zones.zone_changes import ADDRESSES
 from flex_dns import fence, wire
 from flex_dns.claim import NOBODY, Claim
 from flex_dns.marker import lies_in

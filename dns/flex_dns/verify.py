@@ -23,9 +23,9 @@ import dns.rcode
 import dns.rdatatype
 import pandas as pd
 
-from flex.domain import Change, RecordType, Rrset, Verdict
 from flex.errors import DnsError
-from flex.records import Sets, by_name
+from flex.model.domain import Change, RecordType, Rrset, Verdict
+from flex.zones.records import Sets, by_name
 from flex_dns import reading
 from flex_dns.contents import Contents, Question, canonical
 from flex_dns.key import Key

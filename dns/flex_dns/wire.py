@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 import dns.name
 
 from flex import engine
-from flex.domain import Change, RecordType, Rrset
-from flex.marker import LABEL, marker_name
+from flex.model.domain import Change, RecordType, Rrset
+from flex.zones.marker import LABEL, marker_name
 from flex_dns.names import HEADER
 
 TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16}

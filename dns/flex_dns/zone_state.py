@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from flex.marker import marker_name
-from flex.records import Answer, ZoneState
 from flex.tables import RECORDS
+from flex.zones.marker import marker_name
+from flex.zones.records import Answer, ZoneState
 from flex_dns.contents import Contents, claimed, unfit
 
 ADDRESSES = ("A", "AAAA")

@@ -1,7 +1,7 @@
 """Cache policies: which targets a node keeps in its memory.
 
 A policy is one file and one line here, and one file and one line in native/core/src/cache, where the same is computed
-faster. None of them knows what an access costs or which node it goes to: see flex.replay and flex.sim.
+faster. None of them knows what an access costs or which node it goes to: see flex.prediction.replay and flex.sim.
 """
 
 from __future__ import annotations

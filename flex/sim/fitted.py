@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.problem import Floats
-from flex.replay import Ints
+from flex.placing.problem import Floats
+from flex.prediction.replay import Ints
 from flex.sim.published import Published
 from flex.sim.traces import Trace, checked
 

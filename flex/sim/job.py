@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.replay import Ints
+from flex.prediction.replay import Ints
 
 # How the nodes' memories belong together: each node its own; its own, and what another has is fetched from there;
 # one memory of the size of all for everybody.

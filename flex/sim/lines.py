@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from flex.problem import Ints
+from flex.placing.problem import Ints
 from flex.sim.twin import Accesses, Hosting
 from flex.sim.words import ADDRESS_BLOCKS, AGENTS, METHODS, NOT_THERE, PROTOCOLS, REFERERS
 

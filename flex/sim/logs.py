@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from flex.predict import NOWHERE, in_turn, route
-from flex.problem import Ints
+from flex.placing.problem import Ints
+from flex.prediction.predict import NOWHERE, in_turn, route
 from flex.sim.lines import FORMATS, rows, with_garbage
 from flex.sim.twin import DAY, Accesses, Hosting
 

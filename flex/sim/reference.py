@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from flex.caches import CACHES
-from flex.replay import Ints
+from flex.prediction.replay import Ints
 from flex.sim.job import HIT, READ, SHARED, Job, units
 from flex.sim.queued import Queued
 from flex.sim.rules import RULES

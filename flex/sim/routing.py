@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.errors import BadInput
-from flex.replay import Ints
+from flex.prediction.replay import Ints
 from flex.sim.cluster import MILLISECOND, SECOND, T_HIGH, T_LOW, Cluster
 from flex.sim.job import OWN
 from flex.sim.rules import NUMBER

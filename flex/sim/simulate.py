@@ -11,7 +11,7 @@ import numpy as np
 
 from flex import engine
 from flex.errors import BadInput
-from flex.replay import Ints
+from flex.prediction.replay import Ints
 from flex.sim import cluster as clusters
 from flex.sim import traces
 from flex.sim.cluster import MILLISECOND, SECOND, T_LOW, Cluster

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from flex.errors import BadInput, NoData
-from flex.replay import Ints, Sample
+from flex.prediction.replay import Ints, Sample
 
 
 def _none() -> Ints:

@@ -15,8 +15,8 @@ from datetime import date
 
 import numpy as np
 
-from flex.problem import Floats, Ints
-from flex.replay import Sample
+from flex.placing.problem import Floats, Ints
+from flex.prediction.replay import Sample
 from flex.sim.words import AGENTS, FOLDERS, LARGE_KINDS, METHODS, NOUNS, SMALL_KINDS, TRADES, TREES
 
 STATUS = np.array([200, 304, 404, 206, 301], dtype=np.int64)

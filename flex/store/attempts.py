@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from sqlalchemy import Column, Integer, Table, delete, insert, select
 
-from flex.retries import Attempt
+from flex.model.retries import Attempt
 from flex.store.database import Part
 from flex.store.schema import TEXT, Utc, metadata
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select, update
 
-from flex.audit import Entry, Head, entry
+from flex.model.audit import Entry, Head, entry
 from flex.store.database import Part
 from flex.store.schema import audit, audit_head
 

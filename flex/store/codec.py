@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from flex.checks import Check
-from flex.domain import Cycle
 from flex.errors import StoreError
+from flex.model.domain import Cycle
+from flex.zones.last_look import Check
 
 Value = TypeVar("Value")
 

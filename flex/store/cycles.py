@@ -7,9 +7,9 @@ from dataclasses import asdict, fields
 import pandas as pd
 from sqlalchemy import Connection, func, insert, select, true, update
 
-from flex.domain import Cycle, CycleState
 from flex.errors import FlexError
-from flex.headline import Headline, headline
+from flex.model.domain import Cycle, CycleState
+from flex.model.plan_summary import Headline, headline
 from flex.store import bulk, refusals
 from flex.store.codec import cycle_from_text, cycle_to_text
 from flex.store.database import Part

@@ -16,8 +16,8 @@ from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from flex.audit import Author
 from flex.errors import BadInput, Busy, FlexError, StoreError
+from flex.model.audit import Author
 from flex.store import postgresql, sqlite
 
 Answer = TypeVar("Answer")

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from flex.journal import JournalRow, RowState
+from flex.model.journal import JournalRow, RowState
 from flex.store.database import Database, Part
 from flex.store.schema import messages
 

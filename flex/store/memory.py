@@ -13,12 +13,10 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
-from flex import continued
-from flex.checks import Check
-from flex.domain import Cycle, CycleState, Node, Period, Pin, Run, Segment, Stage, Stream
-from flex.headline import Headline, headline
-from flex.orders import Freeze, NodeOrder
-from flex.retries import Attempt
+from flex.model.domain import Cycle, CycleState, Node, Period, Pin, Run, Segment, Stage, Stream
+from flex.model.orders import Freeze, NodeOrder
+from flex.model.plan_summary import Headline, headline
+from flex.model.retries import Attempt
 from flex.store import refusals
 from flex.store.journals import MemoryJournal
 from flex.store.lease import Lease, interrupted
@@ -26,6 +24,8 @@ from flex.store.memory_desk import MemoryDesk
 from flex.store.noting import noting
 from flex.store.profiles import column, earlier, side_by_side
 from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.traffic import continued_logs
+from flex.zones.last_look import Check
 
 
 @noting
@@ -196,10 +196,10 @@ class MemoryStore(MemoryDesk):
         return frozenset(ids) & self._segments.keys()
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return continued.opened(self._segments.values(), opening, first_time)
+        return continued_logs.opened(self._segments.values(), opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        return continued.behind(self._segments.values(), places)
+        return continued_logs.behind(self._segments.values(), places)
 
     def moved_counts(self) -> Mapping[str, str]:
         return dict(self._moved)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self
 
-from flex.access import Token
-from flex.audit import Author, Entry, Head, entry
-from flex.jobs import Job, Once
+from flex.model.access import Token
+from flex.model.audit import Author, Entry, Head, entry
+from flex.model.jobs import Job, Once
 
 
 @dataclass(slots=True)

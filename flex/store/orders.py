@@ -9,13 +9,13 @@ from dataclasses import asdict
 
 from sqlalchemy import delete, insert, select
 
-from flex.checks import Check
-from flex.domain import Node
-from flex.orders import Freeze, NodeOrder
+from flex.model.domain import Node
+from flex.model.orders import Freeze, NodeOrder
 from flex.store import schema
 from flex.store.codec import check_from_text, check_to_text
 from flex.store.database import Part
 from flex.store.schema import node_orders, nodes
+from flex.zones.last_look import Check
 
 
 class SqlOrders(Part):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.domain import Cycle, Run, Segment
 from flex.errors import BadInput, Busy, LostLease, Outdated, Unknown
+from flex.model.domain import Cycle, Run, Segment
 from flex.store.holders import told
 from flex.store.lease import Lease
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, true, update
 
-from flex.domain import Run, Stage
+from flex.model.domain import Run, Stage
 from flex.store import bulk, refusals, schema
 from flex.store.database import Part
 from flex.store.lease import Lease, interrupted

@@ -9,7 +9,7 @@ from math import ceil
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, or_, select, tuple_
 
-from flex.domain import BadLine, Segment, Stream
+from flex.model.domain import BadLine, Segment, Stream
 from flex.store import bulk, refusals
 from flex.store.database import Part
 from flex.store.schema import moved_counts, segments, streams

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from flex.audit import Author
 from flex.errors import BadInput
+from flex.model.audit import Author
 from flex.store import migrate
 from flex.store.attempts import SqlAttempts
 from flex.store.audit import SqlAudit

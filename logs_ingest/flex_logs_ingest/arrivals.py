@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from flex.domain import LAST_DAY, Segment
 from flex.errors import BadInput
+from flex.model.domain import LAST_DAY, Segment
 from flex.ports import Segments
 from flex_logs_ingest import kept, partials
 from flex_logs_ingest.evidence import ROOM, check_names, counts_of

@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from flex import continued
-from flex.domain import Segment, Stream
 from flex.errors import FlexError
+from flex.model.domain import Segment, Stream
 from flex.ports import Segments
+from flex.traffic import continued_logs
 from flex_logs_ingest import partials
 
 # So many readings wait at most. Chosen on 3,000 logs of 6 kB: of more, each takes no less time.
@@ -80,11 +80,11 @@ class Batch:
         """As the store has it and will have it."""
         if self._openings.isdisjoint((opening, first_time)):
             return ()
-        waiting = continued.opened(self._now(), opening, first_time)
+        waiting = continued_logs.opened(self._now(), opening, first_time)
         return _each_once(waiting, self._segments.opened(opening, first_time))
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        waiting = continued.behind(self._now(), places)
+        waiting = continued_logs.behind(self._now(), places)
         return _each_once(waiting, self._segments.behind(places))
 
     def _now(self) -> list[Segment]:

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flex.domain import Period
+from flex.model.domain import Period
 from flex.ports import Segments
 from flex_logs_ingest import kept, othernames, partials
 

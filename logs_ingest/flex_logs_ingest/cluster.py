@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from flex import continued
-from flex.domain import Segment, Stream
 from flex.errors import NoData
+from flex.model.domain import Segment, Stream
+from flex.traffic import continued_logs
 from flex_logs_ingest import othernames, parcels, partials, remote, unknown
 from flex_logs_ingest import read as local
 from flex_logs_ingest.parcels import KINDS, Reading
@@ -281,10 +281,10 @@ class _Sent:
         return frozenset(ids) & self._segments.keys()
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return continued.opened(self._every(), opening, first_time)
+        return continued_logs.opened(self._every(), opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        return continued.behind(self._every(), places)
+        return continued_logs.behind(self._every(), places)
 
     def _every(self) -> Iterator[Segment]:
         return chain(self._known.readings, self._segments.values())

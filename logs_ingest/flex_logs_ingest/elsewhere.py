@@ -17,7 +17,7 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-from flex.domain import Stream
+from flex.model.domain import Stream
 from flex_logs_ingest.sources import Log, Source, Unusable
 from flex_logs_ingest.stream import HEAD, digest
 

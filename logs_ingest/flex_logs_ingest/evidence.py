@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flex.domain import Segment
 from flex.errors import BadTable
+from flex.model.domain import Segment
 from flex.tables import HOURS, PARTIAL, SAMPLE, Schema
 from flex_logs_ingest import caged
 from flex_logs_ingest.columns import LEVEL, Columns, ColumnTables, Found, Ints, OtherCount, hours_table

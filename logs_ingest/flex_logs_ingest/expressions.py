@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from flex.domain import Period
+from flex.model.domain import Period
 from flex.tables import Schema
 from flex_logs_ingest.lookback import SIZES_FROM
 

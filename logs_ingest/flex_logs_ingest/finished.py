@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from flex.domain import Stream
+from flex.model.domain import Stream
 from flex_logs_ingest.sources import Log
 
 Streams = dict[str, Stream]

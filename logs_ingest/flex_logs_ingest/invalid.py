@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from flex.domain import BadLine
 from flex.errors import NotWritten
+from flex.model.domain import BadLine
 
 
 class Invalid:

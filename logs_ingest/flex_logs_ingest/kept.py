@@ -5,8 +5,8 @@ In go the store's Segments and days, out come ids of files (partials.py). No fil
 
 from __future__ import annotations
 
-from flex.domain import Segment
 from flex.errors import NoData
+from flex.model.domain import Segment
 from flex.ports import Segments
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from flex.domain import BadLine, Segment, Stream
+from flex.model.domain import BadLine, Segment, Stream
 from flex_logs_ingest import othernames
 from flex_logs_ingest.columns import OtherCount
 from flex_logs_ingest.line import LAST_TIME, MOST

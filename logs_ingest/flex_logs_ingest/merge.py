@@ -16,11 +16,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flex import kinds
-from flex.domain import Period, Segment
-from flex.kinds import Kinds
+from flex.model.domain import Period, Segment
 from flex.ports import Segments
-from flex.replay import Ints, Sample
+from flex.prediction import target_kinds
+from flex.prediction.replay import Ints, Sample
+from flex.prediction.target_kinds import Kinds
 from flex.tables import FILES, HOURS, Schema
 from flex_logs_ingest import kept, partials
 from flex_logs_ingest.filetable import FileTable, file_table
@@ -97,7 +97,7 @@ def _all_targets(files: FileTable) -> tuple[pd.Index, Kinds]:
     """All sites that have any target, in the order of the table, and the kinds of their targets."""
     met: dict[str, int] = {}
     pieces = (_sized(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
-    every = kinds.added(_kinds_of(piece, met) for piece in pieces)
+    every = target_kinds.added(_kinds_of(piece, met) for piece in pieces)
     return pd.Index(list(met)), every
 
 
@@ -105,7 +105,7 @@ def _kinds_of(piece: pd.DataFrame, met: dict[str, int]) -> Kinds:
     place, names = pd.factorize(piece["site"])
     number = np.array([met.setdefault(name, len(met)) for name in names], dtype=np.int64)
     requests, size = (piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size"))
-    return kinds.kinds(number[place], requests, size)
+    return target_kinds.kinds(number[place], requests, size)
 
 
 def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:

@@ -20,8 +20,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from flex.domain import LAST_DAY, Segment, Stream
 from flex.errors import NotWritten
+from flex.model.domain import LAST_DAY, Segment, Stream
 from flex.ports import Segments
 from flex_logs_ingest import othernames, partials, unknown
 

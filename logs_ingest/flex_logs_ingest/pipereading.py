@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from flex.domain import Stream
+from flex.model.domain import Stream
 from flex_logs_ingest.formats import record_size
 from flex_logs_ingest.headings import at_headings
 from flex_logs_ingest.reading import LOOK, LogReading

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from flex.domain import LAST_DAY
 from flex.errors import FlexError, NoData
+from flex.model.domain import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest import freed, kept, partials, unread
 from flex_logs_ingest.apart import Apart

@@ -15,8 +15,8 @@ from itertools import chain
 
 import numpy as np
 
-from flex.domain import Segment, Stream
 from flex.errors import BadInput, NoData
+from flex.model.domain import Segment, Stream
 from flex_logs_ingest.documents import Documents
 from flex_logs_ingest.formats import going_on, layout_of, record_size
 from flex_logs_ingest.headings import at_headings, heading_of

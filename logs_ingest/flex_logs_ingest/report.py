@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from flex.domain import BadLine, Segment
+from flex.model.domain import BadLine, Segment
 from flex_logs_ingest.malformed import REASONS
 from flex_logs_ingest.scan import CLASSES
 

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex.domain import LAST_DAY, Segment
+from flex.model.domain import LAST_DAY, Segment
 from flex.ports import Moves
 from flex_logs_ingest import daily, merge, partials
 from flex_logs_ingest.added import LAYOUT, SCHEMA

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from flex.domain import Segment
+from flex.model.domain import Segment
 from flex_logs_ingest.scan import Counts, Scanner
 from flex_logs_ingest.signature import added, signature
 from flex_logs_ingest.sources import Log

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flex.domain import LAST_DAY, Segment, Stream
 from flex.errors import BadInput, NoData
+from flex.model.domain import LAST_DAY, Segment, Stream
 from flex.ports import Segments
 from flex_logs_ingest import finished, partials
 from flex_logs_ingest.apart import Apart

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from flex import engine
-from flex.domain import BadLine
 from flex.errors import BadInput
+from flex.model.domain import BadLine
 from flex.tables import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.columns import Found, Ints, Loop, OtherCount, named, texts
 from flex_logs_ingest.layout import Layout

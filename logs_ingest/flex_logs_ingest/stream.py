@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from flex.domain import Stream
+from flex.model.domain import Stream
 from flex_logs_ingest.sources import Log
 
 HEAD = 4096

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flex.domain import Segment
+from flex.model.domain import Segment
 from flex_logs_ingest.columns import integers, texts
 from flex_logs_ingest.sites import UNKNOWN
 

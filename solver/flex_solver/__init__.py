@@ -1,7 +1,7 @@
 """Solvers: a Problem goes in, a Solution comes out.
 
-A solver is one file and one line here. None of them judges what it found: that is flex.score's. None is asked to keep
-sites together either: each group comes to it as one site. All but the first four are there to be compared with.
+A solver is one file and one line here. None of them judges what it found: that is flex.placing.score's. None is asked
+to keep sites together either: each group comes to it as one site. All but the first four are there to be compared with.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex import score
-from flex.bundles import Bundles, bundled
 from flex.errors import BadInput
+from flex.placing import score
+from flex.placing.bundles import Bundles, bundled
+from flex.placing.problem import Budget, Problem, Solution
+from flex.placing.score import Violation
+from flex.placing.shortfall import shortfalls, text
 from flex.ports import Solver
-from flex.problem import Budget, Problem, Solution
-from flex.score import Violation
-from flex.shortfall import shortfalls, text
 from flex_solver import auto, closest, cpsat, exact, greedy, hill, large, local, offload, round_robin, scratch
 from flex_solver.answer import BEST_EFFORT
 

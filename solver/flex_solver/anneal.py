@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.problem import Floats
+from flex.placing.problem import Floats
 from flex_solver.improve import CHANCES, MOVE, UNIT, Ints, Schedule, improve
 from flex_solver.placed import Placed
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex import score, shortfall
-from flex.problem import Floats, Ints, Problem, Solution
-from flex.short import Relaxation
+from flex.model.best_effort import Relaxation
+from flex.placing import score, shortfall
+from flex.placing.problem import Floats, Ints, Problem, Solution
 from flex_solver.relax import relaxed
 from flex_solver.twins import told_apart
 

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
-from flex import company, score
-from flex.company import Guest
-from flex.problem import Bools, Floats, Ints, Problem
+from flex.placing import score
+from flex.placing.problem import Bools, Floats, Ints, Problem
+from flex.wishes import separation
+from flex.wishes.separation import Guest
 
 # Beyond so many groups of one circle, none is tried without another; and so many steps each try takes.
 GROUPS, STEPS = 200, 2_000
@@ -31,7 +32,7 @@ def mended(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
     order = _Order(problem, np.concatenate([decided, rows]), _taken(problem, decided))
     for site in wrong.tolist():
         if site not in seen:
-            circle = next(company.circles([site, *sorted(rivals)], rivals))
+            circle = next(separation.circles([site, *sorted(rivals)], rivals))
             seen.update(circle)
             found |= _nodes(problem, [one for one in circle if one in placed], order)
     new = [(site, node) for site, nodes in found.items() for node in nodes]
@@ -107,9 +108,9 @@ class _Order:
 def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     guests, there = {site: order.guest(site) for site in circle}, set(circle)
     groups = [group & there for group in problem.apart if group & there]
-    found = company.seated(guests, groups).nodes
+    found = separation.seated(guests, groups).nodes
     if found is None and len(groups) <= GROUPS:
-        found = company.seated(guests, _kept(guests, groups), STEPS).nodes
+        found = separation.seated(guests, _kept(guests, groups), STEPS).nodes
     return dict(found) if found is not None else _somewhere(problem, circle, order)
 
 
@@ -117,7 +118,7 @@ def _kept(guests: Mapping[int, Guest[int]], groups: Sequence[Set[int]]) -> list[
     """Groups that can be kept apart beside each other, the first of them before the others."""
     kept: list[Set[int]] = []
     for group in groups:
-        if company.seated(guests, [*kept, group], STEPS).nodes is not None:
+        if separation.seated(guests, [*kept, group], STEPS).nodes is not None:
             kept.append(group)
     return kept
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex import score
-from flex.problem import Budget, Ints, Problem, Solution
-from flex.shortfall import LIMITS
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem, Solution
+from flex.placing.shortfall import LIMITS
 from flex_solver import exact, large, offload, scratch
 from flex_solver.answer import LATE, answer, total_off, worst
 

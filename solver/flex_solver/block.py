@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints
+from flex.placing.problem import Bools, Floats, Ints
 from flex_solver import cover, highs
 from flex_solver.improve import MOVE, SHARE, Items
 from flex_solver.placed import Placed, company

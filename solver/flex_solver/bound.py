@@ -19,8 +19,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem
-from flex.score import ROUNDING
+from flex.placing.problem import Bools, Floats, Ints, Problem
+from flex.placing.score import ROUNDING
 
 # How many of the largest sites are looked at first for what may enter a node.
 LARGEST = 1_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem
+from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver.placed import movable_rows
 from flex_solver.relax import Relaxed
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex import score
-from flex.problem import Budget, Ints, Problem, Solution
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex_solver.answer import answer, worst
 from flex_solver.apart import mended
 from flex_solver.ledger import Ledger

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.problem import Ints, Problem
+from flex.placing.problem import Ints, Problem
 from flex_solver.placed import Placed, homes_of, may_be_on, movable_rows, off
 
 # How often all moves are gone through, and how many of the cheapest are looked at where wishes forbid some.

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem
+from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
 
 # Load in force of each open node, and the least and the most of its band.

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flex.problem import Bools, Budget, Ints, Problem, Solution
-from flex.score import costs
+from flex.placing.problem import Bools, Budget, Ints, Problem, Solution
+from flex.placing.score import costs
 from flex_solver.answer import answer
 from flex_solver.aside import Aside, Ended
 from flex_solver.start import repaired

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints
+from flex.placing.problem import Bools, Floats, Ints
 from flex_solver import highs
 from flex_solver.improve import MOVE, SHARE
 from flex_solver.market import Deal, Market, Offers, Trade, notable, offers

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.problem import Floats, Ints, Problem
-from flex.score import ROUNDING
+from flex.placing.problem import Floats, Ints, Problem
+from flex.placing.score import ROUNDING
 from flex_solver import bound
 
 # The part of the tolerance that a node may be away from the nearest that it can come to its band.

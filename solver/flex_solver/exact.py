@@ -19,10 +19,11 @@ from threading import Event
 
 import numpy as np
 
-from flex import score, short
-from flex.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
-from flex.short import Relaxation
-from flex.shortfall import LIMITS
+from flex.model import best_effort as short
+from flex.model.best_effort import Relaxation
+from flex.placing import score
+from flex.placing.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
+from flex.placing.shortfall import LIMITS
 from flex_solver import bound, forest, local, proof, runs, sifted
 from flex_solver.answer import LATE, answer
 from flex_solver.dealt import dealt

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Problem
+from flex.placing.problem import Bools, Floats, Problem
 from flex_solver import bound, highs
 from flex_solver.market import Market, Trade, notable, offers
 from flex_solver.relax import INEXACT, Cluster, cluster_of, may_leave

@@ -15,7 +15,7 @@ from threading import Event
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem
+from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
 from flex_solver.net import Net, net
 from flex_solver.trees import EXACT, Trees

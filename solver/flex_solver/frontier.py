@@ -1,7 +1,8 @@
 """The frontier of a cluster: placements by searches at several tolerances, one from scratch, and those known already.
 
-In go a Problem, a Budget, which all of the searches share, and placements; out come the points of flex.frontier. Of a
-small cluster the least imbalance for each number of moves is settled by the integer program.
+In go a Problem, a Budget, which all of the searches share, and placements; out come the points of
+flex.placing.frontier. Of a small cluster the least imbalance for each number of moves is settled by the integer
+program.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.bundles import bundled
-from flex.frontier import Point, frontier, keeps_wishes, least, point_of
-from flex.problem import Budget, Ints, MoveLimits, Problem, in_order
+from flex.placing.bundles import bundled
+from flex.placing.frontier import Point, frontier, keeps_wishes, least, point_of
+from flex.placing.problem import Budget, Ints, MoveLimits, Problem, in_order
 from flex_solver import auto, local, runs, scratch
 from flex_solver.ilp import SHARE, Give, Program
 from flex_solver.kinds import kinds

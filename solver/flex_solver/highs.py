@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints
+from flex.placing.problem import Bools, Floats, Ints
 
 # What HiGHS does to find first answers.
 GUESSES = ("feasibility_jump", "rins", "rens", "root_reduced_cost")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pulp
 
-from flex.problem import Ints, Problem
+from flex.placing.problem import Ints, Problem
 from flex_solver.kinds import Kind, counts_of, rows_of
 from flex_solver.relax import cluster_of, floors_of
 from flex_solver.runs import Effort, NoAnswer, run

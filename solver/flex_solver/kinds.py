@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.problem import Ints, Problem
+from flex.placing.problem import Ints, Problem
 
 # What a new row costs, in moves and cold bytes.
 Price = tuple[int, int]

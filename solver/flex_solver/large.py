@@ -18,8 +18,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex import shortfall
-from flex.problem import Budget, Ints, Problem, Solution, in_order
+from flex.placing import shortfall
+from flex.placing.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver import block, highs
 from flex_solver.answer import LATE, answer
 from flex_solver.candidates import chosen

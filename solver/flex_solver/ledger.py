@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from flex import score
-from flex.problem import Bools, Floats, Ints, Problem
+from flex.placing import score
+from flex.placing.problem import Bools, Floats, Ints, Problem
 
 
 class Ledger:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex import score
-from flex.problem import Bools, Ints, MoveLimits, Problem
+from flex.placing import score
+from flex.placing.problem import Bools, Ints, MoveLimits, Problem
 from flex_solver.improve import Items
 from flex_solver.placed import Placed, may_be_on, movable_rows, off
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from flex.problem import Budget, Ints, Problem, Solution, in_order
+from flex.placing.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver.anneal import PARTS, annealed, with_fewer_cold_bytes
 from flex_solver.answer import LATE, answer
 from flex_solver.candidates import chosen

@@ -25,7 +25,7 @@ from functools import partial
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints
+from flex.placing.problem import Bools, Floats, Ints
 from flex_solver import highs
 from flex_solver.remedy import Changes, remedies
 

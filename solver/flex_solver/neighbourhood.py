@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.problem import Bools, Ints
+from flex.placing.problem import Bools, Ints
 
 # How often a block grows along the moves of its nodes, rather than by a move from elsewhere.
 ALONG = 0.6

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem
+from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound
 from flex_solver.relax import Cluster, cluster_of
 

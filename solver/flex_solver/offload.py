@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.problem import Budget, Floats, Problem, Solution
-from flex.score import ROUNDING
+from flex.placing.problem import Budget, Floats, Problem, Solution
+from flex.placing.score import ROUNDING
 from flex_solver.answer import answer
 from flex_solver.ledger import Ledger
 from flex_solver.start import repaired

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem, in_order
-from flex.score import ROUNDING
+from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
+from flex.placing.score import ROUNDING
 from flex_solver import bound, eased
 from flex_solver.improve import MOVE, SHARE, Items
 

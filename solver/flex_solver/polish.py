@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.problem import Ints
+from flex.placing.problem import Ints
 from flex_solver.improve import MOVE, SHARE, Items
 from flex_solver.placed import Placed, homes_of, may_be_on, off, outside
 

@@ -21,8 +21,8 @@ from threading import Event
 
 import numpy as np
 
-from flex import score
-from flex.problem import Bools, Floats, Ints, Problem, in_order
+from flex.placing import score
+from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver import bound, highs
 from flex_solver.relax import Cluster, cluster_of, floors_of
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints, Problem
+from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import bound, cover, highs
 
 # A mean node's share is 1 in the program.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.problem import Bools, Ints
+from flex.placing.problem import Bools, Ints
 from flex_solver.improve import SHARE
 from flex_solver.placed import Placed, may_be_on, off
 

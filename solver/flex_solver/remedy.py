@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex import engine
-from flex.problem import Bools, Floats, Ints
+from flex.placing.problem import Bools, Floats, Ints
 
 # What a set costs, and its changes.
 Sets = list[tuple[float, list[int]]]

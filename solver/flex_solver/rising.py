@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event
 
-from flex.problem import Budget, Ints, Problem
+from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import forest, proof
 
 

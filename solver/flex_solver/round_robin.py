@@ -9,7 +9,7 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from flex.problem import Budget, Problem, Solution
+from flex.placing.problem import Budget, Problem, Solution
 from flex_solver.answer import answer
 from flex_solver.apart import mended
 

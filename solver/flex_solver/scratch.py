@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex import score
-from flex.problem import Bools, Budget, Ints, Problem, Solution
+from flex.placing import score
+from flex.placing.problem import Bools, Budget, Ints, Problem, Solution
 from flex_solver.answer import answer, worst
 from flex_solver.start import repair
 

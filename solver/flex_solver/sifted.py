@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flex import score
-from flex.problem import Bools, Floats, Ints, Problem, in_order
+from flex.placing import score
+from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver import bound, forest
 from flex_solver.floor import Priced, priced
 from flex_solver.net import Net, net

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from flex.problem import Floats, Ints, Problem
+from flex.placing.problem import Floats, Ints, Problem
 from flex_solver import bound
 from flex_solver.apart import mended
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from flex.problem import Bools, Floats, Ints
+from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.net import Moves, Net
 
 # What the places of a set may hand on in so many ways; pairs of ways that are looked at at a time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.problem import Floats, Ints, Problem, in_order
+from flex.placing.problem import Floats, Ints, Problem, in_order
 from flex_solver.kinds import counts_of, kinds, rows_of
 
 

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flex.journal import RowState
-from flex.orders import NodeOrder
+from flex.model.journal import RowState
+from flex.model.orders import NodeOrder
 from flex_api import wiring
 from flex_api.night import failover
 from flex_api.night.leases import lease

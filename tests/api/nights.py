@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex.audit import broken
-from flex.domain import Cycle, Period
 from flex.errors import NoData
+from flex.model.audit import broken
+from flex.model.domain import Cycle, Period
 from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
 from flex_api import wiring

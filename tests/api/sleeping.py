@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from flex.domain import Run
 from flex.errors import FlexError
-from flex.journal import RowState
-from flex.orders import NodeOrder
+from flex.model.domain import Run
+from flex.model.journal import RowState
+from flex.model.orders import NodeOrder
 from flex.ports import DnsTarget
 from flex_api import wiring
 from flex_api.night import applying, failover

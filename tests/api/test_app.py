@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from flex.domain import (
+from flex.errors import FlexError, StoreError
+from flex.model.domain import (
     Balance,
     Change,
     Cycle,
@@ -31,9 +32,8 @@ from flex.domain import (
     Stream,
     Verdict,
 )
-from flex.errors import FlexError, StoreError
-from flex.headline import Headline
-from flex.orders import NodeOrder
+from flex.model.orders import NodeOrder
+from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.store.memory import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS

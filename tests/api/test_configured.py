@@ -14,8 +14,8 @@ import dns.rdatatype
 import dns.update
 import pytest
 
-from flex.domain import Plan
 from flex.errors import Refused
+from flex.model.domain import Plan
 from flex.store import migrate
 from flex_api import cli, starting
 from flex_dns.bind import PRIMARY_OPTIONS

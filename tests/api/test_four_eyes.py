@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex.audit import Author
-from flex.consent import Approval
-from flex.domain import Cycle, Pin
 from flex.errors import Held
-from flex.orders import NodeOrder
+from flex.model.audit import Author
+from flex.model.consent import Approval
+from flex.model.domain import Cycle, Pin
+from flex.model.orders import NodeOrder
 from flex_api import wiring
 from flex_api.cli.common import author
 from flex_api.night import applying, approving, nightly

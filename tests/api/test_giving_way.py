@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from flex.domain import Node, Run
 from flex.errors import Busy, Unwell
+from flex.model.domain import Node, Run
 from flex.store import MemoryStore, holder
 from flex.store.holders import PATIENCE
 from flex_api import wiring

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from flex.domain import Run
 from flex.errors import Busy, FlexError, LostLease, StoreError
+from flex.model.domain import Run
 from flex.store import MemoryStore
 from flex.store.holders import PATIENCE
 from flex_api import wiring

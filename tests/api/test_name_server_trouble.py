@@ -19,7 +19,7 @@ import dns.rcode
 import pandas as pd
 import pytest
 
-from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset
+from flex.model.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset
 from flex.store import migrate, open_store
 from flex.tables import PLACEMENT
 from flex_api import cli

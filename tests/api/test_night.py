@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.orders import NodeOrder
+from flex.model.orders import NodeOrder
 from flex.store import open_store
 
 if TYPE_CHECKING:

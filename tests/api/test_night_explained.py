@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from flex import decide
-from flex.decide import COOLDOWN
-from flex.domain import Forecast, NodeForecast, Pin
 from flex.errors import Held
-from flex.orders import NodeOrder
+from flex.loop import decide
+from flex.loop.decide import COOLDOWN
+from flex.model.domain import Forecast, NodeForecast, Pin
+from flex.model.orders import NodeOrder
 from flex_api.known import present
 from flex_api.night import applying, bulletin, nightly
 from flex_api.report.content import ReportData

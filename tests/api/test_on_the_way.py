@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from flex.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset, Run, Verdict
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
-from flex.journal import Journal, JournalRow
-from flex.marker import marker_name, marker_text
-from flex.orders import Freeze
+from flex.model.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset, Run, Verdict
+from flex.model.journal import Journal, JournalRow
+from flex.model.orders import Freeze
 from flex.store import MemoryStore, holder
 from flex.store.holders import PATIENCE
 from flex.tables import PLACEMENT
+from flex.zones.marker import marker_name, marker_text
 from flex_api import wiring
 from flex_api.night import applying
 from flex_api.night.leases import lease

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flex.domain import Node
-from flex.steer.pool import MOST_MEMBERS, members
+from flex.model.domain import Node
+from flex.routing.pool import MOST_MEMBERS, members
 from flex.store.memory import MemoryStore
 from flex_api.night.misnamed import misnamed
 from flex_api.night.steering import Asked, Served, among, popular

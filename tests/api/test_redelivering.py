@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import LostLease
-from flex.orders import Freeze
-from flex.retries import MOST
+from flex.model.orders import Freeze
+from flex.model.retries import MOST
 from flex_api import wiring
 from flex_api.night import delivering
 from flex_api.night.leases import lease

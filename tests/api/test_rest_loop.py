@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.testclient import TestClient
 
-from flex.audit import broken
+from flex.model.audit import broken
 from flex.store import open_store
 from flex_api.app import create_app
 from flex_api.settings import file as config

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.domain import Run
 from flex.errors import BadSetting
-from flex.steer.program import program, refusal
+from flex.model.domain import Run
+from flex.routing.program import program, refusal
 from flex.store import holder, open_store
 from flex_api import cli
 from flex_api.settings.file import load

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from flex.access import Token
+from flex.model.access import Token
 from flex_api.schemas.desk import TokensOutput, token_row
 from flex_api.told import desk_text
 

@@ -12,9 +12,9 @@ import dns.update
 import pytest
 
 from flex.errors import DnsError, FlexError, PartlyApplied, Refused, Unreachable
-from flex.marker import marker_name
-from flex.orders import Freeze, NodeOrder
-from flex.retries import MOST
+from flex.model.orders import Freeze, NodeOrder
+from flex.model.retries import MOST
+from flex.zones.marker import marker_name
 from flex_api import wiring
 from flex_api.night import failover, retrying
 from flex_api.night.leases import lease

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from flex.decide import COOLDOWN
-from flex.domain import Pin
-from flex.orders import NodeOrder
+from flex.loop.decide import COOLDOWN
+from flex.model.domain import Pin
+from flex.model.orders import NodeOrder
 from flex_api.night import failover, nightly
 from flex_api.wishes import explaining, pinning
 from tests.api.nights import DAY, SITES, Cluster, four_nodes, loads, resting

@@ -12,11 +12,11 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from flex.errors import BadSetting
+from flex.routing import force
+from flex.routing.pool import Limits
+from flex.routing.program import program
+from flex.routing.runtime import Socket
 from flex.sim.traces import Trace
-from flex.steer import force
-from flex.steer.pool import Limits
-from flex.steer.program import program
-from flex.steer.runtime import Socket
 
 pytestmark = pytest.mark.real
 VISITORS = 20

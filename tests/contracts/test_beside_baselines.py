@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from bench.solver.family import cluster
-from flex import score
-from flex.problem import Budget, Ints, Problem
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import SOLVERS
 
 BUDGET = Budget(steps=20_000, seconds=200)

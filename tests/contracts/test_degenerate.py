@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex import engine, score
-from flex import problem as problems
-from flex.domain import Node, Pin
+from flex import engine
 from flex.errors import FlexError
-from flex.problem import DIMENSIONS, Budget, Problem, Solution
+from flex.model.domain import Node, Pin
+from flex.placing import problem as problems
+from flex.placing import score
+from flex.placing.problem import DIMENSIONS, Budget, Problem, Solution
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from tests.effort import TIMES, calls, grows_with

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import problem as problems
-from flex import score
-from flex.domain import Node, Pin
+from flex.model.domain import Node, Pin
+from flex.placing import problem as problems
+from flex.placing import score
+from flex.placing.problem import DIMENSIONS, Budget, Floats, Ints, Problem, in_order
 from flex.ports import Solver
-from flex.problem import DIMENSIONS, Budget, Floats, Ints, Problem, in_order
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from flex_solver.answer import worst

@@ -9,8 +9,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from flex import score
-from flex.problem import DIMENSIONS, Budget, Ints, Problem, in_order
+from flex.placing import score
+from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem, in_order
 from flex_solver import SOLVERS
 
 # Steps end it, however slow the machine is.

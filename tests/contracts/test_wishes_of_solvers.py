@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import engine, score
-from flex import problem as problems
-from flex.domain import Node, Pin
-from flex.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, in_order
+from flex import engine
+from flex.model.domain import Node, Pin
+from flex.placing import problem as problems
+from flex.placing import score
+from flex.placing.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, in_order
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS, exact
 from tests.shrinking import shrunk_within

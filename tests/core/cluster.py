@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from flex import cycle as cycles
-from flex.consent import Limits
-from flex.cycle import Proposal
-from flex.domain import Cycle
-from flex.edit import Said
-from flex.given import Facts, Rules
+from flex.loop import planning as cycles
+from flex.loop.facts import Facts, Rules
+from flex.loop.planning import Proposal
+from flex.model.consent import Limits
+from flex.model.dns_edits import Said
+from flex.model.domain import Cycle
+from flex.placing.problem import Budget, Problem, Solution, in_order
 from flex.ports import DnsTarget, Solver
-from flex.problem import Budget, Problem, Solution, in_order
 from flex.store import MemoryStore
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)

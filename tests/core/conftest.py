@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex.domain import Node, Period, Pin
-from flex.given import Facts
-from flex.problem import Problem, build
-from flex.replay import Sample
+from flex.loop.facts import Facts
+from flex.model.domain import Node, Period, Pin
+from flex.placing.problem import Problem, build
+from flex.prediction.replay import Sample
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_dns.memory import MemoryTarget

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import score
-from flex.bundles import bundled
-from flex.problem import DIMENSIONS, Ints, Problem, in_order
+from flex.placing import score
+from flex.placing.bundles import bundled
+from flex.placing.problem import DIMENSIONS, Ints, Problem, in_order
 
 
 def _rows(pairs: list[tuple[int, int]]) -> Ints:

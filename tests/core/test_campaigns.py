@@ -8,8 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from flex.campaigns import in_force, over
-from flex.domain import Pin
+from flex.model.domain import Pin
+from flex.wishes.campaigns import in_force, over
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

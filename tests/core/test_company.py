@@ -8,7 +8,7 @@ from math import comb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.company import Guest, rivals_of, seated
+from flex.wishes.separation import Guest, rivals_of, seated
 
 NODES = range(4)
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flex import shortfall
-from flex.conflicts import conflict
-from flex.problem import Problem, in_order
+from flex.placing import shortfall
+from flex.placing.problem import Problem, in_order
+from flex.placing.wish_conflicts import conflict
 
 Make = Callable[..., Problem]
 Nodes = Mapping[int, frozenset[int]]

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex import cycle as cycles
-from flex.consent import Limits
-from flex.domain import Cycle, Node, Pin, Plan, Verdict
-from flex.edit import Said
 from flex.errors import Ended, Infeasible, Outdated, PartlyApplied, Refused, StoreError, Unverified
-from flex.journal import Journal
+from flex.loop import planning as cycles
+from flex.model.consent import Limits
+from flex.model.dns_edits import Said
+from flex.model.domain import Cycle, Node, Pin, Plan, Verdict
+from flex.model.journal import Journal
 from flex.ports import DnsTarget
-from flex.records import ZoneState
 from flex.store import MemoryStore
+from flex.zones.records import ZoneState
 from flex_dns.memory import MemoryTarget
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from flex import obstacles, score
-from flex.consent import Limits, Stop
-from flex.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
-from flex.domain import Pin, Proven
-from flex.problem import Budget, Ints, Problem
+from flex.loop import obstacles
+from flex.loop.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
+from flex.model.consent import Limits, Stop
+from flex.model.domain import Pin, Proven
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import SOLVERS
 
 LOADS = {"a": (50, 50), "b": (30, 30), "c": (10, 10), "d": (10, 10)}

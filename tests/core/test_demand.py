@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 import pytest
 
-from flex.demand import RESOURCES
-from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible
-from flex.problem import Lately, MoveLimits, Problem, Terms, build
+from flex.model.domain import Node, Pin
+from flex.placing.problem import Lately, MoveLimits, Problem, Terms, build
 from flex.tables import SPREADS
+from flex.traffic.demand import RESOURCES
 
 Make = Callable[..., Problem]
 

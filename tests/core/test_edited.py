@@ -9,12 +9,12 @@ from datetime import timedelta
 import pandas as pd
 import pytest
 
-from flex import cycle as cycles
-from flex.consent import Limits
-from flex.cycle import Proposal
-from flex.domain import Cycle
 from flex.errors import BadInput
-from flex.records import name_of
+from flex.loop import planning as cycles
+from flex.loop.planning import Proposal
+from flex.model.consent import Limits
+from flex.model.domain import Cycle
+from flex.zones.records import name_of
 from flex_dns.memory import MemoryTarget
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns

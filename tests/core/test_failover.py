@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flex import cycle as cycles
-from flex.domain import Node, Plan, Rrset
-from flex.failover import rehomed, survivors
-from flex.problem import Problem
+from flex.loop import planning as cycles
+from flex.model.domain import Node, Plan, Rrset
+from flex.placing.failover import rehomed, survivors
+from flex.placing.problem import Problem
 from flex_dns.memory import MemoryTarget
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from flex import explain
-from flex.instead import Chosen
-from flex.problem import MoveLimits, Problem
+from flex.placing import explain
+from flex.placing.alternatives import Chosen
+from flex.placing.problem import MoveLimits, Problem
 
 Make = Callable[..., Problem]
 

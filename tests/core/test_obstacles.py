@@ -8,11 +8,25 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import obstacles, score
-from flex.consent import Limits, Stop
-from flex.decide import COOLDOWN, HOLD, LIFTED, MARGIN, OFTEN, RULES, TRIGGER, Decision, Guard, Reins, Resting, decide
-from flex.domain import Node, Pin
-from flex.problem import Budget, Ints, Lately, Problem, build
+from flex.loop import obstacles
+from flex.loop.decide import (
+    COOLDOWN,
+    HOLD,
+    LIFTED,
+    MARGIN,
+    OFTEN,
+    RULES,
+    TRIGGER,
+    Decision,
+    Guard,
+    Reins,
+    Resting,
+    decide,
+)
+from flex.model.consent import Limits, Stop
+from flex.model.domain import Node, Pin
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Lately, Problem, build
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 

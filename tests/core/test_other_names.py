@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flex import cycle as cycles
-from flex import othertraffic
-from flex.domain import Cycle, Node, Period, Pin
-from flex.given import Facts
-from flex.kinds import each
-from flex.othernames import OtherName, Share
-from flex.problem import Budget
-from flex.replay import Sample
+from flex.loop import other_traffic
+from flex.loop import planning as cycles
+from flex.loop.facts import Facts
+from flex.model.domain import Cycle, Node, Period, Pin
+from flex.placing.problem import Budget
+from flex.prediction.replay import Sample
+from flex.prediction.target_kinds import each
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.zones.other_names import OtherName, Share
 from flex_dns.memory import MemoryTarget
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
@@ -235,14 +235,14 @@ def test_each_node_counts_just_what_dns_would_send_to_it(
 @settings(deadline=None, max_examples=30)
 def test_parts_of_a_site_are_as_much_as_it_was(shares: list[float], sampled: bool) -> None:
     parts = [
-        othertraffic.Part(SITES[0], f"{number}.example", ("n1",), Share(share, share))
+        other_traffic.Part(SITES[0], f"{number}.example", ("n1",), Share(share, share))
         for number, share in enumerate(shares)
     ]
-    found, _ = othertraffic.profiles_with(parts, profiles(SITES), SPREADS.empty())
+    found, _ = other_traffic.profiles_with(parts, profiles(SITES), SPREADS.empty())
     for name in ("access_bytes", "requests"):
         assert found[name].sum() == pytest.approx(profiles(SITES)[name].sum(), abs=len(parts) + 1)
     sample = accesses(SITES, 0.5 if sampled else 1.0)
-    split = othertraffic.sample_with(parts, sample)
+    split = other_traffic.sample_with(parts, sample)
     assert np.array_equal(split.time, sample.time)
     assert np.array_equal(split.size[split.target], sample.size[sample.target])
     sites = np.array(split.sites)[split.site[split.target]]
@@ -256,8 +256,8 @@ def test_parts_of_a_site_are_as_much_as_it_was(shares: list[float], sampled: boo
 
 def test_of_a_large_site_each_part_holds_as_much_as_was_measured_for_as_many_visitors() -> None:
     spreads = SPREADS.make(pd.DataFrame([(SITES[0], 2, 800), (SITES[0], 3, 700)], columns=list(SPREADS.columns)))
-    half = othertraffic.Part(SITES[0], "www.example", ("n1", "n2"), Share(0.5, 0.5))
-    found, wider = othertraffic.profiles_with([half], profiles(SITES), spreads)
+    half = other_traffic.Part(SITES[0], "www.example", ("n1", "n2"), Share(0.5, 0.5))
+    found, wider = other_traffic.profiles_with([half], profiles(SITES), spreads)
     held = dict(zip(found["site"], found["working_set"], strict=True))
     assert (held[SITES[0]], held["www.example"]) == (800, 800)
     on_two = wider[(wider["site"] == "www.example") & (wider["replicas"] == 2)]

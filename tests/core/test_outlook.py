@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from flex import outlook
-from flex.hindsight import Outlook
-from flex.outlook import METHODS, YESTERDAY, backtest
+from flex.model.accuracy import Outlook
+from flex.prediction import outlook
+from flex.prediction.outlook import METHODS, YESTERDAY, backtest
 
 WEEKEND = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.3, 0.3])
 

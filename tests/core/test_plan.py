@@ -8,11 +8,11 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import plan
-from flex.consent import Limits
-from flex.domain import Move, Plan
-from flex.records import ZoneState, by_name, split
+from flex.model.consent import Limits
+from flex.model.domain import Move, Plan
 from flex.tables import PLACEMENT, RECORDS
+from flex.zones import zone_changes
+from flex.zones.records import ZoneState, by_name, split
 
 ZONE = "hosting.example."
 names = st.sampled_from([f"{letter}.{ZONE}" for letter in "abcdef"])
@@ -30,8 +30,8 @@ def state(sets: Mapping[str, frozenset[str]], owned: frozenset[str] | None = Non
 
 
 def diff(wanted: pd.DataFrame, found: ZoneState, ours: frozenset[str] = frozenset()) -> Plan:
-    left_alone = plan.foreign(found, list(wanted["name"]), ours=ours)
-    return plan.diff(ZONE, wanted, found, owner="me", ttl=60, left_alone=left_alone)
+    left_alone = zone_changes.foreign(found, list(wanted["name"]), ours=ours)
+    return zone_changes.diff(ZONE, wanted, found, owner="me", ttl=60, left_alone=left_alone)
 
 
 def text(want: Mapping[str, str], have: Mapping[str, str], owned: str | None = None) -> str:
@@ -41,7 +41,7 @@ def text(want: Mapping[str, str], have: Mapping[str, str], owned: str | None = N
         return {f"{name}.{ZONE}": frozenset(values.split()) for name, values in names.items()}
 
     marked = None if owned is None else frozenset(f"{name}.{ZONE}" for name in owned.split())
-    return plan.text(diff(table(sets(want)), state(sets(have), marked)))
+    return zone_changes.text(diff(table(sets(want)), state(sets(have), marked)))
 
 
 def test_a_moved_site_changes_its_address() -> None:
@@ -110,12 +110,12 @@ def test_a_zone_that_says_so_already_needs_nothing(zone: dict[str, frozenset[str
 def test_the_digest_does_not_depend_on_the_order_of_rows(rows: list[tuple[str, str]], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(rows))
     one, other = (pd.DataFrame(each, columns=["site", "node"]).astype("str") for each in (rows, shuffled))
-    assert plan.digest((), one) == plan.digest((), other)
+    assert zone_changes.digest((), one) == zone_changes.digest((), other)
 
 
 def test_another_placement_has_another_digest() -> None:
     one, other = (PLACEMENT.from_columns({"site": ["a"], "node": [node]}) for node in ("n1", "n2"))
-    assert plan.digest((), one) != plan.digest((), other)
+    assert zone_changes.digest((), one) != zone_changes.digest((), other)
 
 
 def move(site: str, target: str = "n2", source: str | None = "n1", cold: int = 1) -> Move:
@@ -125,7 +125,7 @@ def move(site: str, target: str = "n2", source: str | None = "n1", cold: int = 1
 def test_each_limit_is_named_with_what_it_allows_and_what_the_plan_does() -> None:
     moves = [move(f"s{n}") for n in range(3)]
     limits = Limits(moved_sites=2, moved_share=0.2, share_from=10, cold_bytes=2, inflow=2)
-    assert [str(breach) for breach in plan.breaches(moves, 10, limits)] == [
+    assert [str(breach) for breach in zone_changes.breaches(moves, 10, limits)] == [
         "safety.max_moved_sites: 3 is over the limit of 2",
         "safety.max_moved_sites_ratio: 0.3 is over the limit of 0.2",
         "safety.max_moved_working_set: 3 is over the limit of 2",
@@ -135,36 +135,36 @@ def test_each_limit_is_named_with_what_it_allows_and_what_the_plan_does() -> Non
 
 def test_names_never_placed_before_and_names_changed_by_others_have_limits_of_their_own() -> None:
     limits = Limits(new_sites=3, drifted_names=0)
-    assert [breach.rule for breach in plan.breaches([], 10, limits, new=4, drifted=1)] == [
+    assert [breach.rule for breach in zone_changes.breaches([], 10, limits, new=4, drifted=1)] == [
         "safety.max_new_sites",
         "safety.max_drifted_names",
     ]
-    assert plan.breaches([], 10, limits, new=3) == ()
+    assert zone_changes.breaches([], 10, limits, new=3) == ()
 
 
 def test_taking_a_replica_away_counts_as_a_move_and_flows_into_no_node() -> None:
     taken = [Move(f"s{n}", "n1", None, 0, "one node is enough") for n in range(3)]
-    found = plan.breaches(taken, 100, Limits(moved_sites=2, inflow=0))
+    found = zone_changes.breaches(taken, 100, Limits(moved_sites=2, inflow=0))
     assert [breach.rule for breach in found] == ["safety.max_moved_sites"]
 
 
 def test_names_whose_records_change_though_they_do_not_move_have_a_limit() -> None:
     sets = {f"{letter}.{ZONE}": frozenset({"192.0.2.1"}) for letter in "abc"}
     wanted = table(sets | {f"new.{ZONE}": frozenset({"192.0.2.1"})}, ttl=300)
-    made = plan.diff(ZONE, wanted, state(sets), owner="me", ttl=300, left_alone={})
-    assert plan.rewritten([made], {f"a.{ZONE}"}) == 2
-    assert [breach.rule for breach in plan.breaches([], 9, Limits(rewritten_names=1), rewritten=2)] == [
+    made = zone_changes.diff(ZONE, wanted, state(sets), owner="me", ttl=300, left_alone={})
+    assert zone_changes.rewritten([made], {f"a.{ZONE}"}) == 2
+    assert [breach.rule for breach in zone_changes.breaches([], 9, Limits(rewritten_names=1), rewritten=2)] == [
         "safety.max_rewritten_names"
     ]
 
 
 def test_what_was_nowhere_before_does_not_count_as_moved() -> None:
     first_time = [move(f"s{n}", source=None, cold=10**12) for n in range(100)]
-    assert plan.breaches(first_time, 100, Limits()) == ()
+    assert zone_changes.breaches(first_time, 100, Limits()) == ()
 
 
 def test_the_share_is_not_looked_at_for_a_handful_of_sites() -> None:
-    assert plan.breaches([move("a")], 2, Limits(share_from=10)) == ()
+    assert zone_changes.breaches([move("a")], 2, Limits(share_from=10)) == ()
 
 
 def test_sites_outside_every_zone_are_told_apart_and_one_at_its_apex_is_inside() -> None:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import problem as problems
-from flex import score
-from flex.domain import Node, Pin
 from flex.errors import BadInput, Infeasible, Unknown
-from flex.problem import Problem
+from flex.model.domain import Node, Pin
+from flex.placing import problem as problems
+from flex.placing import score
+from flex.placing.problem import Problem
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
 Make = Callable[..., Problem]

@@ -9,9 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.domain import BadLine, Period, Segment
-from flex.quality import MAX_AGE, MAX_MALFORMED, MAX_SKEW, MIN_COVERAGE, Judged, Limits, Quality, history, judge, spans
-from flex.rhythm import displaced
+from flex.model.domain import BadLine, Period, Segment
+from flex.traffic.clock_shift import displaced
+from flex.traffic.quality import (
+    MAX_AGE,
+    MAX_MALFORMED,
+    MAX_SKEW,
+    MIN_COVERAGE,
+    Judged,
+    Limits,
+    Quality,
+    history,
+    judge,
+    spans,
+)
 
 DAY = datetime(2026, 3, 4, tzinfo=UTC)
 FIRST = int(DAY.timestamp()) // 3600

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex import checking
-from flex import cycle as cycles
-from flex.consent import Limits
-from flex.domain import Cycle, Node, Period, Pin
 from flex.errors import BadInput, Infeasible
-from flex.given import Facts
-from flex.problem import Budget
-from flex.replay import Sample
+from flex.loop import planning as cycles
+from flex.loop import verify
+from flex.loop.facts import Facts
+from flex.model.consent import Limits
+from flex.model.domain import Cycle, Node, Period, Pin
+from flex.placing.problem import Budget
+from flex.prediction.replay import Sample
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, SPREADS
 from flex_dns.memory import MemoryTarget
@@ -239,7 +239,7 @@ def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(c
     done = cluster.night()
     _, placement = cluster.store.placement()
     known = sum("n1" not in cluster.is_on(site) for site in cluster.sites)
-    (verdict,) = checking.check(done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target)
+    (verdict,) = verify.check(done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target)
     # Of each name A and AAAA.
     assert (verdict.checked, verdict.agrees) == (2 * known, True)
 

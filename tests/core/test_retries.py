@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.retries import FIRST, MOST, Attempt, failed, is_due, is_told, pause
+from flex.model.retries import FIRST, MOST, Attempt, failed, is_due, is_told, pause
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

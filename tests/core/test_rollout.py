@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import rollout
-from flex.domain import Change, Plan, Rrset
-from flex.marker import marker_name
+from flex.model.domain import Change, Plan, Rrset
+from flex.zones import waves as rollout
+from flex.zones.marker import marker_name
 
 ZONE = "example.org."
 shares = st.lists(st.sampled_from([0.01, 0.1, 0.5, 0.9]), max_size=3)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flex import score
-from flex.problem import Ints, MoveLimits, Problem, in_order
+from flex.placing import score
+from flex.placing.problem import Ints, MoveLimits, Problem, in_order
 
 Make = Callable[..., Problem]
 

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex.consent import Limits
-from flex.domain import Node, Period
 from flex.errors import BadInput, Unknown
-from flex.given import Facts, Rules
-from flex.problem import Budget
-from flex.replay import Sample
-from flex.suppose import Supposed, Supposition, suppose
+from flex.loop.facts import Facts, Rules
+from flex.loop.what_if import Supposed, Supposition, suppose
+from flex.model.consent import Limits
+from flex.model.domain import Node, Period
+from flex.placing.problem import Budget
+from flex.prediction.replay import Sample
 from flex.tables import SPREADS
 from flex_solver import SOLVERS
 

@@ -8,10 +8,11 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from flex import score, waves
-from flex.consent import Limits
-from flex.domain import Node, Pin
-from flex.problem import Ints, Problem, build, in_order
+from flex.model.consent import Limits
+from flex.model.domain import Node, Pin
+from flex.placing import score
+from flex.placing import tonight as waves
+from flex.placing.problem import Ints, Problem, build, in_order
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
 NONE = Limits(moved_sites=1000, moved_share=1.0, cold_bytes=2**60, inflow=1000)

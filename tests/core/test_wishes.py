@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import bundles
-from flex import problem as problems
-from flex.company import Guest, seated
-from flex.domain import Node, NodeState, Pin
+from flex.model.domain import Node, NodeState, Pin
+from flex.placing import bundles
+from flex.placing import problem as problems
 from flex.tables import PLACEMENT, PROFILES, SPREADS
-from flex.wishes import against, possible
+from flex.wishes.possible import against, possible
+from flex.wishes.separation import Guest, seated
 
 NODES = (Node("n1", ("192.0.2.1",), 1), Node("n2", ("192.0.2.2",), 1, state="draining"), Node("n3", ("192.0.2.3",), 1))
 SITES = {"a", "b", "c"}

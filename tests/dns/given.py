@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flex.domain import Change, Plan, Rrset
-from flex.marker import marker_name, marker_text
+from flex.model.domain import Change, Plan, Rrset
+from flex.zones.marker import marker_name, marker_text
 from flex_dns.rfc2136 import Rfc2136Target
 
 OWNER = "flex-eu1"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flex import checking
-from flex.domain import Change, Rrset, Verdict
+from flex.loop import verify
+from flex.model.domain import Change, Rrset, Verdict
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from flex_dns.pair import pair
@@ -34,7 +34,7 @@ def test_a_secondary_that_is_behind_is_told_and_follows(deaf: tuple[PrivateNamed
     first, second = target.verify(ZONE, wanted)
     assert first.agrees
     assert not second.agrees
-    assert list(checking.behind((first, second))) == [(second.server, "")]
+    assert list(verify.behind((first, second))) == [(second.server, "")]
     (SeveralTargets({ZONE: target}) if several else target).catch_up(ZONE, 20)
     assert all(verdict.agrees for verdict in target.verify(ZONE, wanted))
 
@@ -52,7 +52,7 @@ def test_what_somebody_edited_on_the_primary_keeps_nobody_waiting(deaf: tuple[Pr
     target.catch_up(ZONE, 20)
     verdicts = target.verify(ZONE, wanted)
     assert [len(verdict.wrong) for verdict in verdicts] == [1, 1]
-    assert checking.behind(verdicts) == {}
+    assert verify.behind(verdicts) == {}
 
 
 def test_a_secondary_that_is_silent_is_not_waited_for(deaf: tuple[PrivateNamed, PrivateNamed]) -> None:
@@ -74,7 +74,7 @@ def test_a_server_that_takes_no_notice_is_named_with_what_to_run(folder: Path, k
         target.apply(made)
         target.catch_up(ZONE, 0.2)
         verdicts = target.verify(ZONE, wanted)
-        assert list(checking.behind(verdicts)) == [(verdicts[1].server, "")]
+        assert list(verify.behind(verdicts)) == [(verdicts[1].server, "")]
 
 
 def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
@@ -83,6 +83,6 @@ def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
     other = Verdict("c", 1, 7, wrong, zone="other.example.")
     silent = Verdict("d", 0, None, (), "no answer", zone=ZONE)
     agreeing = Verdict("e", 1, 1, zone=ZONE)
-    assert checking.behind((Verdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)) == {
-        ("b", ZONE): checking.Behind("b", ZONE, 2**32 - 2, 3)
+    assert verify.behind((Verdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)) == {
+        ("b", ZONE): verify.Behind("b", ZONE, 2**32 - 2, 3)
     }

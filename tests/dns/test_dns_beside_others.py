@@ -17,10 +17,10 @@ import dns.update
 import pandas as pd
 import pytest
 
-from flex import plan
-from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
+from flex.model.domain import Change, Plan, Rrset
 from flex.tables import RECORDS
+from flex.zones import zone_changes
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
@@ -79,7 +79,9 @@ def _planned(target: Rfc2136Target, zone: str, names: list[str], theirs: list[st
     state = target.read(zone, names)
     changed = state.records[~state.records["value"].isin(["192.0.2.1", "192.0.2.2"])]["name"]
     wanted = _records({name: ["192.0.2.2"] for name in names})
-    made = plan.diff(zone, wanted, state, owner=OWNER, ttl=60, left_alone=dict.fromkeys(changed, "not as we left it"))
+    made = zone_changes.diff(
+        zone, wanted, state, owner=OWNER, ttl=60, left_alone=dict.fromkeys(changed, "not as we left it")
+    )
     try:
         target.apply(made)
     except (Stale, PartlyApplied):

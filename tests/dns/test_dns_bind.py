@@ -15,9 +15,9 @@ import dns.rcode
 import dns.update
 import pytest
 
-from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale
-from flex.marker import marker_name, marker_text
+from flex.model.domain import Change, Plan, Rrset
+from flex.zones.marker import marker_name, marker_text
 from flex_dns import update
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed

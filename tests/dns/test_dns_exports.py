@@ -10,9 +10,9 @@ import dns.zone
 import pandas as pd
 import pytest
 
-from flex.domain import Change, Plan, Rrset
-from flex.marker import marker_name, marker_text
+from flex.model.domain import Change, Plan, Rrset
 from flex.tables import RECORDS
+from flex.zones.marker import marker_name, marker_text
 from flex_dns import fence
 from flex_dns.claim import Claim
 from flex_dns.exports import EXPORTS, Wanted, wanted

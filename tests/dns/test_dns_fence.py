@@ -9,9 +9,9 @@ from pathlib import Path
 import dns.rcode
 import pytest
 
-from flex.domain import Plan
 from flex.errors import Refused
-from flex.journal import JournalRow
+from flex.model.domain import Plan
+from flex.model.journal import JournalRow
 from flex_dns import fence, update, wire
 from flex_dns.carrying import carry
 from flex_dns.check import Check

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from flex import plan, rollout
-from flex.domain import Change, Plan, Rrset
 from flex.errors import PartlyApplied, Stale, Unwell
-from flex.journal import JournalRow
+from flex.model.domain import Change, Plan, Rrset
+from flex.model.journal import JournalRow
 from flex.ports import DnsTarget
 from flex.store.journals import MemoryJournal
+from flex.zones import waves as rollout
+from flex.zones import zone_changes
 from flex_dns.gentle import Coming, GentleTarget, Hooks
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
@@ -97,7 +98,7 @@ def test_a_run_that_was_killed_while_it_waited_waits_again_and_takes_the_old_nod
 def test_a_run_that_was_killed_while_it_waited_is_taken_back(target: DnsTarget, home: str) -> None:
     killed_in_between(target, home, MemoryJournal())
     made = move(home, *NEW)
-    target.apply(plan.undoing(made, target.read(home, plan.touched(made))))
+    target.apply(zone_changes.undoing(made, target.read(home, zone_changes.touched(made))))
     assert addresses(target, home) == list(OLD)
 
 
@@ -145,7 +146,7 @@ def test_wherever_it_was_killed_it_goes_on_or_back_with_the_ttl_that_was(
     if goes_on:
         Watched(target, home, ttl=5).apply(made, begun(journal, home))
     else:
-        target.apply(plan.undoing(made, target.read(home, plan.touched(made)), 5))
+        target.apply(zone_changes.undoing(made, target.read(home, zone_changes.touched(made)), 5))
     assert (addresses(target, home), ttls(target, home)) == (list(NEW if goes_on else OLD), {60})
 
 
@@ -177,12 +178,14 @@ class InWaves:
         gentle.apply(self.made, journal=journal)
 
     def take_back(self) -> None:
-        self.target.apply(plan.undoing(self.made, self.target.read(self.zone, plan.touched(self.made))))
+        self.target.apply(zone_changes.undoing(self.made, self.target.read(self.zone, zone_changes.touched(self.made))))
 
     @property
     def homes(self) -> tuple[int, int, int]:
         """How many sites are on the old node alone, on both, on the new one alone."""
-        found = self.target.read(self.zone, plan.touched(self.made)).records.groupby("name")["value"].apply(tuple)
+        found = (
+            self.target.read(self.zone, zone_changes.touched(self.made)).records.groupby("name")["value"].apply(tuple)
+        )
         said = [tuple(sorted(values)) for values in found]
         return said.count(OLD), said.count(BOTH), said.count(NEW)
 
@@ -267,7 +270,7 @@ def test_a_name_that_somebody_changes_on_the_way_is_left_to_him_and_all_others_m
     many: InWaves, edit: Edit, at: int
 ) -> None:
     wave_of, journal = rollout.waves([many.made], SHARES), MemoryJournal()
-    theirs = max(plan.touched(many.made), key=lambda name: wave_of[name])
+    theirs = max(zone_changes.touched(many.made), key=lambda name: wave_of[name])
     many.meanwhile = lambda waits: edit(theirs, "A", [FOREIGN]) if waits == at else None
     with pytest.raises(PartlyApplied, match=f"1 names are no longer .*{theirs}.*{FOREIGN}"):
         many.apply(journal)

@@ -9,9 +9,9 @@ from itertools import islice
 
 import pytest
 
-from flex.domain import Change, Plan
 from flex.errors import PartlyApplied, Refused, Stale
-from flex.journal import JournalRow, RowState
+from flex.model.domain import Change, Plan
+from flex.model.journal import JournalRow, RowState
 from flex.store.journals import MemoryJournal
 from flex_dns.key import Key
 from flex_dns.rfc2136 import Rfc2136Target

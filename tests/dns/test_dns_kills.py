@@ -24,13 +24,13 @@ import dns.update
 import pandas as pd
 import pytest
 
-from flex import plan
-from flex.domain import Balance, Cycle, NodeLoad, Period, Plan, Proven
 from flex.errors import DnsError, PartlyApplied
-from flex.marker import marker_name, marker_text
-from flex.records import ZoneState, by_name
+from flex.model.domain import Balance, Cycle, NodeLoad, Period, Plan, Proven
 from flex.store import SqlStore, migrate, open_store
 from flex.tables import PLACEMENT, RECORDS
+from flex.zones import zone_changes
+from flex.zones.marker import marker_name, marker_text
+from flex.zones.records import ZoneState, by_name
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
@@ -149,7 +149,7 @@ class Yard:
         have = by_name(state.records)
         rows += [(name, kind, 60, values[0]) for (name, kind), (_, values) in have.items() if kind == "AAAA"]
         table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-        made = plan.diff(ZONE, table, state, owner="flex", ttl=60, left_alone=state.blocked)
+        made = zone_changes.diff(ZONE, table, state, owner="flex", ttl=60, left_alone=state.blocked)
         # With the zone's serial it is not read again before the first message, and the server alone sees to it.
         made = replace(made, serial=made.serial * self.rng.randrange(2))
         return self._kept(number, made)

@@ -15,8 +15,8 @@ from textwrap import indent
 
 import pytest
 
-from flex.domain import Plan
 from flex.errors import BadSetting, FlexError
+from flex.model.domain import Plan
 from flex_dns.bind import (
     PRIMARY_OPTIONS,
     SECONDARY_OPTIONS,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flex.ports import DnsTarget
-from flex.records import Answer
+from flex.zones.records import Answer
 from flex_dns import following
 from flex_dns.key import Key
 from flex_dns.memory import MemoryTarget

@@ -17,7 +17,7 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from flex.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Plan, Rrset
 from flex_dns import pipeline
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed

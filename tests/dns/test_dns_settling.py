@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.checking import is_since
-from flex.domain import Plan
+from flex.loop.verify import is_since
+from flex.model.domain import Plan
 from flex.tables import RECORDS
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from flex.domain import Plan
 from flex.errors import DnsError, PartlyApplied, Stale
-from flex.journal import RowState
+from flex.model.domain import Plan
+from flex.model.journal import RowState
 from flex.store.journals import MemoryJournal
 from flex_dns.key import make_key
 from flex_dns.named import PrivateNamed

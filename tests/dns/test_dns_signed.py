@@ -13,9 +13,9 @@ import dns.rdatatype
 import pandas as pd
 import pytest
 
-from flex.domain import Plan
-from flex.plan import diff
+from flex.model.domain import Plan
 from flex.tables import RECORDS
+from flex.zones.zone_changes import diff
 from flex_dns.bind import update_policy
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed

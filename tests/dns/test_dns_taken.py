@@ -19,12 +19,12 @@ import dns.update
 import pandas as pd
 import pytest
 
-from flex import plan
-from flex.domain import Plan
 from flex.errors import PartlyApplied, Stale
-from flex.marker import marker_name, marker_text
+from flex.model.domain import Plan
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
+from flex.zones import zone_changes
+from flex.zones.marker import marker_name, marker_text
 from flex_dns.claim import Claim
 from flex_dns.exports import EXPORTS, wanted
 from flex_dns.gentle import GentleTarget
@@ -119,7 +119,7 @@ class Site:
         rows = [(self.name, kind, TTL, value) for kind, values in want.items() for value in values]
         table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
         state = self.target.read(self.zone, [self.name])
-        return plan.diff(self.zone, table, state, owner=OWNER, ttl=TTL, left_alone={})
+        return zone_changes.diff(self.zone, table, state, owner=OWNER, ttl=TTL, left_alone={})
 
     def apply(self, made: Plan) -> None:
         if self.way == "nsupdate":

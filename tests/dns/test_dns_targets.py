@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import pytest
 
-from flex.domain import Change, Plan, RecordType, Rrset
 from flex.errors import DnsError, PartlyApplied, Stale
-from flex.marker import marker_name, marker_text
+from flex.model.domain import Change, Plan, RecordType, Rrset
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
+from flex.zones.marker import marker_name, marker_text
 from flex_dns.memory import MemoryTarget
 
 OWNER = "flex-eu1"

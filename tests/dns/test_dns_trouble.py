@@ -22,8 +22,8 @@ import dns.tsig
 import dns.xfr
 import pytest
 
-from flex.domain import Change, Plan, Rrset
 from flex.errors import DnsError, Refused, Unreachable
+from flex.model.domain import Change, Plan, Rrset
 from flex_dns.bind import update_policy
 from flex_dns.key import Key, make_key
 from flex_dns.named import PrivateNamed

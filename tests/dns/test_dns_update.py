@@ -16,8 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.domain import Change, RecordType, Rrset
-from flex.marker import marker_name, marker_text, site_name
+from flex.model.domain import Change, RecordType, Rrset
+from flex.zones.marker import marker_name, marker_text, site_name
 from flex_dns import update, wire
 from flex_dns.update import Message
 from flex_dns.wire import Part, Unfit

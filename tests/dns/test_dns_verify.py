@@ -18,7 +18,7 @@ import dns.rrset
 import pandas as pd
 import pytest
 
-from flex.domain import Change, Rrset, Verdict
+from flex.model.domain import Change, Rrset, Verdict
 from flex.tables import RECORDS
 from flex_dns.key import Key
 from flex_dns.named import PrivateNamed

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flex.domain import Period, Segment, Stream
 from flex.errors import Busy, NotWritten
+from flex.model.domain import Period, Segment, Stream
 from flex.store import MemoryStore
 from flex_logs_ingest import batch
 from flex_logs_ingest.batch import Batch

@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.domain import Period
 from flex.errors import BadInput, NoData, NotWritten
+from flex.model.domain import Period
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
 from flex_logs_ingest import arrivals, cluster, expressions, merge, remote, unknown

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flex.domain import Period
 from flex.errors import NoData
+from flex.model.domain import Period
 from flex.store import MemoryStore
 from flex_logs_ingest import daily, merge
 from flex_logs_ingest.read import FileReport

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.domain import Period
 from flex.errors import NoData
+from flex.model.domain import Period
 from flex.store import MemoryStore
 from flex.tables import HOURS, PARTIAL, Schema
 from flex_logs_ingest.documents import Documents

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from flex.domain import Period
 from flex.errors import NoData
+from flex.model.domain import Period
 from flex.store import MemoryStore, migrate, open_store
 from flex_logs_ingest.filetable import file_table
 from flex_logs_ingest.read import FileReport, ingest

@@ -24,7 +24,7 @@ from typing import Protocol
 import pytest
 import zstandard
 
-from flex.domain import Period
+from flex.model.domain import Period
 from flex.ports import Segments
 from flex.store import open_store
 from flex_logs_ingest.filetable import file_table

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.domain import Period
+from flex.model.domain import Period
 from flex.store import MemoryStore
 from flex_logs_ingest import bynames, othernames, parcels
 from flex_logs_ingest.arrivals import take

@@ -14,9 +14,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.domain import Period
 from flex.errors import BadInput
-from flex.holes import holes
+from flex.loop.missing_readings import holes
+from flex.model.domain import Period
 from flex.store import MemoryStore
 from flex_logs_ingest import merge
 from flex_logs_ingest.arrivals import Arrival, take

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.domain import Period
 from flex.errors import Busy, NoData, NotWritten
-from flex.kinds import Kinds, kinds
+from flex.model.domain import Period
+from flex.prediction.target_kinds import Kinds, kinds
 from flex.store import MemoryStore
 from flex_logs_ingest import merge, partials
 from flex_logs_ingest.filetable import file_table

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.domain import Period
 from flex.errors import NoData
+from flex.model.domain import Period
 from flex.tables import FILES
 from flex_logs_ingest import questions
 from flex_logs_ingest.added import LAYOUT, SCHEMA

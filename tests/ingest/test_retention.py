@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.domain import Period
 from flex.errors import NoData
+from flex.model.domain import Period
 from flex.store import MemoryStore, migrate, open_store
 from flex_logs_ingest import merge
 from flex_logs_ingest.filetable import file_table

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from flex.domain import Period, Segment
+from flex.model.domain import Period, Segment
 from flex.store import MemoryStore
 from flex_logs_ingest import arrivals
 from flex_logs_ingest.filetable import file_table

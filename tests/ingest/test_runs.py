@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.domain import Period
 from flex.errors import NoData
+from flex.model.domain import Period
 from flex.tables import FILES
 from flex_logs_ingest import runs
 from flex_logs_ingest.added import LAYOUT, SCHEMA, Given, reference_merge

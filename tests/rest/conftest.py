@@ -16,14 +16,14 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
-from flex import plan, records
-from flex.access import ROLES, Role
-from flex.consent import Breach
-from flex.domain import Balance, Cycle, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream
-from flex.jobs import Job
+from flex.model.access import ROLES, Role
+from flex.model.consent import Breach
+from flex.model.domain import Balance, Cycle, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream
+from flex.model.jobs import Job
 from flex.ports import DnsTarget, Store
 from flex.store import MemoryStore, holder, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.zones import records, zone_changes
 from flex_api import access
 from flex_api.access import Caller
 from flex_api.app import create_app
@@ -146,7 +146,7 @@ def published() -> MemoryTarget:
     target = MemoryTarget([zone], known.owner)
     wanted = records.records(placed(), known.nodes(), known.dns.ttl)
     found = target.read(zone, [])
-    target.apply(plan.diff(zone, wanted, found, owner=known.owner, ttl=known.dns.ttl, left_alone={}))
+    target.apply(zone_changes.diff(zone, wanted, found, owner=known.owner, ttl=known.dns.ttl, left_alone={}))
     return target
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.domain import Change, Plan, Rrset, Verdict
-from flex.journal import Journal
+from flex.model.domain import Change, Plan, Rrset, Verdict
+from flex.model.journal import Journal
 from flex.ports import DnsTarget
-from flex.records import ZoneState
+from flex.zones.records import ZoneState
 from flex_api.web.limits import too_many
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.access import digest_of
-from flex.audit import broken
-from flex.domain import Pin
-from flex.jobs import Once
+from flex.model.access import digest_of
+from flex.model.audit import broken
+from flex.model.domain import Pin
+from flex.model.jobs import Once
 from flex.store import holder, migrate, open_store
 from flex_api.night import applying, nightly
 from flex_api.night.leases import lease

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fastapi.routing import APIRoute
 
-from flex.access import ROLES, Role
-from flex.domain import Change, Plan, Rrset
+from flex.model.access import ROLES, Role
+from flex.model.domain import Change, Plan, Rrset
 from flex.store import MemoryStore
 from flex_api.app import ROUTES
 

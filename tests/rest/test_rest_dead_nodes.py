@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from flex.errors import Unreachable
-from flex.orders import NodeOrder
-from flex.retries import Attempt, failed
+from flex.model.orders import NodeOrder
+from flex.model.retries import Attempt, failed
 from flex_api.night import bulletin
 from flex_api.night.keeping import Watched
 

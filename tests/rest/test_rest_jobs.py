@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from flex.jobs import Job
+from flex.model.jobs import Job
 from flex.store import holder
 from flex.store.holders import PATIENCE
 from flex_api import working

@@ -10,8 +10,8 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from flex.access import Role
-from flex.domain import Pin
+from flex.model.access import Role
+from flex.model.domain import Pin
 from flex.store import SqlStore, migrate, open_store
 from flex_api.access import Caller
 from flex_api.web.answers import told

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.consent import Breach, Stop
-from flex.orders import Freeze
+from flex.model.consent import Breach, Stop
+from flex.model.orders import Freeze
 from flex_api.night import routed
 from flex_api.night.keeping import Watched
 from flex_api.night.metrics import of_watch

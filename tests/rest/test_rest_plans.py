@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.domain import Cycle, CycleState, Plan, Verdict
-from flex.journal import Journal
+from flex.model.domain import Cycle, CycleState, Plan, Verdict
+from flex.model.journal import Journal
 from flex.ports import DnsTarget, Store
-from flex.records import ZoneState
+from flex.zones.records import ZoneState
 from flex_api.night import nightly
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.orders import NodeOrder
-from flex.steer import haproxy
-from flex.steer.live import Distributor, Live, MemberLive, TargetLive
+from flex.model.orders import NodeOrder
+from flex.routing import haproxy
+from flex.routing.live import Distributor, Live, MemberLive, TargetLive
 from flex_api.night import routed
 from flex_api.night.routed import Heard
 from tests.rest.conftest import NOW, SITES, cycle

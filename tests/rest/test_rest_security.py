@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.testclient import TestClient
 
-from flex.access import ROLES, digest_of
+from flex.model.access import ROLES, digest_of
 from flex_api.routes.problems import of_error
 from flex_api.web.asking import Asking
 from flex_api.web.limits import Rate

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex.domain import Pin
-from flex.remarks import OF_OTHER_NAMES
+from flex.loop.remarks import OF_OTHER_NAMES
+from flex.model.domain import Pin
 from flex.store import MemoryStore
 from flex_api import access
 from tests.rest.conftest import NOW, ROOT, Door, fill

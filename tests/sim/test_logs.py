@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flex.predict import route
+from flex.prediction.predict import route
 from flex.sim import logs, twin
 from flex.tables import PLACEMENT
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from flex import engine
 from flex.caches import CACHES
 from flex.errors import FlexError
-from flex.replay import Ints
+from flex.prediction.replay import Ints
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MIB, MODELS, SECOND, Cluster, FrontEnd
 from flex.sim.job import DISTRIBUTORS, FETCHED, FRONT_END, HIT, NOBODY, READ, WAITED, Job, Run

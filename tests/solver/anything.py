@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 
-from flex.problem import Floats, Ints, MoveLimits, Problem, in_order
+from flex.placing.problem import Floats, Ints, MoveLimits, Problem, in_order
 
 DIMENSIONS = ("access rate", "working set", "requests", "memory")
 TOLERANCES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9)

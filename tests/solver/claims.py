@@ -12,9 +12,9 @@ from itertools import chain
 
 import numpy as np
 
-from flex import score
-from flex.problem import Budget, MoveLimits, Problem, Solution
-from flex.short import EITHER, PINS, RESTING, Relaxation
+from flex.model.best_effort import EITHER, PINS, RESTING, Relaxation
+from flex.placing import score
+from flex.placing.problem import Budget, MoveLimits, Problem, Solution
 from flex_solver import SOLVERS
 from tests.solver import definition
 from tests.solver.anything import anything

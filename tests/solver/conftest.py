@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from flex import score
-from flex.problem import DIMENSIONS, Budget, Ints, Problem, in_order
+from flex.placing import score
+from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem, in_order
 from flex_solver import scratch
 
 Best = tuple[float, int, int]

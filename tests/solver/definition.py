@@ -2,9 +2,9 @@
 
 In goes a Problem; out comes a placement with the fewest moves, of those with the fewest cold bytes, or none. This is
 what solvers are held to, so it knows nothing of them: one yes or no for each site and node, one row for each rule of
-flex/problem.py. HiGHS gets it as it is, without a presolve, and sees bands that are wider than the judge's by more than
-it forgives: what it rules out is ruled out. Each point that it finds is looked at here in fractions, which is what
-floats are, and one that is outside a band after all is taken away, alone, before HiGHS is asked again.
+flex/placing/problem.py. HiGHS gets it as it is, without a presolve, and sees bands that are wider than the judge's
+by more than it forgives: what it rules out is ruled out. Each point that it finds is looked at here in fractions,
+which is what floats are, and one that is outside a band after all is taken away, alone, before HiGHS is asked again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 import highspy
 import numpy as np
 
-from flex.problem import Problem
+from flex.placing.problem import Problem
 
 # A node on the edge of its band is inside it: the judge forgives a billionth, as loads are sums of floats.
 FORGIVEN = Fraction(1, 10**9)

@@ -9,9 +9,9 @@ from itertools import combinations, product
 import numpy as np
 from hypothesis import strategies as st
 
-from flex import score
-from flex.bundles import bundled
-from flex.problem import Ints, Problem
+from flex.placing import score
+from flex.placing.bundles import bundled
+from flex.placing.problem import Ints, Problem
 
 
 @st.composite

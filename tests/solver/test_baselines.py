@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flex import score
+from flex.placing import score
+from flex.placing.problem import Budget, MoveLimits, Problem, in_order
 from flex.ports import Solver
-from flex.problem import Budget, MoveLimits, Problem, in_order
 from flex_solver import closest, greedy, hill, offload, round_robin, scratch
 from flex_solver.ledger import Ledger
 

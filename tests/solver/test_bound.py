@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.problem import Budget, Problem
+from flex.placing.problem import Budget, Problem
 from flex_solver import bound, exact
 
 Cluster = Callable[..., Problem]

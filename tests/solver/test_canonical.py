@@ -14,10 +14,10 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import problem as problems
-from flex import score
-from flex.domain import Node, Pin
-from flex.problem import Budget, Ints, Problem, in_order
+from flex.model.domain import Node, Pin
+from flex.placing import problem as problems
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem, in_order
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import large
 from flex_solver.kinds import counts_of, kinds

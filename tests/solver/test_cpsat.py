@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import score
-from flex.problem import Budget, MoveLimits, Problem
+from flex.placing import score
+from flex.placing.problem import Budget, MoveLimits, Problem
 from flex_solver import cpsat
 
 # Also after the process that it had was killed. There is no guard against the file being loaded again.

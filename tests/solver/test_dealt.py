@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.solver import family
-from flex import score
-from flex.problem import Problem, in_order
-from flex.shortfall import BAND
+from flex.placing import score
+from flex.placing.problem import Problem, in_order
+from flex.placing.shortfall import BAND
 from flex_solver import highs
 from flex_solver.dealt import dealt
 from flex_solver.floor import floor

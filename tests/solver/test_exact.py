@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import score
-from flex.problem import Budget, Ints, Problem
-from flex.short import PINS, RESTING, Relaxation, Shortfall, less_of
-from flex.shortfall import text
+from flex.model.best_effort import PINS, RESTING, Relaxation, Shortfall, less_of
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem
+from flex.placing.shortfall import text
 from flex_solver import SOLVERS, exact
 from flex_solver.kinds import kinds
 from tests.solver.given import placements

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import explain, score
-from flex.domain import Pin
-from flex.explain import Because
-from flex.problem import Budget, Problem
+from flex.model.domain import Pin
+from flex.placing import explain, score
+from flex.placing.explain import Because
+from flex.placing.problem import Budget, Problem
 from flex_solver import scratch
 
 Cluster = Callable[..., Problem]

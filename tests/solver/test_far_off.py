@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.solver.family import cluster
-from flex import score
-from flex.problem import Budget, Floats, Problem, Solution, in_order
-from flex.shortfall import BAND
+from flex.placing import score
+from flex.placing.problem import Budget, Floats, Problem, Solution, in_order
+from flex.placing.shortfall import BAND
 from flex_solver import SOLVERS, eased, local
 from flex_solver.answer import total_off, worst
 from flex_solver.colder import colder

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.solver import family
-from flex.problem import Budget, Problem
+from flex.placing.problem import Budget, Problem
 from flex_solver import highs, large
 from flex_solver.floor import floor
 from flex_solver.relax import relaxed

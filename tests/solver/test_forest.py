@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bench.solver import family
-from flex.problem import Budget, Problem, in_order
+from flex.placing.problem import Budget, Problem, in_order
 from flex_solver import forest, large
 from tests.solver.given import fewest, wished
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import score
-from flex.frontier import Point, frontier, keeps_wishes
-from flex.problem import Budget, Ints, Problem
+from flex.placing import score
+from flex.placing.frontier import Point, frontier, keeps_wishes
+from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import local, scratch
 from flex_solver.frontier import points
 from tests.solver.given import placements, wished

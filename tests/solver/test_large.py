@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import score
+from flex.placing import score
+from flex.placing.problem import Budget, Problem, in_order
 from flex.ports import Solver
-from flex.problem import Budget, Problem, in_order
 from flex_solver import exact, highs, large, local
 from flex_solver.dealt import dealt
 from flex_solver.start import repaired

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flex import score
-from flex.problem import Budget, MoveLimits, Problem, in_order
+from flex.placing import score
+from flex.placing.problem import Budget, MoveLimits, Problem, in_order
 from flex_solver import auto, large, local
 from flex_solver.answer import total_off
 from flex_solver.limited import limited

@@ -8,9 +8,9 @@ from math import comb, prod
 import numpy as np
 import pytest
 
-from flex import score
-from flex.bundles import bundled
-from flex.problem import DIMENSIONS, Budget, MoveLimits, Problem, in_order
+from flex.placing import score
+from flex.placing.bundles import bundled
+from flex.placing.problem import DIMENSIONS, Budget, MoveLimits, Problem, in_order
 from flex_solver import SOLVERS, exact, sifted
 from flex_solver.floor import priced
 from tests.solver import definition

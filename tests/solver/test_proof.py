@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from flex import score
-from flex.problem import Budget, Problem
+from flex.placing import score
+from flex.placing.problem import Budget, Problem
 from flex_solver import exact, highs, large, proof
 from flex_solver.relax import relaxed
 from tests.solver.given import fewest, wished

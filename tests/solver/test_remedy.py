@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.problem import Floats
+from flex.placing.problem import Floats
 from flex_solver.remedy import Changes, cheapest_sets, reference_sets, remedies
 
 native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from flex import score
-from flex.problem import Budget, Ints, Problem
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import highs, large, proof
 from flex_solver.proof import Verdict
 from flex_solver.rising import Rising

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.solver import family
-from flex import engine, score
-from flex.problem import Budget, Ints, Problem
+from flex import engine
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import exact, sifted
 from flex_solver.floor import priced
 from flex_solver.sift import MOVE, NOW, Puzzle, Wanted, reference_sift, sift

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flex.problem import Problem
+from flex.placing.problem import Problem
 from flex_solver.start import repair
 
 Cluster = Callable[..., Problem]

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadSetting
-from flex.steer import haproxy, program
-from flex.steer.pool import Pool
+from flex.routing import haproxy, program
+from flex.routing.pool import Pool
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.errors import Away, BadInput, NotWritten, Unknown
-from flex.steer import delivery, runtime
-from flex.steer.change import Change, Words, change
-from flex.steer.force import HANDS_ON, Sockets, enforce
-from flex.steer.haproxy import CONFIGURATION, HOSTS, VERSION, Layout, files, version
-from flex.steer.live import distributor
-from flex.steer.pool import Member, Pool, members
-from flex.steer.program import Program, mastered
-from flex.steer.runtime import Socket
+from flex.routing import delivery, runtime
+from flex.routing.change import Change, Words, change
+from flex.routing.force import HANDS_ON, Sockets, enforce
+from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, Layout, files, version
+from flex.routing.live import distributor
+from flex.routing.pool import Member, Pool, members
+from flex.routing.program import Program, mastered
+from flex.routing.runtime import Socket
 from tests.steer.conftest import Distributor, Members, any_port, until_closed
 
 NODES = {"n0": "192.0.2.1", "n1": "192.0.2.2", "n2": "2001:db8::3"}

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadSetting
-from flex.steer.haproxy import CONFIGURATION, HOSTS, ROUTED, Layout, files
-from flex.steer.pool import MOST_MEMBERS, Limits, Member, Pool, members
-from flex.steer.program import Program, installed, program, refusal, write
-from flex.steer.rules import RULES
-from flex.steer.rules.popular import shared
+from flex.routing.haproxy import CONFIGURATION, HOSTS, ROUTED, Layout, files
+from flex.routing.pool import MOST_MEMBERS, Limits, Member, Pool, members
+from flex.routing.program import Program, installed, program, refusal, write
+from flex.routing.rules import RULES
+from flex.routing.rules.popular import shared
 
 GOLDEN = Path(__file__).parents[1] / "data" / "steer"
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2", "n3": "2001:db8::3"}

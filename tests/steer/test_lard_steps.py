@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from flex.routing.pool import Limits, Pool
+from flex.routing.pool import members as members_of
+from flex.routing.program import Program, running
 from flex.sim.job import Job
 from flex.sim.rules.lard import Lard
 from flex.sim.rules.lard_r import LardR
 from flex.sim.rules.rule import Asked, Contents, Rule, View
-from flex.steer.pool import Limits, Pool
-from flex.steer.pool import members as members_of
-from flex.steer.program import Program, running
 from tests.steer.conftest import Distributor, Held, Members, until_closed, written
 from tests.thorough import THOROUGH
 

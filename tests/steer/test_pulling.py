@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from flex.errors import Away, BadInput, Denied, Unauthenticated
-from flex.steer import delivery, pulling
-from flex.steer.haproxy import CONFIGURATION, HOSTS, Layout, files, is_whole, version
-from flex.steer.pool import Pool, members
-from flex.steer.pulling import pulled
+from flex.routing import delivery, pulling
+from flex.routing.haproxy import CONFIGURATION, HOSTS, Layout, files, is_whole, version
+from flex.routing.pool import Pool, members
+from flex.routing.pulling import pulled
 
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2"}
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import Away, BadInput
-from flex.steer.pool import is_host
-from flex.steer.runtime import Master, Served, Socket, Target, mapped, master, named, served, spoken, targets
+from flex.routing.pool import is_host
+from flex.routing.runtime import Master, Served, Socket, Target, mapped, master, named, served, spoken, targets
 
 TABLE = """# table: b, type: integer, size:204800, used:1
 0x55558badfb80: key=1747067496 use=0 exp=1798838 gpt0=3 gpt1=17 gpc0=2"""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given as of
 from hypothesis import strategies as st
 
-from flex.steer.pool import MOST_MEMBERS
-from flex.steer.slots import given
+from flex.routing.pool import MOST_MEMBERS
+from flex.routing.slots import given
 
 CLUSTER = [f"n{number:02}" for number in range(24)]
 SOME = st.lists(st.sampled_from(CLUSTER), min_size=1, max_size=MOST_MEMBERS, unique=True)

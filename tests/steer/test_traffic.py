@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from flex.steer.pool import Limits, Pool
-from flex.steer.pool import members as members_of
-from flex.steer.program import Program, running
-from flex.steer.runtime import Socket, served
+from flex.routing.pool import Limits, Pool
+from flex.routing.pool import members as members_of
+from flex.routing.program import Program, running
+from flex.routing.runtime import Socket, served
 from tests.steer.conftest import Distributor, Held, Members, until_closed, written
 
 # It takes a moment; by then it never comes.

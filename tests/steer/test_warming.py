@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput
-from flex.steer.warming import Budget, Warmed, hottest, warm
+from flex.routing.warming import Budget, Warmed, hottest, warm
 from flex.tables import FILES
 
 SIZE = 1_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, update
 
-from flex.audit import NOTHING
+from flex.model.audit import NOTHING
 from flex.ports import Store
 from flex.store import MemoryStore, migrate, open_store, schema
 from flex.store.database import KINDS, Database

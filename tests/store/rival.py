@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime, timedelta
 
-from flex.domain import Run, Segment, Stream
 from flex.errors import Busy
+from flex.model.domain import Run, Segment, Stream
 from flex.store import SqlStore, holder, open_store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

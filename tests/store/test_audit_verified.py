@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Delete, Insert, Update, delete, insert, update
 
-from flex.access import Token, digest_of
-from flex.audit import NOTHING, Entry, Head, as_text
-from flex.consent import Approval
-from flex.domain import Balance, Cycle, CycleState, Node, Period, Pin, Proven
 from flex.errors import StoreError
-from flex.orders import Freeze, NodeOrder, OrderState
+from flex.model.access import Token, digest_of
+from flex.model.audit import NOTHING, Entry, Head, as_text
+from flex.model.consent import Approval
+from flex.model.domain import Balance, Cycle, CycleState, Node, Period, Pin, Proven
+from flex.model.orders import Freeze, NodeOrder, OrderState
 from flex.ports import Store
 from flex.recorded import Record
 from flex.store import MemoryStore, open_store, schema

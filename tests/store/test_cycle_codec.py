@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.consent import Breach
-from flex.domain import Balance, Cycle, Forecast, NodeForecast, NodeLoad, Period, Proven
 from flex.errors import StoreError
-from flex.short import Relaxation, Shortfall
+from flex.model.best_effort import Relaxation, Shortfall
+from flex.model.consent import Breach
+from flex.model.domain import Balance, Cycle, Forecast, NodeForecast, NodeLoad, Period, Proven
 from flex.store.codec import cycle_from_text, cycle_to_text
 
 NUMBERS = st.floats(allow_nan=False)

@@ -17,9 +17,9 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, inspect, text
 
-from flex.audit import BEGIN, Head
-from flex.domain import BadLine, Pin, Stream
 from flex.errors import BadInput, FlexError, StoreError
+from flex.model.audit import BEGIN, Head
+from flex.model.domain import BadLine, Pin, Stream
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
 from flex_api.auditing import verified

@@ -13,8 +13,8 @@ from unittest.mock import Mock
 import pytest
 from sqlalchemy import insert, make_url, text
 
-from flex.domain import Pin
 from flex.errors import BadInput, Busy, FlexError, StoreError
+from flex.model.domain import Pin
 from flex.store import SqlStore, migrate, open_store, schema, sqlite
 from flex.store.database import Database
 

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
-from flex.checks import Answered, Check
-from flex.domain import BadLine, Node, Period, Pin, Segment, Stream
 from flex.errors import BadInput, Busy
-from flex.orders import Freeze, NodeOrder
+from flex.model.domain import BadLine, Node, Period, Pin, Segment, Stream
+from flex.model.orders import Freeze, NodeOrder
+from flex.model.retries import Attempt
 from flex.ports import Store
-from flex.retries import Attempt
 from flex.tables import PROFILES, SPREADS
+from flex.zones.last_look import Answered, Check
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
 DAY = timedelta(days=1)

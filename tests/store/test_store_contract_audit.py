@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import delete, text, update
 from sqlalchemy.exc import IntegrityError
 
-from flex.access import Token, digest_of
-from flex.audit import Author, Entry, Head, broken
-from flex.domain import Period, Pin, Run
 from flex.errors import StoreError
-from flex.jobs import Job, Once
+from flex.model.access import Token, digest_of
+from flex.model.audit import Author, Entry, Head, broken
+from flex.model.domain import Period, Pin, Run
+from flex.model.jobs import Job, Once
 from flex.ports import Store
 from flex.store import SqlStore, open_store, schema
 from flex.store.database import Database

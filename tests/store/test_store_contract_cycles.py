@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex.consent import Breach
-from flex.domain import (
+from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
+from flex.model.consent import Breach
+from flex.model.domain import (
     Balance,
     Change,
     Cycle,
@@ -28,11 +29,10 @@ from flex.domain import (
     Stage,
     Verdict,
 )
-from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
-from flex.journal import JournalRow
-from flex.orders import NodeOrder
+from flex.model.journal import JournalRow
+from flex.model.orders import NodeOrder
+from flex.model.retries import Attempt
 from flex.ports import Store
-from flex.retries import Attempt
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from flex.domain import Balance, Cycle, NodeLoad, Period, Proven
-from flex.journal import JournalRow
+from flex.model.domain import Balance, Cycle, NodeLoad, Period, Proven
+from flex.model.journal import JournalRow
 from flex.ports import Store
 from flex.store import open_store
 from flex.tables import PLACEMENT

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from flex.domain import Run, Stage
 from flex.errors import BadInput, Busy, Unknown
+from flex.model.domain import Run, Stage
 from flex.ports import Store
 from flex.store import holder
 from flex.store.holders import told

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from sqlalchemy import Engine, event
 
-from flex.domain import Balance, Cycle, Period, Proven, Run, Segment, Stream
+from flex.model.domain import Balance, Cycle, Period, Proven, Run, Segment, Stream
 from flex.store import SqlStore, holder
 from flex.store.database import Database
 from flex.tables import PLACEMENT

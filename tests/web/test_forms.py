@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.consent import Stop
 from flex.errors import NoData
-from flex.jobs import Job
+from flex.model.consent import Stop
+from flex.model.jobs import Job
 from flex.store import holder
 from flex_api.routes.problems import described
 from tests.rest.conftest import NOW

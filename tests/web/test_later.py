@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from flex.errors import BadInput
-from flex.orders import NodeOrder
+from flex.model.orders import NodeOrder
 from flex.store import MemoryStore
 from flex_api.web.later import AT_ONCE, FORGOTTEN, LASTING, Later
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.domain import Forecast, NodeForecast, Segment, Stream
+from flex.model.domain import Forecast, NodeForecast, Segment, Stream
 from flex_api.pages.frame import PAGES
 from tests.rest.conftest import PERIOD
 from tests.web.scriptless import BROWSER, SITE, Browser

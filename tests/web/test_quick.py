@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flex import score
-from flex.problem import Budget, Problem, Solution
+from flex.placing import score
+from flex.placing.problem import Budget, Problem, Solution
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT
 from flex_api.web.desk import world

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.checks import Answered, Check
-from flex.edit import Edit
+from flex.model.dns_edits import Edit
+from flex.zones.last_look import Answered, Check
 from flex_api.known.room import room
 from flex_api.pages.trouble import said_of_check
 from tests.web.scriptless import Browser

@@ -8,7 +8,7 @@ from datetime import timedelta
 from html import unescape
 from typing import TYPE_CHECKING
 
-from flex.domain import Pin
+from flex.model.domain import Pin
 from tests.rest.conftest import NOW
 from tests.web.scriptless import SITE, Browser
 

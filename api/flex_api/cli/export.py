@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from flex.domain import Cycle
 from flex.errors import BadInput, NoData, NotWritten
+from flex.model.domain import Cycle
 from flex_api.cli.common import context
 from flex_api.cli.opening import opened
 from flex_api.wiring import World

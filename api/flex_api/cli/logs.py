@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from flex.domain import Period
 from flex.errors import BadInput
-from flex.holes import holes
+from flex.loop.missing_readings import holes
+from flex.model.domain import Period
 from flex_api import beside
 from flex_api.cli.common import Context, context, now
 from flex_api.cli.following import following

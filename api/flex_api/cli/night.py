@@ -13,9 +13,9 @@ from typing import Annotated
 
 import typer
 
-from flex.domain import Cycle, Run
 from flex.errors import BadInput, NoData, Unreachable, Unverified
-from flex.waiting import WAITING
+from flex.loop.pending import WAITING
+from flex.model.domain import Cycle, Run
 from flex_api.cli.common import Context, DryRun, Reason, TakeBack, author, context, now, write
 from flex_api.cli.following import count_down
 from flex_api.cli.opening import opened

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from flex import checking
-from flex.domain import Cycle, Node
 from flex.errors import BadInput
-from flex.orders import NodeOrder, OrderState
+from flex.loop import verify
+from flex.model.domain import Cycle, Node
+from flex.model.orders import NodeOrder, OrderState
 from flex_api.cli.common import Context, DryRun, NodeName, Reason, author, context, listed, moment, now
 from flex_api.cli.opening import opened
 from flex_api.known import present
@@ -227,7 +227,7 @@ def _nodes(
 
 
 def _agreed(cycle: Cycle) -> str:
-    servers = checking.servers(cycle.verdicts).agreeing
+    servers = verify.servers(cycle.verdicts).agreeing
     return f"{words.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
 
 

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from flex.audit import Author
+from flex.model.audit import Author
 from flex_api.cli.common import Context, author, bounded, now
 from flex_api.wiring import World, silent, world
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from flex.consent import Approval
-from flex.orders import Freeze
+from flex.model.consent import Approval
+from flex.model.orders import Freeze
 from flex_api.cli.common import Context, DryRun, PlanId, Reason, author, context, moment
 from flex_api.cli.night import AsOf, show
 from flex_api.cli.opening import opened

@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 
 from flex.errors import Away, BadInput, NotWritten
-from flex.steer import delivery, force, haproxy, pulling
-from flex.steer.program import installed, program
-from flex.steer.runtime import Socket
+from flex.routing import delivery, force, haproxy, pulling
+from flex.routing.program import installed, program
+from flex.routing.runtime import Socket
 from flex_api.cli.common import context
 from flex_api.cli.opening import opened
 from flex_api.cli.remote import token_in

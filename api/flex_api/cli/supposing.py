@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flex.errors import BadInput
-from flex.suppose import Supposition
+from flex.loop.what_if import Supposition
 from flex_api import hosted
 from flex_api.cli.common import PlanId, context, listed
 from flex_api.cli.night import plan_app

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from flex.domain import LAST_DAY, Period, Pin
-from flex.pins import unknown_site
+from flex.model.domain import LAST_DAY, Period, Pin
+from flex.wishes.pins import unknown_site
 from flex_api import hosted
 from flex_api.cli.common import Campaign, Context, Reason, SiteName, author, context, listed, moment
 from flex_api.cli.opening import opened

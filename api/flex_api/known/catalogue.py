@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from flex.domain import Period
-from flex.problem import Ints
+from flex.model.domain import Period
+from flex.placing.problem import Ints
 from flex.tables import PROFILES
 
 MEASURED = tuple(name for name in PROFILES.columns if name != "site")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from flex.domain import Node
-from flex.retries import Attempt
+from flex.model.domain import Node
+from flex.model.retries import Attempt
 from flex_api.schemas.night import DeadRow
 
 

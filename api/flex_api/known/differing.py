@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from flex.headline import Headline, headline
+from flex.model.plan_summary import Headline, headline
 from flex.ports import Store
 from flex_api.schemas.supposed import DiffRow
 

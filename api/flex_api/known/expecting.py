@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from flex import outlook
-from flex.domain import Period
-from flex.given import Facts
-from flex.hindsight import Outlook
-from flex.suppose import VISITS
+from flex.loop.facts import Facts
+from flex.loop.what_if import VISITS
+from flex.model.accuracy import Outlook
+from flex.model.domain import Period
+from flex.prediction import outlook
 from flex.tables import PROFILES, SPREADS
 from flex_api.known import nights
 from flex_api.wiring import World

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import median
 
-from flex import predict
-from flex.domain import Forecast, NodeForecast, Period
-from flex.hindsight import Measured, NodeOff
+from flex.model.accuracy import Measured, NodeOff
+from flex.model.domain import Forecast, NodeForecast, Period
+from flex.prediction import predict
 from flex_api.schemas.plans import ForecastNode, ForecastRow, MeasuredNode, MeasuredRow, MeasuredSite, ServedNode
 
 

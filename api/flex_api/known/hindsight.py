@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from flex import cycle as cycles
-from flex import looking_back, outlook, predict, score
-from flex.domain import Cycle
-from flex.given import Facts
-from flex.hindsight import Measured
+from flex.loop import planning as cycles
+from flex.loop.facts import Facts
+from flex.model.accuracy import Measured
+from flex.model.domain import Cycle
+from flex.placing import score
+from flex.prediction import compare_with_measured, outlook, predict
 from flex_api.known import nights
 from flex_api.wiring import World
 
@@ -23,13 +24,13 @@ def measured(world: World, plain: Facts) -> Measured | None:
     if base is None or base.period.end >= plain.period.end:
         return None
     asked = cycles.build(replace(plain, pins=()), world.rules)
-    found = looking_back.loads(base.id, base.after, score.balance_in_force(asked))
+    found = compare_with_measured.loads(base.id, base.after, score.balance_in_force(asked))
     placement = world.store.placement_of(base.id)
-    came = predict.forecast(plain.sample, placement, plain.nodes, policy=looking_back.AFTER)
+    came = predict.forecast(plain.sample, placement, plain.nodes, policy=compare_with_measured.AFTER)
     hours = (24 * plain.period.first_day, 24 * (plain.period.last_day + 1))
-    logged = looking_back.logged(world.store.segments(plain.period.first_day, plain.period.last_day), *hours)
-    sites, off = looking_back.of_sites(_expected(world, base, plain), _sent(plain.profiles))
-    return replace(found, served=looking_back.served(base, came, logged), sites=sites, site_error=off)
+    logged = compare_with_measured.logged(world.store.segments(plain.period.first_day, plain.period.last_day), *hours)
+    sites, off = compare_with_measured.of_sites(_expected(world, base, plain), _sent(plain.profiles))
+    return replace(found, served=compare_with_measured.served(base, came, logged), sites=sites, site_error=off)
 
 
 def _expected(world: World, base: Cycle, plain: Facts) -> pd.Series[float]:

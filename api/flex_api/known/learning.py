@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from flex import profile
-from flex.domain import Period
 from flex.errors import NoData
+from flex.model.domain import Period
+from flex.traffic import profile
 from flex_api import hosted
 from flex_api.told import words
 from flex_api.wiring import World, merging

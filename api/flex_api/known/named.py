@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.domain import Change, Cycle
-from flex.plan import lines
+from flex.model.domain import Change, Cycle
+from flex.zones.zone_changes import lines
 from flex_api.schemas.paged import DnsChangeRow
 
 

@@ -12,10 +12,10 @@ from datetime import datetime
 
 import pandas as pd
 
-from flex import profile
-from flex.domain import Period
 from flex.errors import NoData
+from flex.model.domain import Period
 from flex.store.profiles import earlier
+from flex.traffic import profile
 from flex_api.known import learning
 from flex_api.wiring import World
 from flex_logs_ingest import daily

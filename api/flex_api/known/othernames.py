@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from flex import othernames, records
-from flex.domain import Period, Pin
-from flex.othernames import Followed, OtherName, Share
-from flex.remarks import OF_OTHER_NAMES
+from flex.loop.remarks import OF_OTHER_NAMES
+from flex.model.domain import Period, Pin
+from flex.zones import other_names, records
+from flex.zones.other_names import Followed, OtherName, Share
 from flex_api.settings.file import Settings
 from flex_api.wiring import World, site_names, sources
 from flex_logs_ingest import bynames
@@ -59,10 +59,10 @@ def followed(world: World, sites: Collection[str], pins: Collection[Pin] = ()) -
     others = of_sites(world.settings, wanted)
     if not others:
         return Followed()
-    also, target = othernames.by_zone(others, zones), world.target
+    also, target = other_names.by_zone(others, zones), world.target
     of_zone, _ = records.split(sorted({other.site for other in others}), zones)
     states = {zone: target.read(zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())) for zone in zones}
-    return othernames.follow(others, states, world.nodes)
+    return other_names.follow(others, states, world.nodes)
 
 
 def not_followed(world: World) -> list[str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flex import wishes
-from flex.consent import Stop
-from flex.cycle import ROLLBACK
-from flex.domain import Cycle
-from flex.plan import ADDRESSES
-from flex.remarks import some
+from flex.loop.planning import ROLLBACK
+from flex.loop.remarks import some
+from flex.model.consent import Stop
+from flex.model.domain import Cycle
+from flex.wishes import possible
+from flex.zones.zone_changes import ADDRESSES
 from flex_api.wiring import World
 
 BASE = "plan.base"
@@ -62,9 +62,9 @@ def _wishes(world: World, cycle: Cycle) -> Iterator[Stop]:
     if not pins or not cycle.moves:
         return
     before, after = (
-        wishes.places(pins, table) for table in (world.store.placement()[1], world.store.placement_of(cycle.id))
+        possible.places(pins, table) for table in (world.store.placement()[1], world.store.placement_of(cycle.id))
     )
-    if found := [pin.site for pin in pins if wishes.against(pin, before, after)]:
+    if found := [pin.site for pin in pins if possible.against(pin, before, after)]:
         yield Stop(WISHES, LIMIT, some(found), f"it moves sites against wishes that {'hold' if back else 'are newer'}")
 
 

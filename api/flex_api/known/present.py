@@ -8,29 +8,19 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from flex import checking, problem
-from flex import plan as plans
-from flex.checking import Behind
-from flex.consent import Breach, Stop
-from flex.domain import (
-    BadLine,
-    Balance,
-    Cycle,
-    Move,
-    Node,
-    NodeLoad,
-    Pin,
-    Plan,
-    Run,
-    Verdict,
-)
-from flex.edit import Edit
-from flex.headline import Headline, headline
-from flex.hindsight import Outlook
-from flex.orders import NodeOrder
-from flex.othernames import Stray
-from flex.retries import Attempt
-from flex.waiting import WAITING
+from flex.loop import verify
+from flex.loop.pending import WAITING
+from flex.loop.verify import Behind
+from flex.model.accuracy import Outlook
+from flex.model.consent import Breach, Stop
+from flex.model.dns_edits import Edit
+from flex.model.domain import BadLine, Balance, Cycle, Move, Node, NodeLoad, Pin, Plan, Run, Verdict
+from flex.model.orders import NodeOrder
+from flex.model.plan_summary import Headline, headline
+from flex.model.retries import Attempt
+from flex.placing import problem
+from flex.zones import zone_changes as plans
+from flex.zones.other_names import Stray
 from flex_api.known import dead, foretold
 from flex_api.known.verifying import Verified
 from flex_api.schemas.plans import BehindRow, EditRow
@@ -177,7 +167,7 @@ def _breach(breach: Breach, override: str) -> BreachRow:
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> list[VerdictRow]:
-    late = checking.behind(verdicts)
+    late = verify.behind(verdicts)
     return [_verdict_row(verdict, late.get((verdict.server, verdict.zone))) for verdict in verdicts]
 
 
@@ -204,7 +194,7 @@ def verify_output(found: Verified) -> VerifyOutput:
         servers=verdict_rows(found.verdicts),
         drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
         not_checked=dict(found.not_checked),
-        behind=[_behind_row(late) for late in checking.behind(found.verdicts).values()],
+        behind=[_behind_row(late) for late in verify.behind(found.verdicts).values()],
         other_names=[other_name_row(stray) for stray in found.others],
     )
 

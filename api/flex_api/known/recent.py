@@ -1,7 +1,7 @@
 """What earlier nights mean for tonight: how long the imbalance has lasted, and which sites have moved enough lately.
 
-In go a world, the period that is planned from and the rules to go over; out comes what a night may do (flex/decide.py).
-Nothing is decided here.
+In go a world, the period that is planned from and the rules to go over; out comes what a night may do
+(flex/loop/decide.py). Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from flex import failover
-from flex.decide import COOLDOWN, OFTEN, Guard, Reins, Resting
-from flex.domain import Cycle, Period
-from flex.given import Rules
-from flex.headline import Headline
-from flex.plan import DRIFT
+from flex.loop.decide import COOLDOWN, OFTEN, Guard, Reins, Resting
+from flex.loop.facts import Rules
+from flex.model.domain import Cycle, Period
+from flex.model.plan_summary import Headline
+from flex.placing import failover
+from flex.zones.zone_changes import DRIFT
 from flex_api.told import words
 from flex_api.wiring import World
 

@@ -1,4 +1,4 @@
-"""Whether the logs of a period are good enough to plan from: judged by flex.quality, refused here.
+"""Whether the logs of a period are good enough to plan from: judged by flex.traffic.quality, refused here.
 
 In go the settings and the store, out comes what is known of every source and node. A plan from logs that are bad would
 mislead: it is refused until they are better, or until somebody says by name which rule to go over.
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from flex import decide, quality
-from flex.consent import Stop
-from flex.domain import LAST_DAY, Period, Segment
 from flex.errors import BadInput, NoData
-from flex.holes import holes
+from flex.loop import decide
+from flex.loop.missing_readings import holes
+from flex.model.consent import Stop
+from flex.model.domain import LAST_DAY, Period, Segment
 from flex.ports import Store
-from flex.quality import Finding, Judged, Limits
+from flex.traffic import quality
+from flex.traffic.quality import Finding, Judged, Limits
 from flex_api.known import present
 from flex_api.schemas.verbs import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings.file import Settings

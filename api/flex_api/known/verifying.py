@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from flex import checking, checks, records
-from flex.domain import Verdict
 from flex.errors import DnsError, NoData
-from flex.othernames import Stray
+from flex.loop import verify as checking
+from flex.model.domain import Verdict
+from flex.zones import last_look, records
+from flex.zones.other_names import Stray
 from flex_api.known import othernames
 from flex_api.wiring import World
 from flex_dns.rfc2136 import Rfc2136Target
@@ -64,7 +65,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
             kept="nothing was changed",
             advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
         )
-    world.store.put_check(checks.check(world.time_of_day(), base, verdicts))
+    world.store.put_check(last_look.check(world.time_of_day(), base, verdicts))
     return Verified(base, verdicts, not_checked, _others(world, placement))
 
 

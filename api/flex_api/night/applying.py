@@ -9,14 +9,15 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from flex import cycle as cycles
-from flex import failover, waiting
-from flex import plan as plans
-from flex.consent import Stop
-from flex.domain import Cycle, Plan
 from flex.errors import DnsError, FlexError, Held, OnTheWay, PartlyApplied, Refused, Unreachable, Unwell
-from flex.marker import site_name
-from flex.records import ZoneState, addresses_of, by_name
+from flex.loop import pending
+from flex.loop import planning as cycles
+from flex.model.consent import Stop
+from flex.model.domain import Cycle, Plan
+from flex.placing import failover
+from flex.zones import zone_changes as plans
+from flex.zones.marker import site_name
+from flex.zones.records import ZoneState, addresses_of, by_name
 from flex_api.known import outdated
 from flex_api.night import approving, delivering, freezing, gently, leases, stopping, warming
 from flex_api.told import words
@@ -314,7 +315,7 @@ def stops(world: World, cycle: Cycle) -> tuple[Stop, ...]:
 
 def in_the_way(world: World, cycle: Cycle) -> tuple[Stop, ...]:
     """What a plan that waits would be refused for now. Of an outdated one only that: nobody can go over it."""
-    if cycle.state not in waiting.WAITING:
+    if cycle.state not in pending.WAITING:
         return ()
     return tuple(outdated.overtaken(cycle, world.store.in_force())) or stops(world, cycle)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Set
 from dataclasses import replace
 
-from flex import waiting as rules
-from flex.access import one_person
-from flex.consent import Approval, Stop
-from flex.domain import Cycle
 from flex.errors import Ended, Expired, Held
+from flex.loop import pending as rules
+from flex.model.access import one_person
+from flex.model.consent import Approval, Stop
+from flex.model.domain import Cycle
 from flex_api.known import outdated
 from flex_api.night import stopping
 from flex_api.told import words

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from flex import checking
-from flex.domain import Balance, Cycle
 from flex.errors import FlexError
-from flex.plan import DRIFT
-from flex.retries import Attempt
+from flex.loop import verify
+from flex.model.domain import Balance, Cycle
+from flex.model.retries import Attempt
+from flex.zones.zone_changes import DRIFT
 from flex_api.schemas.output import SCHEMA_VERSION
 from flex_api.told import given_up, words
 
@@ -110,7 +110,7 @@ def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) ->
 
 
 def _verified(cycle: Cycle) -> str:
-    found = checking.servers(cycle.verdicts)
+    found = verify.servers(cycle.verdicts)
     checked = f"; {found.agreeing} of {words.count(found.asked, 'name server')} agree" if found.asked else ""
     until = f"; old answers live until {cycle.old_answers_until:%H:%M} UTC" if cycle.old_answers_until else ""
     return f"{cycle.state}{checked}{until}"

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Set
 
 import pandas as pd
 
-from flex.audit import Author, Entry
-from flex.cycle import Proposal
+from flex.loop.planning import Proposal
+from flex.model.audit import Author, Entry
 from flex_api.wiring import World
 
 # More wishes than people make between two plans.

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from flex.errors import BadSetting, FlexError, NotWritten
 from flex.ports import Store
-from flex.steer import delivery
-from flex.steer.program import Program, program
+from flex.routing import delivery
+from flex.routing.program import Program, program
 from flex_api.night import commands, steering
 from flex_api.settings.file import Settings
 from flex_api.told import words

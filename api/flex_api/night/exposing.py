@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from flex.domain import Cycle, Period
-from flex.headline import Headline
+from flex.model.domain import Cycle, Period
+from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.known import dead, trust
 from flex_api.night import metrics

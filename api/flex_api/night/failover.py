@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from flex import cycle as cycles
-from flex import plan, records, waiting
-from flex.cycle import Proposal
-from flex.domain import Cycle
 from flex.errors import DnsError, Held, NoData
-from flex.failover import SOLVER
-from flex.given import Facts
-from flex.orders import NodeOrder
-from flex.replay import NO_SAMPLE
+from flex.loop import pending
+from flex.loop import planning as cycles
+from flex.loop.facts import Facts
+from flex.loop.planning import Proposal
+from flex.model.domain import Cycle
+from flex.model.orders import NodeOrder
+from flex.placing.failover import SOLVER
+from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts
+from flex.zones import records
+from flex.zones import zone_changes as plan
 from flex_api.known import othernames
 from flex_api.night import applying, nodes, retrying
 from flex_api.night.leases import Lease
@@ -110,7 +112,7 @@ def _tried_before(world: World, made: Cycle) -> Cycle | None:
     """The same plan where it was tried and nothing of it was made: each attempt is not another plan."""
     same = [one.id for one in world.store.headlines() if (one.digest, one.base) == (made.digest, made.base)]
     found = (world.store.cycle(plan) for plan in same)
-    return next((one for one in found if one.state in waiting.WAITING and one.quality.solver == SOLVER), None)
+    return next((one for one in found if one.state in pending.WAITING and one.quality.solver == SOLVER), None)
 
 
 def facts(world: World) -> Facts:

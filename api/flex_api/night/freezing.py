@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
-from flex import windows
-from flex.consent import Stop
 from flex.errors import BadInput, Frozen, Held
-from flex.orders import Freeze
+from flex.model import change_windows
+from flex.model.consent import Stop
+from flex.model.orders import Freeze
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -58,7 +58,7 @@ def of_now(world: World) -> tuple[Stop, ...]:
 def _outside(world: World) -> tuple[Stop, ...]:
     written = world.settings.safety.windows
     here = world.time_of_day().astimezone(ZoneInfo(world.settings.cluster.timezone))
-    if windows.within([windows.window(text) for text in written], here):
+    if change_windows.within([change_windows.window(text) for text in written], here):
         return ()
     said = "changes may only be made in a window"
     return (Stop(WINDOWS, ", ".join(written), f"{here:%a %H:%M}", said, f"flex apply --force {WINDOWS}"),)

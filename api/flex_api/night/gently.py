@@ -12,10 +12,11 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from flex import failover, health
-from flex.domain import Cycle, Node
+from flex import health
 from flex.errors import Unwell
 from flex.health import Pulse
+from flex.model.domain import Cycle, Node
+from flex.placing import failover
 from flex.ports import DnsTarget
 from flex_api.night import freezing, probing, warm_command, warming
 from flex_api.night.pausing import giving_way, pause

@@ -13,9 +13,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from flex.domain import Cycle, Run
 from flex.errors import FlexError
-from flex.journal import JournalRow, RowState
+from flex.model.domain import Cycle, Run
+from flex.model.journal import JournalRow, RowState
 from flex.store.holders import BEATS, PATIENCE, holder
 from flex_api import wiring
 from flex_api.beats import beating

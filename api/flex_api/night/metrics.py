@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import flex
-from flex import checking
-from flex.domain import Cycle, Node, Pin, Run
-from flex.headline import Headline
-from flex.jobs import Job
-from flex.plan import DRIFT
+from flex.loop import verify
+from flex.model.domain import Cycle, Node, Pin, Run
+from flex.model.jobs import Job
+from flex.model.plan_summary import Headline
 from flex.store import migrate
+from flex.zones.zone_changes import DRIFT
 from flex_api.known.dead import Dead
 from flex_api.night.keeping import Watched
 
@@ -142,7 +142,7 @@ def _of_gates(known: Known) -> Iterator[Series]:
         [len(latest.said.edits) + max(drifted, default=0)],
     )
     applied = known.in_force
-    said = checking.servers(applied.verdicts) if applied else None
+    said = verify.servers(applied.verdicts) if applied else None
     yield _one(
         "flex_dns_disagreeing_servers",
         "When the partition in force was applied; a server that disagreed in several zones counts once.",

@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from flex import consent, suppose
-from flex import cycle as cycles
-from flex.cycle import Proposal
-from flex.domain import Cycle, Period, Run
-from flex.edit import Said
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
-from flex.given import Facts
+from flex.loop import planning as cycles
+from flex.loop import what_if
+from flex.loop.facts import Facts
+from flex.loop.planning import Proposal
+from flex.loop.what_if import Supposition
+from flex.model import consent
+from flex.model.dns_edits import Said
+from flex.model.domain import Cycle, Period, Run
 from flex.ports import Store
-from flex.records import name_of
-from flex.replay import NO_SAMPLE
-from flex.suppose import Supposition
+from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts
+from flex.zones.records import name_of
 from flex_api.known import hindsight, othernames, recent
 from flex_api.known.expecting import expected
 from flex_api.known.learning import learned
@@ -239,7 +240,7 @@ def propose(
     rules = recent.forced(world.rules, force)
     made = cycles.propose(
         replace(known, guard=recent.guard(world, known.period, force)),
-        suppose.ruled(replace(rules, take_back=frozenset(map(name_of, take_back))), wanted),
+        what_if.ruled(replace(rules, take_back=frozenset(map(name_of, take_back))), wanted),
         solver=world.solver,
         scratch=world.scratch,
         target=world.target,

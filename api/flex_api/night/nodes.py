@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flex import wishes
-from flex.domain import Node, NodeState
 from flex.errors import BadInput, Held
-from flex.orders import NodeOrder, OrderState
-from flex.pins import unknown_node
+from flex.model.domain import Node, NodeState
+from flex.model.orders import NodeOrder, OrderState
+from flex.wishes import possible
+from flex.wishes.pins import unknown_node
 from flex_api.settings.sections import NodeSection
 from flex_api.told import words
 from flex_api.wiring import World
@@ -109,7 +109,7 @@ def pins_stopped(world: World, changed: Node) -> list[str]:
     pins = world.pins
     after = [changed if one.name == changed.name else one for one in world.nodes]
     sites = {pin.site for pin in pins}
-    before, then = (wishes.possible(pins, sites, nodes).suspended for nodes in (world.nodes, after))
+    before, then = (possible.possible(pins, sites, nodes).suspended for nodes in (world.nodes, after))
     return [f"a pin is suspended from the next plan on: {pin}" for pin in then if pin not in before]
 
 

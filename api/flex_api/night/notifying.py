@@ -23,10 +23,10 @@ from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
-from flex import unled
-from flex.domain import Cycle
+from flex import http_without_redirects
 from flex.errors import Away, BadInput, FlexError
-from flex.retries import Attempt
+from flex.model.domain import Cycle
+from flex.model.retries import Attempt
 from flex_api.night import bulletin
 from flex_api.night.bulletin import Bulletin
 from flex_api.night.exposing import exposed
@@ -117,11 +117,11 @@ def post(hook: Webhook, news: Bulletin, event_id: str, pauses: tuple[float, ...]
     request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310  its scheme was looked at
     for pause in (*pauses, None):
         try:
-            with unled.answer(request, TIMEOUT):
+            with http_without_redirects.answer(request, TIMEOUT):
                 return
         except urllib.error.HTTPError as error:
             error.close()
-            if elsewhere := unled.elsewhere(error):
+            if elsewhere := http_without_redirects.elsewhere(error):
                 raise Away(
                     f"posting to the webhook {hook.name}",
                     f"it answered {error.code}: {elsewhere}",

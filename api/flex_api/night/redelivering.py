@@ -10,8 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from flex import retries
-from flex.retries import Attempt
+from flex.model import retries
+from flex.model.retries import Attempt
 from flex_api.night import delivering, freezing
 from flex_api.wiring import World
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from flex import failover, retries
 from flex.errors import FlexError, Unverified
-from flex.orders import NodeOrder
-from flex.remarks import some
-from flex.retries import Attempt
+from flex.loop.remarks import some
+from flex.model import retries
+from flex.model.orders import NodeOrder
+from flex.model.retries import Attempt
+from flex.placing import failover
 from flex_api.night import freezing
 from flex_api.wiring import World
 

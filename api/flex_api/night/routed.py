@@ -13,11 +13,11 @@ from functools import partial
 
 from flex.errors import FlexError
 from flex.ports import Store
-from flex.steer import delivery, haproxy
-from flex.steer.live import Distributor, Live, Paths, distributor
-from flex.steer.pool import Pool
-from flex.steer.runtime import Socket
-from flex.steer.warming import hottest
+from flex.routing import delivery, haproxy
+from flex.routing.live import Distributor, Live, Paths, distributor
+from flex.routing.pool import Pool
+from flex.routing.runtime import Socket
+from flex.routing.warming import hottest
 from flex_api.night import delivering
 from flex_api.night.metrics import Series
 from flex_api.schemas.routing import LiveMember, LiveRow, NodeVersion, TargetRow

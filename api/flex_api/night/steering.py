@@ -1,7 +1,7 @@
 """The replicated sites of the placement in force, as the pools that HAProxy routes; and the files of each node.
 
-In go the settings and the store, out come values of flex.steer. A site that cannot be routed keeps no other from it: it
-is named with the reason. Nothing is written here but which slots members have.
+In go the settings and the store, out come values of flex.routing. A site that cannot be routed keeps no other
+from it: it is named with the reason. Nothing is written here but which slots members have.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 
-from flex.domain import Node
 from flex.errors import BadInput, FlexError, Unknown
-from flex.headline import Headline
+from flex.model.domain import Node
+from flex.model.plan_summary import Headline
 from flex.ports import Store
-from flex.steer import haproxy
-from flex.steer.haproxy import Layout
-from flex.steer.pool import MOST_MEMBERS, Member, Pool, is_host, is_path, members
-from flex.steer.rules.popular import shared
-from flex.steer.slots import Slots, given
+from flex.routing import haproxy
+from flex.routing.haproxy import Layout
+from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_host, is_path, members
+from flex.routing.rules.popular import shared
+from flex.routing.slots import Slots, given
 from flex.tables import PLACEMENT, texts
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, site_names

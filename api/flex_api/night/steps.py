@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from flex.domain import Run, Stage
 from flex.errors import FlexError, LostLease
+from flex.model.domain import Run, Stage
 from flex_api.night.leases import beat
 from flex_api.wiring import World
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from flex import plan
 from flex.errors import BadInput
+from flex.zones import zone_changes
 from flex_api.known import outdated
 from flex_api.night import freezing
 
-RULES = (freezing.RULE, freezing.WINDOWS, *outdated.RULES, *plan.RULES)
+RULES = (freezing.RULE, freezing.WINDOWS, *outdated.RULES, *zone_changes.RULES)
 
 
 def refuse_strange(force: Collection[str], doing: str) -> None:

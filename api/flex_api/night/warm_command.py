@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from flex.domain import Node
 from flex.errors import Unwell
+from flex.model.domain import Node
 from flex_api.night import commands
 from flex_api.wiring import World
 

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from flex.domain import Cycle
 from flex.errors import FlexError
+from flex.model.domain import Cycle
 from flex.ports import Store
-from flex.steer.warming import Budget, Target, Warmed, hottest, warm
+from flex.routing.warming import Budget, Target, Warmed, hottest, warm
 from flex_api.night import steering
 from flex_api.settings.file import Settings
 from flex_api.told import words

@@ -17,11 +17,12 @@ from datetime import UTC, datetime
 from functools import partial
 from multiprocessing.process import BaseProcess
 
-from flex import health, retries
-from flex.domain import Node
+from flex import health
 from flex.errors import Away, Busy, FlexError, Unverified
 from flex.health import Pulse
-from flex.orders import NodeOrder
+from flex.model import retries
+from flex.model.domain import Node
+from flex.model.orders import NodeOrder
 from flex_api import wiring
 from flex_api.night import failover, freezing, keeping, notifying, probing, retrying
 from flex_api.night.failover import Taken

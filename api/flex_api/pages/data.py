@@ -7,7 +7,7 @@ from datetime import datetime
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex.domain import BadLine
+from flex.model.domain import BadLine
 from flex_api.known import present, trust
 from flex_api.pages.forms import TheForm, asked, given
 from flex_api.pages.frame import show, told

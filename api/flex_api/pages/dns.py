@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from flex import checking
+from flex.loop import verify
 from flex_api.known import present, verifying
 from flex_api.pages.forms import led_on
 from flex_api.pages.frame import show
@@ -46,7 +46,7 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         set=dns_set,
         every=dns_set.every_zone,
         check=check,
-        behind=list(checking.behind(answers).values()),
+        behind=list(verify.behind(answers).values()),
         pending=pending,
         journal=desk.store.journal(cycle.id).rows() if cycle else (),
     )

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 import flex
-from flex.access import Role
+from flex.model.access import Role
 from flex_api.night import freezing
 from flex_api.pages.forms import DONE, Refusal, Sent
 from flex_api.pages.trouble import Trouble, newest, troubles

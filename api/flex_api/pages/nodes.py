@@ -9,8 +9,8 @@ import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from flex.domain import Cycle
-from flex.suppose import Supposed
+from flex.loop.what_if import Supposed
+from flex.model.domain import Cycle
 from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.night import nodes as noding
 from flex_api.pages.forms import TheForm, address, asked, done, given, moment

@@ -9,8 +9,8 @@ import numpy as np
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
-from flex.domain import Cycle
-from flex.headline import Headline
+from flex.model.domain import Cycle
+from flex.model.plan_summary import Headline
 from flex_api.known import present
 from flex_api.known.room import NONE, room
 from flex_api.pages.forms import address

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import pandas as pd
 
-from flex.domain import Cycle
+from flex.model.domain import Cycle
 from flex_api.web.desk import Desk
 from flex_api.web.views import IN_FORCE
 

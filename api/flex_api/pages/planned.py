@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.consent import Stop
-from flex.domain import Cycle, Pin
-from flex.edit import REASON
-from flex.records import name_of
+from flex.model.consent import Stop
+from flex.model.dns_edits import REASON
+from flex.model.domain import Cycle, Pin
+from flex.zones.records import name_of
 from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.desk import Desk

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from flex.domain import Cycle
-from flex.waiting import WAITING
+from flex.loop.pending import WAITING
+from flex.model.domain import Cycle
 from flex_api.known.outdated import BASE
 from flex_api.night import applying, approving
 from flex_api.pages.forms import TheForm, asked, done, given

@@ -9,7 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from flex.steer.pool import Pool
+from flex.routing.pool import Pool
 from flex_api.known.catalogue import Catalogue
 from flex_api.night import routed
 from flex_api.pages.frame import show

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 from pydantic import TypeAdapter
 
-from flex.access import ROLES
+from flex.model.access import ROLES
 from flex_api.pages.forms import TheForm, done, given, moment
 from flex_api.pages.frame import show, told
 from flex_api.routes import freeze, tokens

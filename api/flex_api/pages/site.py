@@ -15,8 +15,8 @@ import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from flex.domain import Pin
 from flex.errors import BadInput, FlexError, NoData
+from flex.model.domain import Pin
 from flex_api import files, hosted
 from flex_api.pages.forms import SEVERAL, Form, TheForm, address, done, given, moment, queried, refuse
 from flex_api.pages.frame import show, told

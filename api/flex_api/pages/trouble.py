@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from flex import checking, checks
-from flex.checks import Check
-from flex.domain import Period, Run
 from flex.errors import FlexError, StoreError
-from flex.headline import Headline
-from flex.orders import Freeze
-from flex.quality import Judged
+from flex.loop import verify
+from flex.model.domain import Period, Run
+from flex.model.orders import Freeze
+from flex.model.plan_summary import Headline
+from flex.traffic.quality import Judged
+from flex.zones import last_look
+from flex.zones.last_look import Check
 from flex_api.known import dead, present, trust
 from flex_api.night import freezing
 from flex_api.pages.forms import address
@@ -218,7 +219,7 @@ def checked(desk: Desk) -> Check | None:
     kept = desk.store.last_check()
     if kept and kept.partition == base:
         return kept
-    return checks.check(cycle.settled or cycle.created, base, cycle.verdicts) if cycle and cycle.verdicts else None
+    return last_look.check(cycle.settled or cycle.created, base, cycle.verdicts) if cycle and cycle.verdicts else None
 
 
 def _of_dns(desk: Desk) -> Iterator[Trouble]:
@@ -236,7 +237,7 @@ def said_of_check(found: Check, now: datetime) -> str:
         lines = words.count(sum(one.differ for one in other), "line")
         said.append(f"{_listed(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}")
     if not said:
-        agreeing = checking.servers(found.servers).agreeing
+        agreeing = verify.servers(found.servers).agreeing
         said = [f"{words.count(agreeing, 'name server')} agreed" if agreeing else "there was nothing to ask for"]
     return f"DNS, {words.ago(found.asked, now)}: {'; '.join(said)}."
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.problem import Ints
+from flex.placing.problem import Ints
 from flex_api.pictures.charts import Extent, Point, Scatter, Tick
 from flex_api.told import shown, words
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
 
-from flex import checking
-from flex.domain import Period
+from flex.loop import verify
+from flex.model.domain import Period
 from flex_api.pictures import charts
 from flex_api.pictures.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
 from flex_api.schemas.verbs import (
@@ -205,7 +205,7 @@ def _movement(plan: PlanOutput) -> str:
 
 def state(plan: PlanOutput) -> str:
     """What became of the plan, in a few words."""
-    found = checking.servers(plan.verdicts)
+    found = verify.servers(plan.verdicts)
     asked = words.count(found.asked, "server")
     zones = f" in {found.zones:,} zones" if found.zones > 1 else ""
     match plan.state:

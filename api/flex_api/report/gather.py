@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from flex import campaigns
-from flex.domain import Cycle
+from flex.model.domain import Cycle
 from flex.ports import Store
+from flex.wishes import campaigns
 from flex_api.known import present, trust
 from flex_api.report.content import NIGHTS, ReportData
 from flex_api.schemas.verbs import QualityRow, SitesOutput, StageRow

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from flex.quality import Hole
+from flex.traffic.quality import Hole
 from flex_api import beside
 from flex_api.known import present
 from flex_api.report import reporting

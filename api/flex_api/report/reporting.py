@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from flex.domain import Cycle
 from flex.errors import NotWritten
+from flex.model.domain import Cycle
 from flex_api.report import paper
 from flex_api.report.formats import FORMATS
 from flex_api.report.gather import gather

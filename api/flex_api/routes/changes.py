@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from flex.consent import Approval
 from flex.errors import Overtaken, Unconditional
-from flex.suppose import Supposition
+from flex.loop.what_if import Supposition
+from flex.model.consent import Approval
 from flex_api.known import present
 from flex_api.night import applying, approving, nightly
 from flex_api.night.leases import lease

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.domain import Run, Segment
+from flex.model.domain import Run, Segment
 from flex_api.known import present
 from flex_api.night import nightly
 from flex_api.routes.jobs import shown

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex import records
+from flex.zones import records
 from flex_api.known import present, verifying
 from flex_api.schemas.rest import CLEAN, DriftShown, ListQuery, RecordRow, RecordsPage
 from flex_api.web.answers import listed, reply

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from flex.errors import Unauthenticated
-from flex.jobs import Job, JobState
+from flex.model.jobs import Job, JobState
 from flex_api import working
 from flex_api.routes.problems import described
 from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, TimedQuery

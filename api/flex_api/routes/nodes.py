@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
 
-from flex.domain import Node
 from flex.errors import BadInput, Unverified
-from flex.orders import NodeOrder
-from flex.remarks import some
+from flex.loop.remarks import some
+from flex.model.domain import Node
+from flex.model.orders import NodeOrder
 from flex_api.known import dead, present
 from flex_api.known.dead import Dead
 from flex_api.night import failover

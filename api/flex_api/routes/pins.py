@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
-from flex.domain import Pin
 from flex.errors import Unknown
+from flex.model.domain import Pin
 from flex_api import hosted
 from flex_api.schemas.rest import CLEAN, ListQuery, PinGiven, PinShown, PinsPage, PinTried
 from flex_api.schemas.supposed import PreviewRow

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.domain import Cycle, Move
+from flex.model.domain import Cycle, Move
 from flex_api.known import named, present
 from flex_api.known.named import Named
 from flex_api.night import applying, approving

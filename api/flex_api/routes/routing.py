@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.steer.pool import Pool
+from flex.routing.pool import Pool
 from flex_api.night import routed
 from flex_api.schemas.paged import RoutingPage
 from flex_api.schemas.rest import CLEAN, ListQuery

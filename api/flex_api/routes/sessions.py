@@ -13,9 +13,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from flex.access import Token, digest_of
-from flex.audit import Author
 from flex.errors import FlexError
+from flex.model.access import Token, digest_of
+from flex.model.audit import Author
 from flex_api import access
 from flex_api.access import SESSION, Caller
 from flex_api.report.page import page

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex import campaigns
-from flex.domain import Period
-from flex.pins import unknown_site
+from flex.model.domain import Period
+from flex.wishes import campaigns
+from flex.wishes.pins import unknown_site
 from flex_api import hosted
 from flex_api.known import present
 from flex_api.known.catalogue import Catalogue, Wanted

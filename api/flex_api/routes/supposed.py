@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex import waiting
-from flex.suppose import Supposition
+from flex.loop import pending
+from flex.loop.what_if import Supposition
 from flex_api import hosted
 from flex_api.known import differing
 from flex_api.known.differing import Difference
@@ -46,7 +46,7 @@ def wanted(given: Supposed) -> Supposition:
 def frontier(desk: Reader, plan: str) -> Response:
     """What more or fewer moves than this plan's would buy, from none to a partition from scratch."""
     cycle = desk.store.cycle(plan)
-    waiting.refuse_outdated(cycle, desk.store, "the frontier of")
+    pending.refuse_outdated(cycle, desk.store, "the frontier of")
     return reply(desk.request, supposing.frontier_of(desk.world()))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.access import Role
+from flex.model.access import Role
 from flex_api import access
 from flex_api.schemas.desk import TokenRow, token_row
 from flex_api.schemas.rest import CLEAN, ListQuery, TokenGiven, TokenMade, TokensPage

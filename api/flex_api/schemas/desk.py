@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from flex.access import Role, Token
-from flex.audit import Entry
+from flex.model.access import Role, Token
+from flex.model.audit import Entry
 from flex_api.schemas.output import Output, Part
 
 

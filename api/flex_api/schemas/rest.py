@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
-from flex.access import Role
-from flex.jobs import JobState
+from flex.model.access import Role
+from flex.model.jobs import JobState
 from flex_api.schemas.desk import AuditRow, TokenRow
 from flex_api.schemas.night import TURN, DeadRow, NodeRow
 from flex_api.schemas.output import Part

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from flex.steer.pool import Pool
+from flex.routing.pool import Pool
 from flex_api.schemas.output import Output, Part
 
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from flex.consent import Limits
 from flex.errors import BadSetting
-from flex.windows import window
+from flex.model.change_windows import window
+from flex.model.consent import Limits
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 
 

@@ -11,9 +11,9 @@ from datetime import timedelta
 from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
-from flex.steer.haproxy import DIRECTORY, Layout
-from flex.steer.pool import Limits, is_host
-from flex.steer.rules import BY_CONTENT, RULES
+from flex.routing.haproxy import DIRECTORY, Layout
+from flex.routing.pool import Limits, is_host
+from flex.routing.rules import BY_CONTENT, RULES
 from flex_api.settings.misset import of_register
 from flex_api.settings.quantities import Section, Size, Span, Whole
 

@@ -16,10 +16,10 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 import flex_solver
-from flex.demand import RESOURCES
-from flex.domain import Node, Pin
 from flex.errors import BadInput
-from flex.problem import DIMENSIONS, MoveLimits, Terms
+from flex.model.domain import Node, Pin
+from flex.placing.problem import DIMENSIONS, MoveLimits, Terms
+from flex.traffic.demand import RESOURCES
 from flex_api.settings.api import Api, Auth
 from flex_api.settings.dns import Dns
 from flex_api.settings.misset import of_register, twice_in

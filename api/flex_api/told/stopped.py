@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from flex.waiting import WAITING
+from flex.loop.pending import WAITING
 from flex_api.schemas.output import StopRow
 from flex_api.schemas.verbs import PlanOutput
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flex.waiting import WAITING
+from flex.loop.pending import WAITING
 from flex_api.schemas.verbs import (
     BalanceOutput,
     CheckRow,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flex.replay import Ints
+from flex.prediction.replay import Ints
 from flex_logs_ingest.extract import HEADING, extractor
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.layout import Layout

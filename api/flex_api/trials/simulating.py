@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 
 import flex_solver
-from flex import profile
-from flex.domain import Node, Period
 from flex.errors import BadInput, FlexError, NoData, Unknown
+from flex.model.domain import Node, Period
+from flex.placing.problem import Budget, build
 from flex.ports import Store
-from flex.problem import Budget, build
 from flex.sim.cluster import Cluster
 from flex.sim.fitted import twin
 from flex.sim.published import PUBLISHED
 from flex.sim.traces import Trace, of_sample
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS, PLACEMENT
+from flex.traffic import profile
 from flex_api.trials import clients
 from flex_logs_ingest.merge import sample_of
 from flex_logs_ingest.read import ingest

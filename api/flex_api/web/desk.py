@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from flex.access import Role
-from flex.audit import Author
+from flex.model.access import Role
+from flex.model.audit import Author
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
 from flex_api.access import Caller, refuse_below

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.cookies import CookieError, SimpleCookie
 
-from flex.access import Token, caller_of, digest_of, within
 from flex.errors import Denied, Unauthenticated
+from flex.model.access import Token, caller_of, digest_of, within
 from flex.ports import Store
 from flex_api.access import Caller
 from flex_api.settings.api import Auth

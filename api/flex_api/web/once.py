@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flex.errors import BadInput, Busy, FlexError, Reused
-from flex.jobs import Once
+from flex.model.jobs import Once
 from flex.ports import Store
 from flex.store.holders import PATIENCE, has_ended, holder
 from flex_api.web.formed import again

@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from flex.consent import Stop
 from flex.errors import TooMany
+from flex.model.consent import Stop
 
 # Seconds: what takes less is no burden; how long somebody waits for his turn, and how often he looks.
 SHORT, PATIENCE, LOOK = 2.0, 5.0, 0.02

@@ -16,10 +16,10 @@ from typing import TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from flex import campaigns
-from flex.domain import Cycle, NodeLoad, Pin, Run
-from flex.headline import Headline
+from flex.model.domain import Cycle, NodeLoad, Pin, Run
+from flex.model.plan_summary import Headline
 from flex.ports import Store
+from flex.wishes import campaigns
 from flex_api.known import present
 from flex_api.known.catalogue import Catalogue, catalogue
 from flex_api.schemas.verbs import PlanOutput

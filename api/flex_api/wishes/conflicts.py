@@ -1,7 +1,7 @@
 """Whether a wish can be kept beside all others, at every moment at which it holds; and if not, beside which of them.
 
 In go the facts of the cluster, a wish and those of others; nothing comes out but a refusal. Campaigns count as they lie
-on top of what stands (flex/campaigns.py).
+on top of what stands (flex/wishes/campaigns.py).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from flex import campaigns, wishes
-from flex import cycle as cycles
-from flex.domain import Pin
 from flex.errors import Infeasible
-from flex.given import Facts
+from flex.loop import planning as cycles
+from flex.loop.facts import Facts
+from flex.model.domain import Pin
+from flex.wishes import campaigns, possible
 from flex_api.told import wished
 from flex_api.wiring import World
 
@@ -95,4 +95,4 @@ def _stopped(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[str]:
 
 def _suspended(facts: Facts, pins: Sequence[Pin]) -> tuple[str, ...]:
     """A wish counts as that of its site, however it would be put."""
-    return wishes.possible(pins, set(facts.sites), facts.nodes).suspended
+    return possible.possible(pins, set(facts.sites), facts.nodes).suspended

@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from flex import cycle as cycles
-from flex import decide, explain, wishes
-from flex.consent import Stop
-from flex.decide import LIFTED, Guard
-from flex.domain import Cycle, Move
-from flex.instead import Chosen, Other
-from flex.pins import unknown_site
-from flex.problem import Ints, Problem, rows_of
-from flex.records import name_of
-from flex.remarks import of_edit
+from flex.loop import decide
+from flex.loop import planning as cycles
+from flex.loop.decide import LIFTED, Guard
+from flex.loop.remarks import of_edit
+from flex.model.consent import Stop
+from flex.model.domain import Cycle, Move
+from flex.placing import explain
+from flex.placing.alternatives import Chosen, Other
+from flex.placing.problem import Ints, Problem, rows_of
+from flex.wishes import possible
+from flex.wishes.pins import unknown_site
+from flex.zones.records import name_of
 from flex_api.known import present, recent
 from flex_api.night import nightly
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
@@ -30,7 +32,7 @@ MOST = 5
 def explained(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
     facts = nightly.facts(world, replayed=False)
-    kept = wishes.possible(facts.pins, set(facts.sites), facts.nodes)
+    kept = possible.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(facts, pins=kept.pins, guard=recent.guard(world, facts.period))
     problem = cycles.build(facts, world.rules)
     if site not in problem.sites:

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from flex import checking
-from flex.domain import Cycle
 from flex.errors import Unknown
+from flex.loop import verify
+from flex.model.domain import Cycle
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.wiring import World
@@ -26,7 +26,7 @@ def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
     claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
     ttl = _ttl_of(cycle, world.settings.dns.ttl)
-    said = checking.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, ttl)
+    said = verify.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, ttl)
     found = {one.zone: wanted(one, said[one.zone], claim, ttl) for one in cycle.plans}
     asked = [f"{name.lower().rstrip('.')}." for name in only]
     for name in asked:

@@ -1,7 +1,7 @@
 """Wishes for sites, made and taken back: what the command line and the REST API both call.
 
 In go a world and a pin; what cannot be kept is refused here, when it is wished for, and never later: a pin that is in
-the store is kept by the plans as far as it can be (flex/wishes.py).
+the store is kept by the plans as far as it can be (flex/wishes/possible.py).
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from flex import wishes
-from flex.domain import Pin
 from flex.errors import BadInput
-from flex.given import Facts
-from flex.pins import unknown_site
+from flex.loop.facts import Facts
+from flex.loop.remarks import some
+from flex.model.domain import Pin
 from flex.ports import Store
-from flex.remarks import some
+from flex.wishes import possible
+from flex.wishes.pins import unknown_site
 from flex_api.night import nightly
 from flex_api.told import words
 from flex_api.wiring import World
@@ -86,7 +86,7 @@ def _refuse_meaningless(world: World, wanted: Pin) -> None:
         raise _bad(wanted, "it names the site itself as one to be with, or apart from", "leave it out of the list")
     if wanted.campaign and wanted.until is None:
         raise _bad(wanted, f"the campaign {wanted.campaign} has no end", "give --until; a standing wish needs none")
-    if not wishes.asks(wanted):
+    if not possible.asks(wanted):
         raise _bad(
             wanted,
             "it names no nodes, no number of replicas, no other sites, no weight and no class",

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from flex import campaigns, failover, score, suppose, wishes
-from flex import cycle as cycles
-from flex.domain import Balance, Move, Node, Pin
 from flex.errors import Infeasible, NoData
-from flex.given import Facts
-from flex.suppose import Supposed
+from flex.loop import planning as cycles
+from flex.loop import what_if
+from flex.loop.facts import Facts
+from flex.loop.what_if import Supposed
+from flex.model.domain import Balance, Move, Node, Pin
+from flex.placing import failover, score
+from flex.wishes import campaigns, possible
 from flex_api import wiring
 from flex_api.known import othernames, present
 from flex_api.night import failover as failing
@@ -63,7 +65,7 @@ def of_failure(world: World, node: Node) -> PreviewRow:
     """What taking a dead node out of DNS would do at once: nothing else moves, and nothing is balanced."""
     facts = failing.facts(world)
     nodes = tuple(replace(one, state="down") if one.name == node.name else one for one in facts.nodes)
-    kept = wishes.possible(facts.pins, set(facts.sites), nodes)
+    kept = possible.possible(facts.pins, set(facts.sites), nodes)
     failed = replace(facts, nodes=nodes, pins=kept.pins)
     problem = cycles.build(failed, world.rules)
     dead = problem.nodes.index(node.name)
@@ -93,7 +95,7 @@ def _preview(world: World, pins: Sequence[Pin], nodes: Sequence[Node] = ()) -> P
 
 def _next(world: World, every: Facts) -> Supposed:
     rules = wiring.rules(world.settings, every.pins)
-    found = suppose.suppose(every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver))
+    found = what_if.suppose(every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver))
     return replace(found, notes=(*found.notes, *othernames.not_followed(world)))
 
 

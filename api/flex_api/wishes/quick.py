@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from flex.placing.problem import Budget, Problem, Solution
 from flex.ports import Solver
-from flex.problem import Budget, Problem, Solution
 from flex_solver import SOLVERS
 
 # Sites times nodes up to which the nights' solver mostly has its proof in that many seconds; and steps of a search.

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from flex import cycle as cycles
-from flex import decide, problem, score, suppose, wishes
-from flex.domain import Period, Pin
-from flex.frontier import Point, keeps_wishes
-from flex.given import Facts
-from flex.suppose import Supposed, Supposition
+from flex.loop import decide
+from flex.loop import planning as cycles
+from flex.loop import what_if as suppose
+from flex.loop.facts import Facts
+from flex.loop.what_if import Supposed, Supposition
+from flex.model.domain import Period, Pin
+from flex.placing import problem, score
+from flex.placing.frontier import Point, keeps_wishes
+from flex.wishes import possible
 from flex_api.known import differing, foretold, othernames, present, recent
 from flex_api.known.expecting import expected
 from flex_api.night import nightly
@@ -90,7 +93,7 @@ def frontier_of(world: World) -> FrontierOutput:
 
 
 def _possible(facts: Facts) -> Facts:
-    return replace(facts, pins=wishes.possible(facts.pins, set(facts.sites) - facts.fixed, facts.nodes).pins)
+    return replace(facts, pins=possible.possible(facts.pins, set(facts.sites) - facts.fixed, facts.nodes).pins)
 
 
 def difference(world: World, one: str, other: str) -> DiffOutput:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from flex import cycle as cycles
-from flex import score, wishes
-from flex.consent import Stop
-from flex.decide import LIFTED
 from flex.errors import FlexError, Infeasible, NoData
-from flex.obstacles import decided
-from flex.problem import Ints, Problem
+from flex.loop import planning as cycles
+from flex.loop.decide import LIFTED
+from flex.loop.obstacles import decided
+from flex.model.consent import Stop
+from flex.placing import score
+from flex.placing.problem import Ints, Problem
+from flex.wishes import possible
 from flex_api.known import recent
 from flex_api.night import nightly
 from flex_api.told import words
@@ -78,7 +79,7 @@ def _because(turn: Turn) -> str:
 
 def _turn(world: World, node: str, *, comes: bool) -> Turn:
     facts, rules = nightly.facts(world, replayed=False), world.rules
-    kept = wishes.possible(facts.pins, set(facts.sites), facts.nodes)
+    kept = possible.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(facts, pins=kept.pins, guard=recent.guard(world, facts.period))
     asked, done, stops = decided(
         lambda guard: cycles.build(replace(facts, guard=guard), rules),

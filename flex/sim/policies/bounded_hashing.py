@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.replay import Ints
+from flex.prediction.replay import Ints
 from flex.sim.cluster import Cluster
 from flex.sim.routing import Place, Routing, everywhere, mixed, rules_of
 from flex.sim.traces import Trace

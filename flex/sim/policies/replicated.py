@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from flex.problem import Floats
-from flex.replay import Ints
+from flex.placing.problem import Floats
+from flex.prediction.replay import Ints
 from flex.sim.cluster import Cluster
 from flex.sim.routing import Routing, rules_of, runs
 from flex.sim.traces import Trace

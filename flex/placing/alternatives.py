@@ -1,0 +1,107 @@
+"""What else could have been done with a site, in numbers: left where it was, or put on another node.
+
+In go a Problem and the rows that were chosen; out come, for one site, the other places a row of it could have, from
+the best one on, with what each would make of the two nodes it touches, everything else being as it was chosen. Sites
+that are kept together with it go where it goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flex.placing import bundles, score
+from flex.placing.problem import Floats, Ints, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """The row on `source` would be on `target`, and then `node` be `off` its share of a dimension, as a ratio of it.
+
+    `outside` says whether that is outside the band; `cold_bytes` would have to be read.
+    """
+
+    source: str
+    target: str
+    node: str
+    dimension: str
+    off: float
+    outside: bool
+    cold_bytes: int
+
+    def __str__(self) -> str:
+        side = "over" if self.off > 0 else "under"
+        return (
+            f"{self.node} {'outside the band, ' * self.outside}{100 * abs(self.off):.1f} % {side} its {self.dimension}"
+        )
+
+
+class Chosen:
+    """Rows that were chosen, and how full they make each node."""
+
+    def __init__(self, problem: Problem, rows: Ints) -> None:
+        self._problem = problem
+        self._total: Floats = score.loads(problem, rows)
+        self._carries = problem.load.sum(axis=0) > 0
+        self._rivals, self._ties = problem.rivals, bundles.ties(problem)
+        self._rows = rows
+
+    def with_row(self, site: int, source: int, target: int) -> Other:
+        """What the site's row on `source` would do on `target`, with those of all that are tied to the site."""
+        problem, tied = self._problem, self._tied(site)
+        both = [source, target]
+        load = problem.load[tied].sum(axis=0)
+        total = self._total[both] + np.stack([-load, load])
+        share = np.where(problem.open[both], problem.share[both], 100.0)[:, None]
+        fair = np.where(problem.open[both], 1.0, 0.0)[:, None]
+        away = np.where(self._carries, total / share - fair, 0.0)
+        # Of a pair as far off, one over and one under, it is the one over that is named.
+        farthest = np.round(np.abs(away), 9) + (away > 0) * score.ROUNDING / 10
+        at, dimension = divmod(int(farthest.argmax()), away.shape[1])
+        off = float(away[at, dimension])
+        return Other(
+            source=problem.nodes[source],
+            target=problem.nodes[target],
+            node=problem.nodes[both[at]],
+            dimension=problem.dimensions[dimension],
+            off=off,
+            outside=abs(off) > problem.tolerance + score.ROUNDING,
+            cold_bytes=score.cold_bytes(problem, np.array([[one, target] for one in tied], dtype=np.int64)),
+        )
+
+    def others(self, site: int) -> list[Other]:
+        """Each row of the site on each other node that the wishes let it have; the nearest to balance first."""
+        tied, pinned = self._tied(site), self._problem.pinned
+        found = [
+            self.with_row(site, source, target)
+            for source in self._nodes_of(site)
+            if not any(source in pinned.get(one, ()) for one in tied)
+            for target in self.free(site)
+        ]
+        return sorted(found, key=lambda other: (other.outside, abs(other.off), other.cold_bytes, other.target))
+
+    def free(self, site: int) -> list[int]:
+        """The nodes that the site may come to, where no row of it is."""
+        here = self._nodes_of(site)
+        return [
+            node
+            for node in np.flatnonzero(self._problem.open).tolist()
+            if node not in here and not self.bars(site, node) and not self.rivals(site, node)
+        ]
+
+    def bars(self, site: int, node: int) -> bool:
+        """Whether the site, or one that is tied to it, is not to be on the node."""
+        return any(node in self._problem.barred.get(one, ()) for one in self._tied(site))
+
+    def rivals(self, site: int, node: int) -> list[int]:
+        """The sites on the node that are kept apart from it, or from one that is tied to it."""
+        apart = frozenset[int]().union(*(self._rivals.get(one, frozenset()) for one in self._tied(site)))
+        return [rival for rival in sorted(apart) if node in self._nodes_of(rival)]
+
+    def _tied(self, site: int) -> list[int]:
+        return self._ties.get(site, [site])
+
+    def _nodes_of(self, site: int) -> list[int]:
+        nodes: list[int] = self._rows[self._rows[:, 0] == site, 1].tolist()
+        return nodes

@@ -1,0 +1,133 @@
+"""Sites that must stay together, as one site: what solvers see instead of groups.
+
+In goes a Problem with groups; out comes one without, in which each group is a bundle that asks, and weighs when it
+moves, as much as its members do; and the way back from rows of bundles to rows of sites. A bundle stands where the
+first of its members stood, under that member's name. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flex.placing.problem import Bools, Ints, Problem, in_order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bundles:
+    """`problem` asks for bundles; `of[s]` is the bundle that site s of the original one is in."""
+
+    problem: Problem
+    of: Ints
+
+    def rows(self, rows: Ints) -> Ints:
+        """Rows of bundles as rows of sites, in order."""
+        if len(self.of) == len(self.problem.sites):
+            return in_order(rows)
+        members = np.argsort(self.of, kind="stable")
+        first = np.searchsorted(self.of[members], np.arange(len(self.problem.sites) + 1))
+        size = np.diff(first)[rows[:, 0]]
+        nth = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        site = members[np.repeat(first[rows[:, 0]], size) + nth]
+        return in_order(np.stack([site, np.repeat(rows[:, 1], size)], axis=1))
+
+    def of_bundles(self, rows: Ints) -> Ints:
+        """Rows of sites that are on the same nodes as all that they are tied to, as rows of bundles."""
+        tied = np.stack([self.of[rows[:, 0]], rows[:, 1]], axis=1)
+        of_bundles: Ints = np.unique(tied, axis=0)
+        return of_bundles
+
+
+def bundled(problem: Problem) -> Bundles:
+    """The same for solvers; `held` is left out, as it says nothing of what to do."""
+    if not problem.together:
+        return Bundles(problem, np.arange(len(problem.sites)))
+    first, of = np.unique(_first_of_group(problem), return_inverse=True)
+    whole, partly = _in_force(problem, of, np.bincount(of))
+    return Bundles(
+        replace(
+            problem,
+            sites=tuple(problem.sites[site] for site in first.tolist()),
+            replicas=_largest(problem.replicas, of),
+            load=np.stack([np.bincount(of, column) for column in problem.load.T], axis=1),
+            cold=_summed(problem.cold, of),
+            old=whole,
+            held=None,
+            needs={},
+            pinned=_merged(problem.pinned, of),
+            barred=_merged(problem.barred, of),
+            resting=frozenset(of[sorted(problem.resting)].tolist()),
+            apart=tuple(frozenset(of[list(group)].tolist()) for group in problem.apart),
+            together=(),
+            weight=_summed(_weights(problem), of),
+            partly=partly,
+        ),
+        of,
+    )
+
+
+def ties(problem: Problem) -> dict[int, list[int]]:
+    """Of each site that is kept together with others, all that share its nodes, itself among them."""
+    first = _first_of_group(problem) if problem.together else np.zeros(0, dtype=np.int64)
+    of: dict[int, list[int]] = defaultdict(list)
+    tied = sorted(frozenset[int]().union(*problem.together))
+    for site in tied:
+        of[int(first[site])].append(site)
+    return {site: of[int(first[site])] for site in tied}
+
+
+def members(problem: Problem, site: int) -> list[int]:
+    return ties(problem).get(site, [site])
+
+
+def _first_of_group(problem: Problem) -> Ints:
+    """For each site, the first of all that it is tied to: groups with a member in common are one."""
+    first = list(range(len(problem.sites)))
+
+    def root(site: int) -> int:
+        while first[site] != site:
+            site = first[site]
+        return site
+
+    for group in problem.together:
+        roots = sorted({root(site) for site in group})
+        for other in roots[1:]:
+            first[other] = roots[0]
+    return np.array([root(site) for site in range(len(first))], dtype=np.int64)
+
+
+def _in_force(problem: Problem, of: Ints, size: Ints) -> tuple[Ints, Ints]:
+    """The rows that all members of a bundle have, and those that only some have, with what these need not move."""
+    site = problem.old[:, 0]
+    keys, row = np.unique(of[site] * len(problem.nodes) + problem.old[:, 1], return_inverse=True)
+    rows = np.stack(np.divmod(keys, max(1, len(problem.nodes))), axis=1).astype(np.int64)
+    complete: Bools = np.bincount(row, minlength=len(keys)) == size[rows[:, 0]]
+    spared = np.stack([_summed(_weights(problem)[site], row), _summed(problem.cold[site], row)], axis=1)
+    return rows[complete], np.concatenate([rows, spared], axis=1)[~complete]
+
+
+def _weights(problem: Problem) -> Ints:
+    return np.ones(len(problem.sites), dtype=np.int64) if problem.weight is None else problem.weight
+
+
+def _summed(values: Ints, of: Ints) -> Ints:
+    total = np.zeros(int(of.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(total, of, values)
+    return total
+
+
+def _largest(values: Ints, of: Ints) -> Ints:
+    largest = np.zeros(int(of.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(largest, of, values)
+    return largest
+
+
+def _merged(nodes: Mapping[int, Iterable[int]], of: Ints) -> dict[int, frozenset[int]]:
+    found: dict[int, frozenset[int]] = {}
+    for site, wanted in nodes.items():
+        bundle = int(of[site])
+        found[bundle] = found.get(bundle, frozenset()) | frozenset(wanted)
+    return found

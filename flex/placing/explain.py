@@ -1,0 +1,216 @@
+"""Why each row of a new placement is there, in numbers and for a person.
+
+In go a Problem and the rows a solver chose; out comes one reason for each new row, in the order of the rows, and
+behind them one for each replica that is taken away.
+Nothing is judged here (score.py), and no reason changes what is done.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flex.model.domain import NodeState, Pin
+from flex.placing import score
+from flex.placing.alternatives import Chosen, Other
+from flex.placing.bundles import members
+from flex.placing.problem import Floats, Ints, Problem
+
+# So many wishes that are in a site's way are named.
+MOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReason:
+    """One change by position: `source` is the node whose row is given up, None when the site gave none up; `target`
+    the node of the new row, None where a replica is taken away.
+    """
+
+    site: int
+    source: int | None
+    target: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """What people said of sites and nodes, by name: a Problem knows what follows from it, and not what it was."""
+
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    states: Mapping[str, NodeState] = field(default_factory=dict)
+
+    def until(self, site: str) -> str:
+        pin = self.pins.get(site)
+        return f" until {pin.until.day} {pin.until:%B %Y, %H:%M} UTC" if pin and pin.until else ""
+
+    def closed(self, node: str) -> str:
+        """Why it takes no sites."""
+        said: dict[str, str] = {"draining": "drained", "down": "down"}
+        return said.get(self.states.get(node, ""), "given no sites now")
+
+    def wants(self, site: str, replicas: int) -> bool:
+        return site in self.pins and max(self.pins[site].min_replicas, len(self.pins[site].nodes)) >= replicas
+
+
+def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[MoveReason]:
+    """One reason for every row that is not in force, in the order of the rows, then for every row given up besides."""
+    given_up, served = _given_up(problem, rows), set(problem.old[:, 0].tolist())
+    away, chosen = score.deviation(problem, problem.old), Chosen(problem, rows)
+    found = []
+    for site, target in score.moved(problem, rows).tolist():
+        source = given_up[site].pop(0) if given_up[site] else None
+        text = _wished(problem, because, site, source, target, served=site in served)
+        if not text and source is not None:
+            text = _balanced(problem, away, source, target) + _left(chosen.with_row(site, target, source))
+        found.append(MoveReason(site, source, target, text))
+    taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
+    return [*found, *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken)]
+
+
+def stays(problem: Problem, rows: Ints, site: int, node: int, stopped: str = "") -> str:
+    """Why a row that is in force stays; `stopped` names the rules without which the site would move."""
+    if told := _held(problem, site, node, stopped):
+        return told
+    if not problem.load[members(problem, site)].any():
+        return "it asks for nothing, so that no node is better off without it"
+    away = score.deviation(problem, problem.old)
+    was = _over(problem, away, node) or _under(problem, away, node)
+    if not was:
+        return f"{problem.nodes[node]} is in balance with it, and no move is free"
+    if _over(problem, away, node) and (told := _hindered(problem, rows, site, node)):
+        return f"{was}, and {told}"
+    if node not in {*score.moved(problem, rows)[:, 1].tolist(), *score.left(problem, rows)[:, 1].tolist()}:
+        return f"{was}, and no move to it or from it is planned"
+    then = score.deviation(problem, rows)
+    off = float(then[node, int(np.abs(then[node]).argmax())])
+    return f"{was}, and other moves bring it to {100 * off:+.0f} %"
+
+
+def _held(problem: Problem, site: int, node: int, stopped: str) -> str:
+    """The wish, or the rule of movement, that keeps the site on the node."""
+    name = problem.nodes[node]
+    for one in members(problem, site):
+        if node in problem.pinned.get(one, frozenset()):
+            return f"pinned to {name}" if one == site else f"kept together with {problem.sites[one]}, pinned to {name}"
+    if stopped:
+        return stopped
+    if node in problem.barred.get(site, frozenset()):
+        return f"it is not to be on {name}, and has no other node yet"
+    return ""
+
+
+def _hindered(problem: Problem, rows: Ints, site: int, node: int) -> str:
+    """What keeps the site from nodes where it would do good: other wishes, or limits of moves."""
+    chosen = Chosen(problem, rows)
+    free, held = chosen.free(site), rows[rows[:, 0] == site, 1].tolist()
+    closed = [n for n in np.flatnonzero(problem.open).tolist() if n not in (*free, *held)]
+    good = [n for n in free if not chosen.with_row(site, node, n).outside]
+    wanted = [] if good else [n for n in closed if not free or not chosen.with_row(site, node, n).outside]
+    near = [(rival, n) for n in wanted for rival in chosen.rivals(site, n)]
+    told = [f"kept apart from {problem.sites[rival]} on {problem.nodes[n]}" for rival, n in near]
+    told += [f"not to be on {problem.nodes[n]}" for n in wanted if chosen.bars(site, n)]
+    if told:
+        return f"it is {', '.join(told[:MOST])}"
+    if free and all(_breaks_limits(problem, rows, site, n) for n in free):
+        return "the limits of moves leave none for it"
+    tied = [problem.sites[one] for one in members(problem, site) if one != site]
+    return f"it would move only together with {', '.join(tied[:MOST])}" if tied and not good else ""
+
+
+def _breaks_limits(problem: Problem, rows: Ints, site: int, node: int) -> bool:
+    """Whether one more row there would be more than may be moved."""
+    there = np.array([(one, node) for one in members(problem, site)], dtype=np.int64)
+    moves, cold = score.costs(problem, there).sum(axis=0).tolist()
+    limits = problem.limits
+    return (
+        (limits.moves is not None and score.moves(problem, rows) + moves > limits.moves)
+        or (limits.cold_bytes is not None and score.cold_bytes(problem, rows) + cold > limits.cold_bytes)
+        or (limits.inflow is not None and int(score.inflow(problem, rows)[node]) + cold > limits.inflow)
+    )
+
+
+def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:
+    """The nodes each site leaves, the closed ones first: those it had to leave."""
+    nodes: dict[int, list[int]] = defaultdict(list)
+    for site, node in score.left(problem, rows).tolist():
+        nodes[site].append(node)
+    for left in nodes.values():
+        left.sort(key=lambda node: (bool(problem.open[node]), node))
+    return nodes
+
+
+def _wished(problem: Problem, because: Because, site: int, source: int | None, target: int, *, served: bool) -> str:
+    """The wish that the row answers; nothing where balance asked for it."""
+    until = because.until(problem.sites[site])
+    if target in problem.pinned.get(site, frozenset()):
+        return f"pinned to {problem.nodes[target]}{until}"
+    if not served:
+        return "no node serves it yet" + _many(problem, because, site)
+    if source is None:
+        return "one more replica" + _many(problem, because, site)
+    name = problem.nodes[source]
+    if not problem.open[source]:
+        return f"{name} is {'in the settings no more' if source in problem.gone else because.closed(name)}"
+    if source in problem.barred.get(site, frozenset()):
+        return f"it is not to be on {name}{until}"
+    return _company(problem, site, source)
+
+
+def _company(problem: Problem, site: int, source: int) -> str:
+    """Who is on the node it leaves that should not be, or is not that should."""
+    there = set(problem.old[problem.old[:, 1] == source, 0].tolist()) if problem.apart or problem.together else set()
+    for rival in sorted(problem.rivals.get(site, frozenset()) & there):
+        return f"it is kept apart from {problem.sites[rival]} on {problem.nodes[source]}"
+    for group in problem.together:
+        if site in group and (missing := sorted(group - there)):
+            return f"it is kept together with {problem.sites[missing[0]]}"
+    return ""
+
+
+def _balanced(problem: Problem, away: Floats, source: int, target: int) -> str:
+    return _over(problem, away, source) or _under(problem, away, target) or _exchange(problem, source, target)
+
+
+def _left(other: Other) -> str:
+    """What the move is good for, now that all others are made: how far off a node would be without it."""
+    return f"; left there, {other.node} would be {100 * abs(other.off):.0f} % {'over' if other.off > 0 else 'under'}"
+
+
+def _enough(problem: Problem, site: int) -> str:
+    count = int(problem.replicas[site])
+    return "one node is enough" if count == 1 else f"{count} nodes are enough"
+
+
+def _many(problem: Problem, because: Because, site: int) -> str:
+    """How many replicas a site needs, and what they ask for together; or that somebody wished for so many."""
+    count, name = int(problem.replicas[site]), problem.sites[site]
+    if count == 1:
+        return ""
+    if because.wants(name, count):
+        return f": {count} in all, as wished{because.until(name)}"
+    asked = count * problem.load[site] / 100
+    widest = int(asked.argmax())
+    return f": {count} in all, for the {problem.dimensions[widest]} of {asked[widest]:.1f} nodes"
+
+
+def _over(problem: Problem, away: Floats, node: int) -> str:
+    widest = int(away[node].argmax())
+    if away[node, widest] <= problem.tolerance + score.ROUNDING:
+        return ""
+    return f"{problem.nodes[node]} over {problem.dimensions[widest]} by {100 * away[node, widest]:.0f} %"
+
+
+def _under(problem: Problem, away: Floats, node: int) -> str:
+    carries = problem.load.sum(axis=0) > 0
+    widest = int(np.where(carries, away[node], 0.0).argmin())
+    if not carries[widest] or away[node, widest] >= -problem.tolerance - score.ROUNDING:
+        return ""
+    return f"{problem.nodes[node]} under {problem.dimensions[widest]} by {-100 * away[node, widest]:.0f} %"
+
+
+def _exchange(problem: Problem, source: int, target: int) -> str:
+    """Neither end was outside the band before: the move answers another one."""
+    return f"makes up for other moves of {problem.nodes[source]} and {problem.nodes[target]}"

@@ -1,0 +1,91 @@
+"""What a running HAProxy has to be told so that it does what new files say: some commands, or to read them anew.
+
+In go the files before and after, out comes a Change. Commands change host names, and members' addresses, weights and
+whether they take requests; everything else is structure, and takes a reload. Nothing is told here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from flex.routing.haproxy import CONFIGURATION, HOSTS
+from flex.routing.rules.popular import POPULAR
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Either `reload`, or all that the commands say; both empty where nothing changes."""
+
+    commands: tuple[Words, ...] = ()
+    reload: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A server's line: what commands can change, and the rest."""
+
+    name: str
+    address: str
+    weight: str
+    takes: bool
+    rest: Words
+
+
+def change(before: Mapping[str, str], after: Mapping[str, str], directory: str) -> Change:
+    """`directory` is where HAProxy found its maps."""
+    commands = _of_servers(before.get(CONFIGURATION, ""), after[CONFIGURATION])
+    if commands is None or before.get(POPULAR, "") != after.get(POPULAR, ""):
+        return Change(reload=True)
+    return Change((*commands, *_of_hosts(before.get(HOSTS, ""), after[HOSTS], f"{directory}/{HOSTS}")))
+
+
+def _of_servers(before: str, after: str) -> list[Words] | None:
+    """None where more changed than commands can change."""
+    old, new = before.splitlines(), after.splitlines()
+    if len(old) != len(new):
+        return None
+    commands: list[Words] = []
+    section = ""
+    for was, becomes in zip(old, new, strict=True):
+        if becomes.startswith("backend "):
+            section = becomes.split()[1]
+        if was == becomes:
+            continue
+        one, other = _server(was), _server(becomes)
+        if one is None or other is None or (one.name, one.rest) != (other.name, other.rest):
+            return None
+        commands += _of_server(f"{section}/{other.name}", one, other)
+    return commands
+
+
+def _server(line: str) -> _Server | None:
+    words = line.split()
+    if words[:1] != ["server"] or len(words) < 3:
+        return None
+    _, name, address, *rest = words
+    weight, takes = "", "disabled" not in rest
+    if "weight" in rest[:-1]:
+        place = rest.index("weight")
+        weight = rest[place + 1]
+        del rest[place : place + 2]
+    return _Server(name, address, weight, takes, tuple(word for word in rest if word != "disabled"))
+
+
+def _of_server(name: str, before: _Server, after: _Server) -> Iterator[Words]:
+    if before.address != after.address:
+        host, _, port = after.address.rpartition(":")
+        yield "set", "server", name, "addr", host.strip("[]"), "port", port
+    if before.weight != after.weight:
+        yield "set", "server", name, "weight", after.weight
+    if before.takes != after.takes:
+        yield "set", "server", name, "state", "ready" if after.takes else "maint"
+
+
+def _of_hosts(before: str, after: str, path: str) -> Iterator[Words]:
+    old, new = (dict(line.split(" ", 1) for line in text.splitlines()) for text in (before, after))
+    yield from (("del", "map", path, host) for host in sorted(old.keys() - new.keys()))
+    yield from (("add", "map", path, host, new[host]) for host in sorted(new.keys() - old.keys()))
+    yield from (("set", "map", path, host, new[host]) for host in sorted(new) if old.get(host, new[host]) != new[host])

@@ -1,0 +1,118 @@
+"""The HAProxy of this machine: which one it is, whether it takes a configuration, and one of our own for trials.
+
+In go the files of haproxy.py and a folder for them. Errors are HAProxy's own words, without the paths of the folder.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from flex.errors import BadSetting
+from flex.routing.haproxy import CONFIGURATION
+
+# Loads are compared by conditional set-var, which came with this version.
+OLDEST = (2, 6)
+_PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    path: str
+    version: tuple[int, ...]
+
+
+def installed(where: str | None = None) -> Program | None:
+    """The one in these folders or, without them, where programs are. Raises BadSetting when it is too old."""
+    places = (where,) if where else (None, "/usr/sbin:/usr/local/sbin")
+    found = next(filter(None, (shutil.which("haproxy", path=place) for place in places)), None)
+    return program(found) if found else None
+
+
+def program(path: str = "") -> Program:
+    """The HAProxy at the path, or the one that is installed. Raises BadSetting when there is none, or it is too old."""
+    if not path:
+        found = installed()
+        if found:
+            return found
+        raise _unfit("there is none", "install HAProxy 2.6 or newer (Debian: apt install haproxy)")
+    try:
+        command = [path, "-v"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE).stdout  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _unfit(f"{path} does not run: {error}", "see that it is HAProxy and may be run") from error
+    matched = re.search(r"HAProxy version (\d+)\.(\d+)\.(\d+)", said)
+    if not matched:
+        raise _unfit(f"{path} does not say its version", "see that it is HAProxy")
+    version = tuple(map(int, matched.groups()))
+    if version < OLDEST:
+        raise _unfit(f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.6 or newer")
+    return Program(path, version)
+
+
+def write(files: Mapping[str, str], folder: Path) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="ascii")
+
+
+def refusal(found: Program, folder: Path) -> str:
+    """What HAProxy has against the configuration in the folder; "" when it would run by it."""
+    command = [found.path, "-c", "-f", str(folder / CONFIGURATION)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - ours
+    if not done.returncode:
+        return ""
+    told = [line for line in done.stderr.splitlines() if "[ALERT]" in line] or done.stderr.splitlines()
+    return " ".join("; ".join(told[:3]).replace(f"{folder}/", "").split()) or f"it ended with {done.returncode}"
+
+
+@contextmanager
+def running(found: Program, folder: Path, port: int, address: str = "127.0.0.1") -> Iterator[int]:
+    """One of our own, by the configuration in the folder, until it is left: its process id, once it listens."""
+    with _started([found.path, "-db"], folder, (address, port)) as process:
+        yield process
+
+
+@contextmanager
+def mastered(found: Program, folder: Path, port: int, master: Path, address: str = "127.0.0.1") -> Iterator[int]:
+    """Likewise, under a master process, which reloads when its socket says so."""
+    with _started([found.path, "-W", "-S", str(master)], folder, (address, port)) as process:
+        yield process
+
+
+@contextmanager
+def _started(command: list[str], folder: Path, at: tuple[str, int]) -> Iterator[int]:
+    with (folder / "haproxy.log").open("wb") as log:
+        whole = [*command, "-f", str(folder / CONFIGURATION)]
+        process = subprocess.Popen(whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603 - ours
+    try:
+        _await(process, folder, at)
+        yield process.pid
+    finally:
+        process.terminate()
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _await(process: subprocess.Popen[bytes], folder: Path, at: tuple[str, int]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if not probe.connect_ex(at):
+                return
+        time.sleep(0.02)
+    said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
+    raise _unfit(f"it does not listen on {at[0]}:{at[1]}: {said}", "correct what it complains about")
+
+
+def _unfit(answer: str, advice: str) -> BadSetting:
+    return BadSetting("HAProxy, for the routing of replicated sites", answer, kept="nothing was routed", advice=advice)

@@ -1,0 +1,1 @@
+"""What sites ask for: counts of logs become profiles and demand, and how far logs can be trusted."""

@@ -1,0 +1,37 @@
+"""Readings of one log, one behind the other: which begin a log, and which go on where others ended.
+
+In go Segments, out come those of them that were asked for, in order of id. Nothing is stored here. Of a Segment
+
+- `begins` is the `ends` of the reading that it goes on behind, "" at the beginning of a log.
+- `after` is the reading that the machine which sent this one had sent before it, "" where nothing was sent or that is
+  not known.
+- `signature` is a sum over all that was counted, "" in readings of older versions: equal counts have equal sums, and
+  the sums of two readings add up (flex_logs_ingest/signature.py).
+- `opening` is a hash of what the first answer of a log counts for; the first reading of a log has it.
+- `copy_of` is the reading up to which the lines of the log were counted before they were edited: these lines, in this
+  reading, count for nothing. "" in every other reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from flex.model.domain import Segment
+
+
+def opened(segments: Iterable[Segment], opening: str, first_time: int) -> tuple[Segment, ...]:
+    """Those from the beginning of a log that opens so; where that was not noted, those that begin at that time."""
+    return _ordered(each for each in segments if each.first_byte == 0 and _opens(each, opening, first_time))
+
+
+def behind(segments: Iterable[Segment], places: Collection[str]) -> tuple[Segment, ...]:
+    """Those that go on at these places."""
+    return _ordered(each for each in segments if each.begins in places)
+
+
+def _opens(segment: Segment, opening: str, first_time: int) -> bool:
+    return segment.opening == opening if segment.opening else segment.first_time == first_time
+
+
+def _ordered(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    return tuple(sorted(segments, key=lambda each: each.id))

@@ -1,0 +1,1 @@
+"""What people wish for their sites, which wishes can be kept, and for how long."""

@@ -1,0 +1,55 @@
+"""Several wishes for one site: one that stands, and campaigns on top of it, each for its time.
+
+In go pins, out comes one pin a site as it is at a moment. While a campaign holds, what it says takes the place of what
+the standing wish says of the same; all else of that stays, and the whole of it comes back when the campaign ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from flex.model.domain import Pin
+
+EVER = datetime.min.replace(tzinfo=UTC)
+
+
+def in_force(pins: Iterable[Pin], now: datetime) -> tuple[Pin, ...]:
+    """One a site, in order of site. Of two campaigns the one that begins later is on top."""
+    found: dict[str, Pin] = {}
+    for pin in sorted((pin for pin in pins if pin.holds(now)), key=_order):
+        found[pin.site] = over(found[pin.site], pin) if pin.site in found else pin
+    return tuple(found[site] for site in sorted(found))
+
+
+def _order(pin: Pin) -> tuple[bool, datetime, str]:
+    return pin.campaign != "", pin.since or EVER, pin.campaign
+
+
+def over(standing: Pin, campaign: Pin) -> Pin:
+    """The campaign, with what it says nothing of taken from the standing wish."""
+    on = campaign.nodes or tuple(node for node in standing.nodes if node not in campaign.not_on)
+    if campaign.max_replicas and len(on) > campaign.max_replicas and not campaign.nodes:
+        on = ()
+    least = campaign.min_replicas if campaign.min_replicas > 1 else standing.min_replicas
+    if campaign.max_replicas:
+        least = min(least, campaign.max_replicas)
+    needed = max(least, len(on))
+    kept_most = max(standing.max_replicas, needed) if standing.max_replicas else 0
+    return replace(
+        campaign,
+        nodes=on,
+        not_on=_joined(campaign.not_on, standing.not_on, but=on),
+        min_replicas=least,
+        max_replicas=campaign.max_replicas or kept_most,
+        together=_joined(campaign.together, standing.together, but=campaign.apart),
+        apart=_joined(campaign.apart, standing.apart, but=campaign.together),
+        weight=campaign.weight if campaign.weight != 1 else standing.weight,
+        sla=campaign.sla or standing.sla,
+        excluded=campaign.excluded or standing.excluded,
+    )
+
+
+def _joined(first: tuple[str, ...], second: tuple[str, ...], *, but: tuple[str, ...]) -> tuple[str, ...]:
+    return (*first, *(name for name in second if name not in first and name not in but))

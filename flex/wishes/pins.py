@@ -1,0 +1,187 @@
+"""What people wish for their sites, by position: where these must, may and may not be, and with which others.
+
+In go pins and the names of sites and nodes; out come the wishes as solvers read them. Wishes that cannot be kept from
+the start are refused here; those that cannot be kept for a while are wishes.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from flex.errors import Infeasible, Unknown
+from flex.model.domain import NodeState, Pin
+from flex.wishes import separation
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+# By name: the position, and the state.
+Nodes = Mapping[str, tuple[int, NodeState]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wished:
+    """Nodes and sites by position; `least` and `most` replicas of every site, of those together the same ones.
+
+    `whole` are sites that are together over however many others, for each of them.
+    """
+
+    pinned: dict[int, frozenset[int]]
+    barred: dict[int, frozenset[int]]
+    apart: tuple[frozenset[int], ...]
+    together: tuple[frozenset[int], ...]
+    least: Ints
+    most: Ints
+    whole: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+
+def wished(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools) -> Wished:
+    """Raises Unknown for a node or site nobody knows, Infeasible for what no placement can keep."""
+    node_at = {name: at for name, (at, _) in nodes.items()}
+    site_at = {site: position for position, site in enumerate(sites)}
+    least, most = np.ones(len(sites), dtype=np.int64), np.full(len(sites), is_open.sum(), dtype=np.int64)
+    found = Wished({}, {}, _groups(pins, site_at, "apart"), _groups(pins, site_at, "together"), least, most)
+    for pin in pins:
+        _check(pin, site_at, nodes, is_open)
+        site = site_at[pin.site]
+        if pin.nodes:
+            found.pinned[site] = frozenset(node_at[node] for node in pin.nodes)
+        if pin.not_on:
+            found.barred[site] = frozenset(node_at[node] for node in pin.not_on)
+        free = int(is_open.sum()) - sum(bool(is_open[node_at[node]]) for node in pin.not_on)
+        least[site] = max(pin.min_replicas, len(pin.nodes), 1)
+        most[site] = max(least[site], min(pin.max_replicas or free, free))
+    found = replace(found, whole=_whole(found.together))
+    for tied in set(found.whole.values()):
+        of_all = list(tied)
+        free = int(is_open.sum()) - len([n for n in _of_any(found.barred, tied) if is_open[n]])
+        least[of_all] = max(int(least[of_all].max()), len(_of_any(found.pinned, tied)))
+        most[of_all] = max(int(least[of_all[0]]), min(int(most[of_all].min()), free))
+    return found
+
+
+def fitted(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
+    """Fewer replicas of sites that are kept apart, down to the least of each, until all find nodes of their own."""
+    wholes = {site: wishes.whole.get(site, frozenset({site})) for group in wishes.apart for site in group}
+    groups = [{min(wholes[site]) for site in group} for group in wishes.apart]
+    fewer, wholes = replicas.copy(), {min(whole): whole for whole in wholes.values()}
+    for circle in separation.circles(
+        sorted({site for group in groups for site in group}), separation.rivals_of(groups)
+    ):
+        near = [group for group in groups if group & set(circle)]
+        while (spare := [site for site in circle if fewer[site] > wishes.least[site]]) and not _seated(
+            wishes, {site: wholes[site] for site in circle}, near, fewer, is_open
+        ):
+            most = max(spare, key=lambda site: (fewer[site], -site))
+            fewer[list(wholes[most])] -= 1
+    return fewer
+
+
+def _seated(
+    wishes: Wished, sites: Mapping[int, frozenset[int]], groups: Sequence[Set[int]], replicas: Ints, is_open: Bools
+) -> bool:
+    guests = {}
+    for site, whole in sites.items():
+        on, barred = _of_any(wishes.pinned, whole), _of_any(wishes.barred, whole)
+        free = tuple(node for node in np.flatnonzero(is_open).tolist() if node not in on | barred)
+        guests[site] = separation.Guest(int(replicas[site]), on, free)
+    return separation.seated(guests, groups).nodes is not None
+
+
+def _whole(groups: Sequence[frozenset[int]]) -> dict[int, frozenset[int]]:
+    """For each site that is together with others all of them, over however many others."""
+    whole: dict[int, frozenset[int]] = {}
+    for group in groups:
+        joined = frozenset().union(*(whole.get(site, frozenset({site})) for site in group))
+        whole |= dict.fromkeys(joined, joined)
+    return whole
+
+
+def _of_any(nodes: Mapping[int, Set[int]], sites: Set[int]) -> frozenset[int]:
+    return frozenset().union(*(nodes.get(site, frozenset()) for site in sites))
+
+
+def _groups(pins: Sequence[Pin], site_at: Mapping[str, int], wish: str) -> tuple[frozenset[int], ...]:
+    """Each group once, in the order of their sites, however often it was wished for."""
+    found = set()
+    for pin in pins:
+        others = getattr(pin, wish)
+        unknown = [site for site in (pin.site, *others) if site not in site_at]
+        if unknown:
+            raise unknown_site(unknown[0], tuple(site_at))
+        group = frozenset(site_at[site] for site in (pin.site, *others))
+        if len(group) > 1:
+            found.add(group)
+    return tuple(sorted(found, key=sorted))
+
+
+def _check(pin: Pin, site_at: Mapping[str, int], nodes: Nodes, is_open: Bools) -> None:
+    if pin.site not in site_at:
+        raise unknown_site(pin.site, tuple(site_at))
+    for node in (*pin.nodes, *pin.not_on):
+        if node not in nodes:
+            raise unknown_node(node, tuple(nodes))
+    barred = sum(bool(is_open[nodes[node][0]]) for node in set(pin.not_on))
+    closed = {node: state for node in pin.nodes if (state := nodes[node][1]) != "active"}
+    blocked = [*_of_places(pin, closed), *_of_counts(pin, int(is_open.sum()), barred)]
+    if blocked:
+        answers, advice = (list(dict.fromkeys(said)) for said in zip(*blocked, strict=True))
+        kept = "the placement in force stays"
+        raise Infeasible(f"the pin on {pin.site}", "; ".join(answers), kept=kept, advice="; ".join(advice))
+
+
+def _of_places(pin: Pin, closed: Mapping[str, NodeState]) -> Iterator[tuple[str, str]]:
+    """What cannot be, and what helps: all of it at once, as who mends one should not be refused for the next."""
+    for node in pin.nodes:
+        if node in closed:
+            yield (
+                f"node {node} is not active: it is {closed[node]}",
+                f"{back_in_service(node, closed[node])}, or pin {pin.site} elsewhere",
+            )
+        if node in pin.not_on:
+            yield f"it names {node} both as a node and as none", f"leave {node} out of one of them"
+    if both := sorted(set(pin.together) & set(pin.apart)):
+        yield f"{', '.join(both)} is to be together with it, and apart from it", "leave one of the two out"
+
+
+def _of_counts(pin: Pin, active: int, barred: int) -> Iterator[tuple[str, str]]:
+    needed = max(pin.min_replicas, len(pin.nodes), 1)
+    if pin.min_replicas > active:
+        answer = f"it asks for {pin.min_replicas} replicas and {active} nodes are active"
+        yield answer, "ask for fewer replicas, or add nodes"
+    elif needed > active - barred:
+        yield f"it bars {barred} of {active} active nodes and needs {needed}", "bar fewer nodes, or add some"
+    if pin.max_replicas and needed > pin.max_replicas:
+        answer = f"it asks for {needed} replicas at least and {pin.max_replicas} at most"
+        yield answer, "ask for more at most, or for fewer at least"
+    if pin.apart and len(pin.apart) + needed > active:
+        answer = f"it keeps {len(pin.apart) + 1} sites apart on {active} active nodes"
+        yield answer, "keep fewer sites apart, or add nodes"
+
+
+def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> Unknown:
+    """`known` may be only those that are called nearly so; then `count` says how many there are."""
+    there = len(known) if count is None else count
+    return Unknown(
+        f"the site {site!r}",
+        f"it is neither in the placement nor in the logs of the period ({there} sites are)",
+        kept="nothing was changed",
+        advice="`flex sites list` shows every site by the name FLEX knows it by",
+    )
+
+
+def back_in_service(node: str, state: NodeState) -> str:
+    """What helps where a node takes no sites, by what put it out of service."""
+    return f"take {node} back with `flex nodes {'up' if state == 'down' else 'undrain'} {node}`"
+
+
+def unknown_node(node: str, known: Sequence[str]) -> Unknown:
+    return Unknown(
+        f"the node {node!r}",
+        f"known are {', '.join(known) or 'no nodes'}",
+        kept="nothing was changed",
+        advice="`flex nodes list` shows every node; `flex nodes add` makes a new one known",
+    )

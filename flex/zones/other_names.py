@@ -1,0 +1,152 @@
+"""Where visitors go who reach a site by another name of it: `www.a.example` of the site `a.example`.
+
+In go other names of sites, what DNS says of them and the nodes; out come those that do not move with their site. A name
+that is a CNAME to its site moves along, and is not heard of here. FLEX changes none of these names. What their traffic
+asks of which node is in othertraffic.py.
+
+What DNS does with visitors is modelled in the simplest way: each address of a name, A or AAAA, gets as many of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from flex.model.domain import Node
+from flex.zones import records
+from flex.zones.records import Answer, ZoneState
+
+# Addresses of strangers that a sentence names.
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which part of a site's requests, and of the bytes it sent, one of its names has."""
+
+    requests: float
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class OtherName:
+    """Another name of a site, as a host name. Where the counts were `looked` at and there is no share, nobody counted
+    what came by that name.
+    """
+
+    site: str
+    name: str
+    share: Share | None = None
+    looked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """Another name of a site that does not move with it.
+
+    `parts` are the nodes that its visitors are sent to, in order, each with the part that it gets; what is missing goes
+    to addresses that are no node's, or nowhere. `like_site` says that it has the addresses of its site now.
+    """
+
+    other: OtherName
+    zone: str
+    answer: Answer
+    parts: tuple[tuple[str, float], ...]
+    like_site: bool
+
+    @property
+    def name(self) -> str:
+        return self.other.name
+
+    @property
+    def site(self) -> str:
+        return self.other.site
+
+    @property
+    def why(self) -> str:
+        """What a person is told of the name."""
+        return f"another name of {self.site}, {self._leads}{_came_by(self.other)}"
+
+    @property
+    def _leads(self) -> str:
+        if self.answer.unknown:
+            return f"which {self.answer.unknown}: where it leads is not known"
+        own = f"a CNAME to {self.answer.chain[0]}" if self.answer.chain else "with addresses of its own"
+        if self.like_site:
+            return f"{own}, the same as the site's now: it stays behind when the site moves"
+        return f"{own}{self._where}: it does not move with the site"
+
+    @property
+    def _where(self) -> str:
+        nodes = ", ".join(node for node, _ in self.parts)
+        others = sum(part for _, part in self.parts) < 1 - 1e-9
+        if nodes:
+            return f" at {nodes}{' and at others that are no node of ours' if others else ''}"
+        if not self.answer.addresses:
+            return ", which leads to no address that its name server knows"
+        more = ", ..." if len(self.answer.addresses) > NAMED else ""
+        return f" that are no node's ({', '.join(self.answer.addresses[:NAMED])}{more})"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """`strays` do not move with their sites; `unseen` are in no zone of the settings: where they lead is not known."""
+
+    strays: tuple[Stray, ...] = ()
+    unseen: tuple[OtherName, ...] = ()
+
+
+def by_zone(others: Iterable[OtherName], zones: Collection[str]) -> dict[str, list[str]]:
+    """The names that are to be asked for, zone by zone."""
+    known, found = frozenset(zones), dict[str, list[str]]()
+    for other in others:
+        name = records.name_of(other.name)
+        if zone := records.zone_of(name, known):
+            found.setdefault(zone, []).append(name)
+    return found
+
+
+def follow(others: Sequence[OtherName], states: Mapping[str, ZoneState], nodes: Sequence[Node]) -> Followed:
+    """What the zones, which were read with these names, say of them."""
+    owner = {address: node.name for node in nodes for address in node.addresses}
+    sets = _addresses(states)
+    strays: list[Stray] = []
+    unseen: list[OtherName] = []
+    for other in sorted(others, key=lambda one: (one.site, one.name)):
+        zone = records.zone_of(records.name_of(other.name), states.keys())
+        if zone is None:
+            unseen.append(other)
+            continue
+        answer = states[zone].answers.get(records.name_of(other.name), Answer())
+        if _strays(other, answer):
+            like_site = bool(answer.addresses) and set(answer.addresses) == sets.get(records.name_of(other.site))
+            strays.append(Stray(other, zone, answer, _parts(answer, owner), like_site))
+    return Followed(tuple(strays), tuple(unseen))
+
+
+def _strays(other: OtherName, answer: Answer) -> bool:
+    if records.name_of(other.site) in answer.chain:
+        return False
+    return bool(answer.addresses or answer.chain or answer.unknown)
+
+
+def _addresses(states: Mapping[str, ZoneState]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for state in states.values():
+        for name, value in zip(state.records["name"], state.records["value"], strict=True):
+            found.setdefault(name, set()).add(value)
+    return found
+
+
+def _parts(answer: Answer, owner: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+    counts: dict[str, int] = {}
+    for address in answer.addresses:
+        if node := owner.get(address):
+            counts[node] = counts.get(node, 0) + 1
+    return tuple((node, count / len(answer.addresses)) for node, count in sorted(counts.items()))
+
+
+def _came_by(other: OtherName) -> str:
+    if other.share is None:
+        return "; how much of its traffic comes by that name is not known" if other.looked else ""
+    return f"; {other.share.requests:.0%} of its requests come by that name"

@@ -1,0 +1,149 @@
+"""From a placement to the address records that say it, and back.
+
+In go a PLACEMENT, the nodes and the zones; out come RECORDS per zone, or a placement read off RECORDS.
+Whether a zone already says so, and whether it may be changed, is for plan.py and the name servers.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from flex.model.domain import Node
+from flex.tables import PLACEMENT, RECORDS, listed, texts
+from flex.zones.marker import marker_name, marker_text
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where visitors who use a name are sent: to `addresses`, on the way of the CNAMEs to the names of `chain`.
+
+    Without addresses and chain there is no such name; `unknown` says why nobody can tell where it leads.
+    """
+
+    addresses: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
+    unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoneState:
+    """What a zone says now about the names that were asked for.
+
+    `records` (RECORDS) are their A and AAAA sets; `owned` the names that carry our marker;
+    `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's marker).
+    `answers` are what the zone says of names that nobody places.
+    """
+
+    zone: str
+    serial: int
+    records: pd.DataFrame
+    owned: frozenset[str]
+    blocked: Mapping[str, str]
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+
+
+def name_of(site: str) -> str:
+    """The absolute host name of a site. International names come from the logs in their A-label form already."""
+    return site.lower().rstrip(".") + "."
+
+
+def zone_of(name: str, zones: Set[str]) -> str | None:
+    """The closest of the zones that the name lies in; a zone's own name may be a site's, too."""
+    while name and name not in zones:
+        name = name.partition(".")[2]
+    return name or None
+
+
+def split(sites: Sequence[str], zones: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The sites of each zone, and those in no zone at all, which FLEX places but cannot announce."""
+    of_zone: dict[str, list[str]] = {zone: [] for zone in zones}
+    outside, known = [], of_zone.keys()
+    for site in sites:
+        zone = zone_of(name_of(site), known)
+        of_zone[zone].append(site) if zone else outside.append(site)
+    return of_zone, outside
+
+
+def records(placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.DataFrame:
+    """A and AAAA for every address of every node a site is on. A node without addresses announces nothing."""
+    addresses = _addresses(nodes)
+    rows = placement.merge(addresses, on="node")
+    return RECORDS.make(
+        pd.DataFrame(
+            {
+                "name": rows["site"].str.lower().str.rstrip(".") + ".",
+                "type": rows["type"],
+                "ttl": pd.Series(ttl, index=rows.index, dtype="int64"),
+                "value": rows["value"],
+            }
+        )
+    )
+
+
+def with_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.DataFrame:
+    """RECORDS of one zone and, for each name in it, the marker that makes it ours."""
+    names = [marker_name(name, zone) for name in dict.fromkeys(texts(table["name"]))]
+    markers = pd.DataFrame({"name": names, "type": "TXT", "ttl": ttl, "value": marker_text(owner)})
+    return RECORDS.make(pd.concat([table, markers.astype(table.dtypes)], ignore_index=True))
+
+
+def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """RECORDS, zone by zone; those in none of them are left out."""
+    known = frozenset(zones)
+    zone = [zone_of(name, known) for name in texts(table["name"])]
+    parts = {name: rows.reset_index(drop=True) for name, rows in table.groupby(pd.Index(zone, dtype=object))}
+    return {name: parts.get(name, table.iloc[:0]) for name in zones}
+
+
+def on_known_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
+    """The rows of sites that are only on these nodes: of another one, nobody knows the addresses."""
+    strange = placement["site"][~placement["node"].isin([node.name for node in nodes])]
+    return placement[~placement["site"].isin(list(strange))].reset_index(drop=True)
+
+
+def on_other_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:
+    """By the name of a node that is none of these, how many sites it has."""
+    strange = placement["node"][~placement["node"].isin([node.name for node in nodes])]
+    return {str(node): int(count) for node, count in strange.value_counts().sort_index().items()}
+
+
+def placement_from(found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:
+    """Where the records say that sites are. A name that shows any address that is no node's says nothing of ours."""
+    site_of = {name_of(site): site for site in sites}
+    of_sites = found[found["name"].isin(list(site_of))]
+    joined = of_sites.merge(_addresses(nodes), on=["type", "value"], how="left")
+    strangers = set(joined.loc[joined["node"].isna(), "name"])
+    ours = joined[~joined["name"].isin(list(strangers))]
+    pairs = pd.DataFrame({"site": ours["name"].map(site_of).astype("str"), "node": ours["node"]}).drop_duplicates()
+    return PLACEMENT.make(pairs)
+
+
+def addresses_of(nodes: Sequence[Node], name: str) -> frozenset[str]:
+    """All of one node's; none where it is not among them."""
+    return frozenset(address for node in nodes if node.name == name for address in node.addresses)
+
+
+def _addresses(nodes: Sequence[Node]) -> pd.DataFrame:
+    rows = [(node.name, record_type(address), address) for node in nodes for address in node.addresses]
+    return pd.DataFrame(rows, columns=["node", "type", "value"]).astype("str")
+
+
+def record_type(address: str) -> str:
+    return "A" if ipaddress.ip_address(address).version == 4 else "AAAA"
+
+
+Sets = Mapping[tuple[str, str], tuple[int, tuple[str, ...]]]
+
+
+def by_name(found: pd.DataFrame) -> Sets:
+    """(name, type) to (ttl, sorted values), in order: that of RECORDS themselves."""
+    sets: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
+    columns = (listed(found[column]) for column in ("name", "type", "ttl", "value"))
+    for name, kind, ttl, value in zip(*columns, strict=True):
+        others = sets.get((name, kind))
+        sets[name, kind] = (ttl, (*others[1], value) if others else (value,))
+    return sets

@@ -1,0 +1,50 @@
+"""The moves of one plan in waves of sites: a few first, then some more, then all others.
+
+In go a plan for each zone and the shares of the first waves; out comes the number of each name's wave. Which sites come
+first is as good as drawn, but always the same: whoever goes on with a killed run finds them where they were.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from flex.model.domain import Change, Plan
+from flex.zones import zone_changes
+from flex.zones.marker import marker_name
+
+
+def waves(plans: Sequence[Plan], shares: Sequence[float]) -> dict[str, int]:
+    """Of every name that moves, and of its marker. What only comes, or only goes, is for the first wave.
+
+    Each of the first waves has its share of the names that move, and one at least; the last has those that are left.
+    """
+    zones = {change.name: made.zone for made in plans for change in made.changes if _moves(change)}
+    names = sorted(zones, key=lambda name: (zlib.crc32(name.encode()), name))
+    found: dict[str, int] = {}
+    for number, of_wave in enumerate(_parts(names, shares)):
+        for name in of_wave:
+            found[name] = found[marker_name(name, zones[name])] = number
+    return found
+
+
+def part(made: Plan, wave_of: Mapping[str, int], number: int) -> Plan:
+    """What of the plan belongs to that wave."""
+    return replace(made, changes=tuple(one for one in made.changes if wave_of.get(one.name, 0) == number))
+
+
+def _moves(change: Change) -> bool:
+    """Whether it has both nodes on its way: it gets addresses, and others go."""
+    between = zone_changes.widened(Plan("", (change,))).changes
+    return bool(change.before) and any(one.after != change.after for one in between)
+
+
+def _parts(names: Sequence[str], shares: Sequence[float]) -> list[Sequence[str]]:
+    cut, parts = 0, list[Sequence[str]]()
+    for share in shares:
+        until = cut + max(1, math.ceil(share * len(names)))
+        parts.append(names[cut:until])
+        cut = until
+    return [of_wave for of_wave in (*parts, names[cut:]) if of_wave]

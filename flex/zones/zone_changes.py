@@ -1,0 +1,333 @@
+"""What would have to change in a zone, and whether we dare.
+
+In go what a zone should say and what it says; out comes a Plan: a value that prints, has a digest and can be refused.
+Nothing here talks to a name server, and no name is ever removed: a silent site is still hosted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+
+import pandas as pd
+
+from flex.model.consent import Breach, Limits
+from flex.model.domain import Change, Cycle, Move, Plan, RecordType, Rrset
+from flex.tables import texts
+from flex.zones.marker import marker_name, marker_text, site_name
+from flex.zones.records import Sets, ZoneState, by_name
+
+ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
+# The rule about names that somebody else changed.
+DRIFT = "safety.max_drifted_names"
+# What a plan may be over, in the order in which it is measured.
+RULES = (
+    "safety.max_moved_sites",
+    "safety.max_moved_sites_ratio",
+    "safety.max_moved_working_set",
+    "safety.max_inflow_per_node",
+    "safety.max_new_sites",
+    DRIFT,
+    "safety.max_rewritten_names",
+)
+
+
+def foreign(state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozenset()) -> dict[str, str]:
+    """Those of the names that are not ours to change, with the reason.
+
+    A name whose addresses carry no marker of ours belongs to somebody else, unless `ours` has it: addresses that an
+    operator lets FLEX take over.
+    """
+    addressed = set(state.records["name"].unique()) - state.owned - ours
+    without = {name: "holds addresses without our marker" for name in names if name in addressed}
+    return without | {name: state.blocked[name] for name in names if name in state.blocked}
+
+
+def names_with(found: pd.DataFrame, addresses: Set[str]) -> set[str]:
+    """The names of RECORDS that have one of these addresses."""
+    pairs = zip(texts(found["name"]), texts(found["value"]), strict=True)
+    return {name for name, value in pairs if value in addresses}
+
+
+def diff(
+    zone: str, wanted: pd.DataFrame, state: ZoneState, *, owner: str, ttl: int, left_alone: Mapping[str, str]
+) -> Plan:
+    """The changes that make the zone say what is wanted, in canonical order; names left alone have a reason."""
+    want, have = by_name(wanted), by_name(state.records)
+    changes: list[Change] = []
+    for name in sorted({name for name, _ in want} - set(left_alone)):
+        changes.extend(_of_name(name, want, have))
+        if name not in state.owned:
+            changes.append(_marker(name, zone, owner, ttl, have))
+    reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
+    return Plan(zone, tuple(changes), reasons, owned=len(state.owned), serial=state.serial)
+
+
+def _of_name(name: str, want: Sets, have: Sets) -> Iterator[Change]:
+    for kind in ADDRESSES:
+        before, after = have.get((name, kind)), want.get((name, kind))
+        if before != after:
+            yield Change(_rrset(name, kind, before), _rrset(name, kind, after))
+
+
+def _rrset(name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | None) -> Rrset | None:
+    return Rrset(name, kind, *found) if found else None
+
+
+def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
+    """It says what the name had, too: whoever takes the name meanwhile shall keep it."""
+    found = (_rrset(name, kind, have.get((name, kind))) for kind in ADDRESSES)
+    beside = tuple(one for one in found if one)
+    return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)), beside)
+
+
+def losses_first(made: Plan) -> Plan:
+    """The same changes, those first that only take addresses away: they need nothing of any node."""
+    return replace(made, changes=tuple(sorted(made.changes, key=_gains)))
+
+
+def _gains(change: Change) -> bool:
+    before = change.before.values if change.before else ()
+    return not change.after or not set(change.after.values) <= set(before)
+
+
+def spared(made: Plan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str], edited: Collection[str]) -> Plan:
+    """The same without what would overwrite what somebody wrote at the `edited` names, where another of their record
+    sets leads to the `gone` addresses: of his values only those go. No name loses its last address by that.
+    """
+    if not edited:
+        return made
+    have, known = (by_name(table[table["name"].isin(list(edited))]) for table in (state.records, in_force))
+    of_names: dict[str, list[Change]] = {name: [] for name in edited}
+    for one in made.changes:
+        if one.type in ADDRESSES and one.name in of_names:
+            of_names[one.name].append(one)
+    less = {name: _spared(name, changes, have, known, gone) for name, changes in of_names.items()}
+    kept = [one for one in made.changes if one.type not in ADDRESSES or one.name not in of_names]
+    others = sorted(name for name, changes in less.items() if changes != of_names[name])
+    return replace(
+        made,
+        changes=(*kept, *(one for changes in less.values() for one in changes)),
+        foreign=(*made.foreign, *(f"{name} (somebody changed some of it, and that was left)" for name in others)),
+    )
+
+
+def _spared(name: str, changes: list[Change], have: Sets, known: Sets, gone: Set[str]) -> list[Change]:
+    less = [one if _as_known(one, known) else _only_without(one, gone) for one in changes]
+    found = [one for one in less if one]
+    says = {kind: (name, kind) in have for kind in ADDRESSES} | {one.type: one.after is not None for one in found}
+    return found if any(says.values()) else changes
+
+
+def _as_known(change: Change, known: Sets) -> bool:
+    said = known.get((change.name, change.type))
+    return (said[1] if said else ()) == (change.before.values if change.before else ())
+
+
+def _only_without(change: Change, gone: Set[str]) -> Change | None:
+    """What somebody wrote, without the gone addresses; None where it has none of them."""
+    if not change.before or gone.isdisjoint(change.before.values):
+        return None
+    rest = tuple(value for value in change.before.values if value not in gone)
+    return Change(change.before, replace(change.before, values=rest)) if rest else change
+
+
+def touched(made: Plan) -> list[str]:
+    """The names whose addresses or markers the plan changes."""
+    return sorted({site_name(made.zone, change.name) for change in made.changes})
+
+
+def lowered(made: Plan, ttl: int) -> Plan:
+    """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at most.
+
+    A name that is taken over gets its marker with its first change.
+    """
+    steps = (Change(one.before, low) for one in made.changes if (low := _low(one, ttl)) != one.before)
+    return replace(made, changes=(*steps, *_early(made, ttl)))
+
+
+def from_lowered(made: Plan, ttl: int) -> Plan:
+    """The plan as it is once that step is made."""
+    early = set(_early(made, ttl))
+    steps = (replace(one, before=_low(one, ttl)) for one in made.changes if one not in early)
+    return replace(made, changes=tuple(steps))
+
+
+def _early(made: Plan, ttl: int) -> list[Change]:
+    """The markers of the names that are changed ahead."""
+    ahead = {marker_name(one.name, made.zone) for one in made.changes if _low(one, ttl) != one.before}
+    return [one for one in made.changes if one.type == "TXT" and one.name in ahead]
+
+
+def widened(made: Plan, ttl: int = 0) -> Plan:
+    """The first step of a plan that makes before it breaks: all that comes, and nothing of what goes.
+
+    What is there in between has this TTL, where one is given.
+    """
+    return replace(made, changes=tuple(replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)))
+
+
+def narrowed(made: Plan, ttl: int = 0) -> Plan:
+    """The second step: what goes, from where the first one led."""
+    steps = (Change(_union(one, ttl), one.after) if _adds(one) else one for one in made.changes)
+    return replace(made, changes=tuple(one for one in steps if one.before != one.after), serial=0)
+
+
+def left(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
+    """What is still to be done of a plan of which some steps were made: from what the zone says, where that is ours.
+
+    Anything else is somebody's, and stays in the plan for the name server to refuse.
+    """
+    have = by_name(state.records)
+    found = [one for one in (_left(one, have, ttl) for one in made.changes if one.type in ADDRESSES) if one]
+    marked = {marker_name(name, made.zone) for name in state.owned}
+    markers = [one for one in made.changes if one.type == "TXT" and one.name not in marked]
+    return replace(made, changes=(*found, *markers), serial=0)
+
+
+def _left(change: Change, have: Sets, ttl: int) -> Change | None:
+    said = have.get((change.name, change.type))
+    if _says(said, change.after):
+        return None
+    between = (one for one in _between(change, ttl) if _says(said, one))
+    return Change(next(between, change.before), change.after)
+
+
+def _between(change: Change, ttl: int) -> tuple[Rrset | None, ...]:
+    """What the zone can say while a plan is on its way."""
+    return (_union(change, ttl), _low(change, ttl)) if _adds(change) else (change.after,)
+
+
+def _low(change: Change, ttl: int) -> Rrset | None:
+    before = change.before
+    if not before or not ttl or before.ttl <= ttl or before.type not in ADDRESSES or not _adds(change):
+        return before
+    return replace(before, ttl=ttl)
+
+
+def _adds(change: Change) -> bool:
+    return bool(change.after) and _gains(change)
+
+
+def _union(change: Change, ttl: int) -> Rrset | None:
+    """Old and new addresses, with the new TTL or a shorter one."""
+    if not change.before or not change.after or change.type not in ADDRESSES:
+        return change.after
+    values = tuple(sorted({*change.before.values, *change.after.values}))
+    return replace(change.after, values=values, ttl=min(change.after.ttl, ttl or change.after.ttl))
+
+
+def on_its_way(made: Plan, state: ZoneState, ttl: int = 0) -> bool:
+    """Whether a name that nobody else changed has what is in between: neither what it had nor what it is to have."""
+    have, between, others = by_name(state.records), set[str](), set[str]()
+    for one in made.changes:
+        said = have.get((one.name, one.type))
+        if one.type in ADDRESSES and not (_says(said, one.before) or _says(said, one.after)):
+            (between if any(_says(said, way) for way in _between(one, ttl)) else others).add(one.name)
+    return bool(between - others)
+
+
+def longest_ttl(made: Plan) -> int:
+    """For how long somebody may know what was there before."""
+    return max((one.before.ttl for one in made.changes if one.before), default=0)
+
+
+def undoing(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
+    """What takes a half-applied plan back, where the zone says what the plan wanted: anything else is somebody's.
+
+    With the TTL that the plan was to have on its way.
+    """
+    have = by_name(state.records)
+    of_names: dict[str, list[Change]] = {}
+    for change in made.changes:
+        others = of_names.setdefault(site_name(made.zone, change.name), [])
+        if change.type in ADDRESSES:
+            others.append(change)
+    back = {
+        name: [
+            Change(said, one.before)
+            for one in changes
+            for said in dict.fromkeys((one.after, *_between(one, ttl)))
+            if said != one.before and _says(have.get((name, one.type)), said)
+        ]
+        for name, changes in of_names.items()
+    }
+    marked = {
+        marker_name(name, made.zone)
+        for name, changes in of_names.items()
+        if name in state.owned and len(back[name]) == len(changes)
+    }
+    markers = [Change(one.after, one.before) for one in made.changes if one.type == "TXT" and one.name in marked]
+    return Plan(
+        made.zone, (*(change for changes in back.values() for change in changes), *markers), serial=state.serial
+    )
+
+
+def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bool:
+    return found == (wanted and (wanted.ttl, tuple(sorted(wanted.values))))
+
+
+def text(plan: Plan) -> str:
+    """The plan as a person reviews it: one line a record set, - for what goes, + for what comes."""
+    return "".join(line + "\n" for change in plan.changes for line in lines(change))
+
+
+def lines(change: Change) -> Iterator[str]:
+    for sign, rrset in (("-", change.before), ("+", change.after)):
+        if rrset:
+            yield f"{sign} {rrset.name} {rrset.ttl} {rrset.type} {' '.join(rrset.values)}"
+
+
+def digest(plans: Iterable[Plan], placement: pd.DataFrame) -> str:
+    """The same for the same changes and placement, however they were found."""
+    hashed = hashlib.sha256()
+    for plan in sorted(plans, key=lambda plan: plan.zone):
+        hashed.update(f"zone {plan.zone}\n{text(plan)}".encode())
+    rows = sorted(zip(texts(placement["site"]), texts(placement["node"]), strict=True))
+    hashed.update("".join([f"{site} {node}\n" for site, node in rows]).encode())
+    return hashed.hexdigest()
+
+
+def rewritten(plans: Iterable[Plan], moving: Collection[str]) -> int:
+    """How many names had addresses and get others, or another TTL, though they are not among those that move."""
+    changed = (change for plan in plans for change in plan.changes if change.before and change.type in ADDRESSES)
+    return len({change.name for change in changed} - set(moving))
+
+
+def past(cycle: Cycle) -> str:
+    """The command that goes over every limit that the plan is over: with one of several it would be refused."""
+    return " ".join([f"flex apply {cycle.id}", *(f"--force {breach.rule}" for breach in cycle.breaches)])
+
+
+def breaches(
+    moves: Sequence[Move], sites: int, limits: Limits, *, new: int = 0, drifted: int = 0, rewritten: int = 0
+) -> tuple[Breach, ...]:
+    """The limits a plan is over. Putting a site where it had no node before is no move away from anything; taking a
+    replica away is one.
+
+    `new` sites are those never placed before, once a placement is in force; `drifted` names are those that the plan
+    would change back though somebody else may have changed them; `rewritten` ones those whose records change though
+    they do not move.
+    """
+    away = [move for move in moves if move.source is not None]
+    moved = len({move.site for move in away})
+    share = moved / sites if sites >= limits.share_from else 0.0
+    inflow: dict[str, int] = {}
+    for move in away:
+        if move.target is not None:
+            inflow[move.target] = inflow.get(move.target, 0) + 1
+    found = (
+        (limits.moved_sites, moved),
+        (limits.moved_share, share),
+        (limits.cold_bytes, sum(move.cold_bytes for move in away)),
+        (limits.inflow, max(inflow.values(), default=0)),
+        (limits.new_sites, new),
+        (limits.drifted_names, drifted),
+        (limits.rewritten_names, rewritten),
+    )
+    return tuple(
+        Breach(rule, float(limit), float(actual))
+        for rule, (limit, actual) in zip(RULES, found, strict=True)
+        if actual > limit
+    )
