@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::items::{Arrays, Items, places};
 use crate::search::{CHANCES, Search};
 
-/// That of flex_solver.improve.Schedule.
+/// That of flex_solver.search.improve.Schedule.
 #[derive(FromPyObject)]
 pub struct Schedule<'py> {
     heat: PyReadonlyArray1<'py, i64>,

@@ -12,7 +12,7 @@ const MOST: i64 = 1_000;
 /// Tables are for loads of up to so many times the largest.
 const BEYOND: f64 = 1.5;
 
-/// The arrays of flex_solver.sift.Puzzle, as they come.
+/// The arrays of flex_solver.search.all_ways_loop.Puzzle, as they come.
 #[derive(FromPyObject)]
 pub struct Arrays<'py> {
     load: PyReadonlyArray2<'py, f64>,

@@ -13,7 +13,7 @@ use crate::table::Table;
 /// The clock is looked at once in so many steps.
 const NOW: u64 = 256;
 
-/// That of flex_solver.sift.
+/// That of flex_solver.search.all_ways_loop.
 #[derive(FromPyObject)]
 pub struct Wanted {
     price: Vec<i64>,

@@ -17,8 +17,11 @@ from flex.placing.problem import Budget, Problem, Solution
 from flex.placing.score import Violation
 from flex.placing.shortfall import shortfalls, text
 from flex.ports import Solver
-from flex_solver import auto, closest, cpsat, exact, greedy, hill, large, local, offload, round_robin, scratch
+from flex_solver import auto, from_scratch, large
 from flex_solver.answer import BEST_EFFORT
+from flex_solver.exact import fewest_moves
+from flex_solver.rivals import closest, cpsat, greedy, hill_climbing, offload, round_robin
+from flex_solver.search import local
 
 
 def _in_bundles(solver: Solver) -> Solver:
@@ -68,15 +71,15 @@ def _check(problem: Problem) -> None:
 
 SOLVERS: dict[str, Solver] = {
     "auto": _in_bundles(auto.place),
-    "exact": _in_bundles(exact.place),
+    "exact": _in_bundles(fewest_moves.place),
     "large": _in_bundles(large.place),
     "local": _in_bundles(local.place),
     "closest": _in_bundles(closest.place),
     "greedy": _in_bundles(greedy.greedy),
-    "hill": _in_bundles(hill.place),
+    "hill": _in_bundles(hill_climbing.place),
     "keep": _in_bundles(greedy.keep),
     "offload": _in_bundles(offload.place),
     "round_robin": _in_bundles(round_robin.place),
-    "scratch": _in_bundles(scratch.place),
+    "scratch": _in_bundles(from_scratch.place),
     **({"cpsat": _in_bundles(cpsat.place)} if cpsat.HAVE_CPSAT else {}),
 }

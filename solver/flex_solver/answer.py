@@ -9,8 +9,8 @@ import numpy as np
 from flex.model.best_effort import Relaxation
 from flex.placing import score, shortfall
 from flex.placing.problem import Floats, Ints, Problem, Solution
-from flex_solver.relax import relaxed
-from flex_solver.twins import told_apart
+from flex_solver.bounds.linear import relaxed
+from flex_solver.symmetry.twins import told_apart
 
 # How the note of a search begins that its time ended.
 LATE = "out of time"

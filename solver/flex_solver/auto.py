@@ -18,8 +18,10 @@ import numpy as np
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex.placing.shortfall import LIMITS
-from flex_solver import exact, large, offload, scratch
+from flex_solver import from_scratch, large
 from flex_solver.answer import LATE, answer, total_off, worst
+from flex_solver.exact import fewest_moves
+from flex_solver.rivals import offload
 
 # Sites with load times open nodes; integer programs of this size are solved within seconds.
 SMALL = 2_000
@@ -39,7 +41,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
         found = _or_by_rule(problem, budget, found)
     if worst(problem, found.rows) <= LOST * problem.tolerance or (LATE in found.note and len(problem.old)):
         return found
-    anew = replace(scratch.place(problem, budget), bound=found.bound)
+    anew = replace(from_scratch.place(problem, budget), bound=found.bound)
     if worst(problem, anew.rows) > problem.tolerance + score.ROUNDING:
         return found
     return min(found, anew, key=lambda solution: _merit(problem, solution.rows))
@@ -57,7 +59,7 @@ def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
 def _searched(problem: Problem, budget: Budget) -> Solution:
     if np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open) > SMALL:
         return large.place(problem, budget)
-    found = exact.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))
+    found = fewest_moves.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))
     if found.proven:
         return found
     other = large.place(problem, replace(budget, seconds=budget.seconds * (1 - EXACT_SHARE)))

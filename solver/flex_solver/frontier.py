@@ -16,10 +16,12 @@ import numpy as np
 from flex.placing.bundles import bundled
 from flex.placing.frontier import Point, frontier, keeps_wishes, least, point_of
 from flex.placing.problem import Budget, Ints, MoveLimits, Problem, in_order
-from flex_solver import auto, local, runs, scratch
-from flex_solver.ilp import SHARE, Give, Program
-from flex_solver.kinds import kinds
-from flex_solver.start import repair
+from flex_solver import auto, from_scratch
+from flex_solver.exact import pulp_run
+from flex_solver.exact.integer_program import SHARE, Give, Program
+from flex_solver.search import local
+from flex_solver.search.minimal_repair import repair
+from flex_solver.symmetry.site_kinds import kinds
 
 # Parts of the tolerance that placements are searched for: a wider band takes fewer moves, a narrower one more.
 WIDTHS = (2.0, 1.0, 0.5, 0.25)
@@ -37,7 +39,7 @@ def points(problem: Problem, budget: Budget, known: Sequence[Ints] = ()) -> tupl
     asked = replace(bundles.problem, limits=MoveLimits())
     start = in_order(repair(asked, np.arange(len(asked.sites)), asked.old[:0]))
     share = Budget(budget.steps // len(WIDTHS), budget.seconds / len(WIDTHS))
-    found = [*(_searched(asked, width, share) for width in WIDTHS), scratch.place(asked, share).rows]
+    found = [*(_searched(asked, width, share) for width in WIDTHS), from_scratch.place(asked, share).rows]
     of_known = [bundles.of_bundles(rows) for rows in known if keeps_wishes(problem, rows)]
     on_the_way = frontier(asked, start, [*found, *of_known])
     return least([*on_the_way, *_settled(asked, on_the_way, share.seconds)])
@@ -69,10 +71,10 @@ def _settled(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator
 def _nearest(asked: Problem, moves: int | None, seconds: float) -> Point | None:
     """The least imbalance with so many moves at most; None where that was not found in so many cases."""
     limited = replace(asked, tolerance=0.0, limits=MoveLimits(moves=moves))
-    program = Program(limited, kinds(asked, range(len(asked.sites))), highs=runs.HAVE_HIGHS, give=Give(band=True))
+    program = Program(limited, kinds(asked, range(len(asked.sites))), highs=pulp_run.HAVE_HIGHS, give=Give(band=True))
     try:
         best = program.minimise(program.worst(), seconds, within=NEAR * SHARE, nodes=CASES)
-    except (runs.NoAnswer, runs.Impossible):
+    except (pulp_run.NoAnswer, pulp_run.Impossible):
         return None
     rows = in_order(program.rows(best))
     return point_of(asked, rows) if keeps_wishes(asked, rows) else None

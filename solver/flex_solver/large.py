@@ -20,22 +20,23 @@ import numpy as np
 
 from flex.placing import shortfall
 from flex.placing.problem import Budget, Ints, Problem, Solution, in_order
-from flex_solver import block, highs
 from flex_solver.answer import LATE, answer
-from flex_solver.candidates import chosen
-from flex_solver.colder import colder
-from flex_solver.dealt import dealt
-from flex_solver.floor import floor
-from flex_solver.improve import MOVE
-from flex_solver.limited import limited
-from flex_solver.local import OF_EACH, changes, searched, settled
-from flex_solver.neighbourhood import linked_block
-from flex_solver.placed import Placed, movable_rows, placed
-from flex_solver.polish import spared
-from flex_solver.relax import Relaxed, relaxed
-from flex_solver.relief import relieved
-from flex_solver.rising import Rising
-from flex_solver.start import repaired
+from flex_solver.bounds.linear import Relaxed, relaxed
+from flex_solver.bounds.priced import floor
+from flex_solver.bounds.rising import Rising
+from flex_solver.programs import highs
+from flex_solver.search import block
+from flex_solver.search.candidates import chosen
+from flex_solver.search.dealt_remedies import dealt
+from flex_solver.search.fewer_cold_bytes import colder
+from flex_solver.search.improve import MOVE
+from flex_solver.search.integers import Placed, movable_rows, placed
+from flex_solver.search.local import OF_EACH, changes, searched, settled
+from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.neighbourhood import linked_block
+from flex_solver.search.polish import spared
+from flex_solver.search.relief import relieved
+from flex_solver.search.within_limits import limited
 
 # A block costs as much as so many of the changes that the search before it tries.
 BLOCK = 400

@@ -17,7 +17,8 @@ from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, in_order
 from flex.tables import PLACEMENT, PROFILES, SPREADS
-from flex_solver import SOLVERS, exact
+from flex_solver import SOLVERS
+from flex_solver.exact import fewest_moves
 from tests.shrinking import shrunk_within
 from tests.thorough import THOROUGH, examples
 
@@ -91,7 +92,7 @@ def test_limits_hold_where_any_placement_holds_them(problem: Problem, moves: int
 def test_a_best_effort_within_limits_says_how_many_moves_would_do() -> None:
     load = np.array([[100.0, 100.0]] * 4)
     problem = replace(_even(load), limits=MoveLimits(moves=1))
-    found = exact.place(problem, BRIEF)
+    found = fewest_moves.place(problem, BRIEF)
     assert score.moves(problem, found.rows) <= 1
     assert [(one.rule, one.enough, one.least) for one in found.shortfalls[-1].instead if one.rule == "moves"] == [
         ("moves", 3.0, True)
@@ -100,14 +101,14 @@ def test_a_best_effort_within_limits_says_how_many_moves_would_do() -> None:
 
 def test_a_best_effort_names_the_pins_that_cause_it_and_how_many_less_would_do() -> None:
     problem = replace(_even(np.array([[100.0, 100.0]] * 4)), pinned={0: frozenset({0}), 1: frozenset({0})})
-    short = exact.place(problem, BRIEF).shortfalls[-1]
+    short = fewest_moves.place(problem, BRIEF).shortfalls[-1]
     assert (short.kind, short.because) == ("over", ("the pin of s0 to n0", "the pin of s1 to n0"))
     assert ("pins taken back", 1.0, True) in [(one.rule, one.enough, one.least) for one in short.instead]
 
 
 def test_more_sites_apart_than_nodes_is_a_best_effort_that_says_so() -> None:
     problem = replace(_even(np.array([[80.0, 80.0]] * 5)), apart=(frozenset(range(5)),))
-    found = exact.place(problem, BRIEF)
+    found = fewest_moves.place(problem, BRIEF)
     assert ("apart", 5.0) in [(short.kind, short.instead[0].enough) for short in found.shortfalls]
     assert found.note.startswith("best effort: ")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem, in_order
-from flex_solver import scratch
+from flex_solver import from_scratch
 
 Best = tuple[float, int, int]
 
@@ -71,7 +71,7 @@ def _drifted(sites: int, nodes: int, seed: int) -> Problem:
         tolerance=0.05,
     )
     today = yesterday * np.exp(0.4 * random.standard_normal(yesterday.shape))
-    return replace(empty, load=today * 100 * nodes / today.sum(axis=0), old=scratch.place(empty, Budget()).rows)
+    return replace(empty, load=today * 100 * nodes / today.sum(axis=0), old=from_scratch.place(empty, Budget()).rows)
 
 
 @pytest.fixture(scope="session")

@@ -11,34 +11,35 @@ import pytest
 from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem, in_order
 from flex.ports import Solver
-from flex_solver import closest, greedy, hill, offload, round_robin, scratch
-from flex_solver.ledger import Ledger
+from flex_solver import from_scratch
+from flex_solver.rivals import closest, greedy, hill_climbing, offload, round_robin
+from flex_solver.rivals.site_ledger import Ledger
 
 Cluster = Callable[..., Problem]
 
 
 def test_a_partition_from_scratch_is_balanced_and_moves_much(drifted: Callable[[int, int, int], Problem]) -> None:
     problem = drifted(100, 4, 1)
-    rows = scratch.place(problem, Budget()).rows
+    rows = from_scratch.place(problem, Budget()).rows
     assert not score.violations(problem, rows)
     assert len(score.moved(problem, rows)) > 25
 
 
 def test_a_partition_from_scratch_names_its_nodes_after_the_old_ones(drifted: Callable[..., Problem]) -> None:
     problem = drifted(100, 4, 1)
-    rows = scratch.place(problem, Budget()).rows
+    rows = from_scratch.place(problem, Budget()).rows
     turned = in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1))
     in_force = replace(problem, old=turned)
-    assert scratch.place(in_force, Budget()).rows.tolist() == turned.tolist()
+    assert from_scratch.place(in_force, Budget()).rows.tolist() == turned.tolist()
 
 
 def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(drifted: Callable[..., Problem]) -> None:
     problem = drifted(100, 4, 1)
-    rows = scratch.place(problem, Budget()).rows
+    rows = from_scratch.place(problem, Budget()).rows
     in_force = replace(problem, old=in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1)))
     lightest = np.argsort(problem.load.max(axis=1))[:8]
     pinned = {int(site): frozenset({node % 4}) for node, site in enumerate(lightest)}
-    answered = scratch.place(replace(in_force, pinned=pinned), Budget()).rows
+    answered = from_scratch.place(replace(in_force, pinned=pinned), Budget()).rows
     assert len(score.moved(in_force, answered)) <= 10
     assert not score.violations(replace(problem, pinned=pinned), answered)
 
@@ -46,7 +47,7 @@ def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(drif
 def test_a_large_pinned_site_keeps_the_others_from_the_names_of_its_node(cluster: Cluster) -> None:
     loads = {"a": (50, 50), "b": (50, 50), "large": (100, 100)}
     problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "large": ["n0"]}, pins={"large": ["n0"]})
-    assert not score.violations(problem, scratch.place(problem, Budget()).rows)
+    assert not score.violations(problem, from_scratch.place(problem, Budget()).rows)
 
 
 def test_sites_go_round_from_node_to_node(cluster: Cluster) -> None:
@@ -72,21 +73,21 @@ def placed(problem: Problem, solver: Solver) -> dict[str, str]:
 
 
 def test_hill_climbing_sends_the_largest_site_that_fits_to_the_emptiest_node(cluster: Cluster) -> None:
-    found = placed(cluster(FIVE, ON_FIRST), hill.place)
+    found = placed(cluster(FIVE, ON_FIRST), hill_climbing.place)
     assert [site for site, node in found.items() if node not in ON_FIRST[site]] == ["a"]
 
 
 def test_hill_climbing_swaps_where_nothing_fits(cluster: Cluster) -> None:
     loads = {"a": (70, 70), "b": (60, 60), "c": (40, 40), "d": (30, 30)}
     problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "c": ["n1"], "d": ["n1"]}, tolerance=0.05)
-    assert not score.violations(problem, hill.place(problem, Budget()).rows)
-    assert len(score.moved(problem, hill.place(problem, Budget()).rows)) == 2
+    assert not score.violations(problem, hill_climbing.place(problem, Budget()).rows)
+    assert len(score.moved(problem, hill_climbing.place(problem, Budget()).rows)) == 2
 
 
 def test_hill_climbing_keeps_an_earlier_dimension_in_the_band(cluster: Cluster) -> None:
     loads = {"a": (100, 20), "b": (100, 100), "c": (0, 80)}
     problem = cluster(loads, {"a": ["n0"], "b": ["n1"], "c": ["n1"]})
-    assert placed(problem, hill.place) == {"a": "n0", "b": "n1", "c": "n0"}
+    assert placed(problem, hill_climbing.place) == {"a": "n0", "b": "n1", "c": "n0"}
 
 
 def test_off_loading_is_between_the_fullest_node_and_the_emptiest(cluster: Cluster) -> None:
@@ -106,12 +107,12 @@ def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from
     drifted: Callable[[int, int, int], Problem],
 ) -> None:
     problem = drifted(60, 4, 3)
-    found, alone = (solver(problem, Budget()).rows for solver in (closest.place, scratch.place))
+    found, alone = (solver(problem, Budget()).rows for solver in (closest.place, from_scratch.place))
     assert not score.violations(problem, found)
     assert 0 < len(score.moved(problem, found)) <= len(score.moved(problem, alone))
 
 
-@pytest.mark.parametrize("solver", [closest.place, greedy.greedy, greedy.keep, hill.place, offload.place])
+@pytest.mark.parametrize("solver", [closest.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place])
 @pytest.mark.parametrize("limits", [MoveLimits(moves=1), MoveLimits(cold_bytes=150), MoveLimits(inflow=100)], ids=str)
 def test_rules_of_comparison_stay_within_the_limits(solver: Solver, limits: MoveLimits, cluster: Cluster) -> None:
     problem = replace(cluster(FIVE, ON_FIRST, nodes=3, cold=dict.fromkeys(FIVE, 100)), limits=limits)

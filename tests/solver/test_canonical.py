@@ -20,8 +20,8 @@ from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, in_order
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import large
-from flex_solver.kinds import counts_of, kinds
-from flex_solver.twins import told_apart
+from flex_solver.symmetry.site_kinds import counts_of, kinds
+from flex_solver.symmetry.twins import told_apart
 from tests.thorough import THOROUGH
 
 SITES, NODES = 120, 5

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem
-from flex_solver import cpsat
+from flex_solver.rivals import cpsat
 
 # Also after the process that it had was killed. There is no guard against the file being loaded again.
 PROGRAM = """

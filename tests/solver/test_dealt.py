@@ -13,12 +13,12 @@ from bench.solver import family
 from flex.placing import score
 from flex.placing.problem import Problem, in_order
 from flex.placing.shortfall import BAND
-from flex_solver import highs
-from flex_solver.dealt import dealt
-from flex_solver.floor import floor
-from flex_solver.market import Trade
-from flex_solver.placed import Placed, movable_rows, placed
-from flex_solver.start import repaired
+from flex_solver.bounds.priced import floor
+from flex_solver.programs import highs
+from flex_solver.programs.prices import Trade
+from flex_solver.search.dealt_remedies import dealt
+from flex_solver.search.integers import Placed, movable_rows, placed
+from flex_solver.search.minimal_repair import repaired
 from tests.solver.given import wished
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")

@@ -14,8 +14,9 @@ from flex.model.best_effort import PINS, RESTING, Relaxation, Shortfall, less_of
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
 from flex.placing.shortfall import text
-from flex_solver import SOLVERS, exact
-from flex_solver.kinds import kinds
+from flex_solver import SOLVERS
+from flex_solver.exact import fewest_moves
+from flex_solver.symmetry.site_kinds import kinds
 from tests.solver.given import placements
 
 Cluster = Callable[..., Problem]
@@ -30,7 +31,7 @@ def names(problem: Problem, rows: Ints) -> str:
 
 def test_one_move_settles_it_and_the_cheaper_site_makes_it(cluster: Cluster) -> None:
     problem = cluster(EIGHT, {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}, cold={"a": 1, "b": 9, "c": 5})
-    solution = exact.place(problem, Budget())
+    solution = fewest_moves.place(problem, Budget())
     assert names(problem, solution.rows) == "a:n0 b:n0 c:n1 d:n1"
     assert (solution.bound, solution.proven, solution.note) == (1, True, "")
 
@@ -43,21 +44,21 @@ def test_a_closed_node_is_emptied_and_pins_hold(cluster: Cluster) -> None:
         closed=["n2"],
         pins={"a": ["n1"]},
     )
-    solution = exact.place(problem, Budget())
+    solution = fewest_moves.place(problem, Budget())
     assert names(problem, score.moved(problem, solution.rows)) == "a:n1 d:n0"
     assert solution.proven
 
 
 def test_a_site_that_needs_fewer_replicas_gives_one_up_for_nothing(cluster: Cluster) -> None:
     problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]})
-    solution = exact.place(problem, Budget())
+    solution = fewest_moves.place(problem, Budget())
     assert names(problem, solution.rows) == "a:n1 b:n0"
     assert (solution.bound, solution.proven) == (0, True)
 
 
 def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(cluster: Cluster) -> None:
     problem = cluster({"a": (130, 100), "b": (70, 100)}, {"a": ["n0"], "b": ["n0"]})
-    solution = exact.place(problem, Budget())
+    solution = fewest_moves.place(problem, Budget())
     assert names(problem, solution.rows) == "a:n0 b:n1"
     assert not solution.proven
     assert solution.note == (
@@ -75,7 +76,7 @@ def test_it_finds_the_best_of_all_placements(
     merit: Callable[..., Best],
 ) -> None:
     problem = data.draw(tiny)
-    solution = exact.place(problem, Budget())
+    solution = fewest_moves.place(problem, Budget())
     outside, moves, cold = best_of_all(problem)
     found = merit(problem, solution.rows)
     if outside > 0:
@@ -91,7 +92,7 @@ def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
 ) -> None:
     problem = data.draw(tiny)
-    short = exact.place(problem, Budget()).shortfalls
+    short = fewest_moves.place(problem, Budget()).shortfalls
     free = replace(problem, pinned={})
     broken = [_broken_pins(problem, rows) for rows in placements(free) if not score.violations(free, rows)]
     said = [one for each in short for one in each.instead if one.rule == PINS]
@@ -107,7 +108,7 @@ def _broken_pins(problem: Problem, rows: Ints) -> int:
 def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None:
     sites = dict.fromkeys("abcd", (50, 50))
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
-    said = exact.place(cluster(sites, in_force, pins=in_force), Budget()).shortfalls[0].instead
+    said = fewest_moves.place(cluster(sites, in_force, pins=in_force), Budget()).shortfalls[0].instead
     assert Relaxation(PINS, 1.0, least=True) in said
 
 
@@ -122,7 +123,7 @@ def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None
 def test_sites_that_rest_are_not_counted_as_pins(cluster: Cluster, resting: str, rule: str, would_do: str) -> None:
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
     pinned = cluster(dict.fromkeys("abcd", (50, 50)), in_force, pins=in_force)
-    found = exact.place(replace(pinned, resting=frozenset(map("abcd".index, resting))), Budget())
+    found = fewest_moves.place(replace(pinned, resting=frozenset(map("abcd".index, resting))), Budget())
     assert Relaxation(rule, 1.0, least=True) in found.shortfalls[0].instead
     assert would_do in found.note
     assert ("the pin of a to n0" in found.note, "a at rest on n0" in found.note) == (not resting, bool(resting))
@@ -141,7 +142,7 @@ def test_pins_and_sites_that_rest_are_counted_each_for_itself() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_both_programs_solvers_choose_the_same_rows(drifted: Callable[..., Problem], seed: int) -> None:
     problem = drifted(40, 4, seed)
-    highs, cbc = exact.place(problem, Budget(), highs=True), exact.place(problem, Budget(), highs=False)
+    highs, cbc = fewest_moves.place(problem, Budget(), highs=True), fewest_moves.place(problem, Budget(), highs=False)
     assert highs.proven
     assert highs.rows.tolist() == cbc.rows.tolist()
 
@@ -155,14 +156,14 @@ def test_twins_are_one_kind_to_the_program(cluster: Cluster) -> None:
     sites = {f"s{s:03}": (1.0, 1.0) for s in range(300)}
     problem = cluster(sites, {site: ["n0"] for site in sites}, nodes=3, tolerance=0.01)
     assert [kind.sites for kind in kinds(problem, range(300))] == [tuple(range(300))]
-    solution = exact.place(problem, Budget(seconds=5))
+    solution = fewest_moves.place(problem, Budget(seconds=5))
     assert solution.proven
     assert np.bincount(solution.rows[:, 1]).tolist() == [101, 99, 100]
 
 
 def test_without_time_every_wish_is_kept_all_the_same(drifted: Callable[..., Problem]) -> None:
     problem = drifted(100, 4, 1)
-    solution = exact.place(problem, Budget(seconds=0))
+    solution = fewest_moves.place(problem, Budget(seconds=0))
     assert not [broken for broken in score.violations(problem, solution.rows) if broken.is_wish]
     assert "no exact answer" in solution.note
 

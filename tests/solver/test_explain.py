@@ -14,7 +14,7 @@ from flex.model.domain import Pin
 from flex.placing import explain, score
 from flex.placing.explain import Because
 from flex.placing.problem import Budget, Problem
-from flex_solver import scratch
+from flex_solver import from_scratch
 
 Cluster = Callable[..., Problem]
 
@@ -73,7 +73,7 @@ def test_every_new_row_and_every_row_given_up_has_one_reason(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
 ) -> None:
     problem = data.draw(tiny)
-    rows = scratch.place(problem, Budget()).rows
+    rows = from_scratch.place(problem, Budget()).rows
     found = explain.reasons(problem, rows)
     new = [[reason.site, reason.target] for reason in found if reason.target is not None]
     assert new == score.moved(problem, rows).tolist()

@@ -15,13 +15,14 @@ from bench.solver.family import cluster
 from flex.placing import score
 from flex.placing.problem import Budget, Floats, Problem, Solution, in_order
 from flex.placing.shortfall import BAND
-from flex_solver import SOLVERS, eased, local
+from flex_solver import SOLVERS
 from flex_solver.answer import total_off, worst
-from flex_solver.colder import colder
-from flex_solver.placed import Placed, movable_rows, placed
-from flex_solver.polish import spared
-from flex_solver.relief import FAR, relieved
-from flex_solver.start import repaired
+from flex_solver.search import bands, local
+from flex_solver.search.fewer_cold_bytes import colder
+from flex_solver.search.integers import Placed, movable_rows, placed
+from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.polish import spared
+from flex_solver.search.relief import FAR, relieved
 from tests.solver.given import wished
 
 BUDGET = Budget(steps=10_000, seconds=200)
@@ -122,15 +123,15 @@ def _pinned(problem: Problem) -> float:
 
 
 def test_where_pins_leave_room_every_band_is_the_tolerance() -> None:
-    low, high = eased.bands(with_large_sites_pinned(), 0.05)
+    low, high = bands.bands(with_large_sites_pinned(), 0.05)
     assert (low == 0.95).all()
     assert (high == 1.05).all()
 
 
 def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_is_left() -> None:
     problem = with_too_much_pinned()
-    low, high = eased.bands(problem, 0.05)
-    assert high[0].max() == pytest.approx(1 + _pinned(problem) + eased.NEAR * 0.05)
+    low, high = bands.bands(problem, 0.05)
+    assert high[0].max() == pytest.approx(1 + _pinned(problem) + bands.NEAR * 0.05)
     assert (low[1:] <= 0.95).all()
     assert (high[1:] == 1.05).all()
 

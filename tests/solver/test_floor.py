@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from bench.solver import family
 from flex.placing.problem import Budget, Problem
-from flex_solver import highs, large
-from flex_solver.floor import floor
-from flex_solver.relax import relaxed
+from flex_solver import large
+from flex_solver.bounds.linear import relaxed
+from flex_solver.bounds.priced import floor
+from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")

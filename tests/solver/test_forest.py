@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bench.solver import family
 from flex.placing.problem import Budget, Problem, in_order
-from flex_solver import forest, large
+from flex_solver import large
+from flex_solver.bounds import move_forest
 from tests.solver.given import fewest, wished
 
 
@@ -19,14 +20,14 @@ from tests.solver.given import fewest, wished
 @given(data=st.data())
 def test_no_placement_has_fewer_moves(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
     problem = data.draw(wished(tiny))
-    assume(forest.is_small(problem))
+    assume(move_forest.is_small(problem))
     moves = fewest(problem)
-    assert moves is None or forest.least(problem) <= moves
+    assert moves is None or move_forest.least(problem) <= moves
 
 
 @pytest.mark.parametrize(("seed", "moves"), [(1, 6), (2, 6)])
 def test_where_nodes_fall_into_trees_the_fewest_moves_are_proven(seed: int, moves: int) -> None:
-    assert forest.least(family.cluster(300, 8, seed=seed)) == moves
+    assert move_forest.least(family.cluster(300, 8, seed=seed)) == moves
 
 
 def test_it_is_part_of_the_search_for_large_clusters() -> None:
@@ -46,12 +47,12 @@ def test_replicas_that_are_new_and_replicas_that_vanish_are_seen_to(more: int) -
     else:
         old = in_order(np.concatenate([old, np.stack([held[:, 0], (held[:, 1] + 1) % 8], axis=1)]))
     changed = replace(problem, replicas=replicas, old=old)
-    assert forest.least(changed) <= forest.least(problem) + 2 * max(more, 0)
+    assert move_forest.least(changed) <= move_forest.least(problem) + 2 * max(more, 0)
 
 
 def test_rows_that_are_all_alike_may_leave_one_node_for_all_others() -> None:
     problem = _alike(7)
-    assert forest.least(problem) <= 6
+    assert move_forest.least(problem) <= 6
 
 
 def _alike(nodes: int) -> Problem:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from flex.placing import score
 from flex.placing.frontier import Point, frontier, keeps_wishes
 from flex.placing.problem import Budget, Ints, Problem
-from flex_solver import local, scratch
+from flex_solver import from_scratch
 from flex_solver.frontier import points
+from flex_solver.search import local
 from tests.solver.given import placements, wished
 
 Cluster = Callable[..., Problem]
@@ -39,7 +40,7 @@ def test_it_begins_with_what_is_in_force_and_each_further_move_buys_something(dr
 
 def test_no_placement_that_was_found_is_better_than_its_number_of_moves_can_buy(drifted: Drifted) -> None:
     problem = drifted(200, 5, 1)
-    rows = [local.place(problem, SHORT).rows, scratch.place(problem, SHORT).rows]
+    rows = [local.place(problem, SHORT).rows, from_scratch.place(problem, SHORT).rows]
     found = frontier(problem, problem.old, rows)
     for wanted in (point(problem, answer) for answer in rows):
         assert min(p.worst for p in found if p.moves <= wanted.moves) <= wanted.worst + 1e-9
@@ -86,7 +87,7 @@ def test_no_stop_on_the_way_breaks_a_wish(cluster: Cluster) -> None:
 
 def test_a_long_way_is_looked_at_in_stretches(drifted: Drifted) -> None:
     problem = drifted(3_000, 6, 1)
-    rows = scratch.place(problem, SHORT).rows
+    rows = from_scratch.place(problem, SHORT).rows
     found = frontier(problem, problem.old, [rows])
     assert 1 < len(found) <= 65
     assert found[-1].worst <= point(problem, rows).worst + 1e-9

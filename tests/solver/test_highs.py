@@ -10,7 +10,7 @@ import numpy as np
 import pulp
 import pytest
 
-from flex_solver import runs
+from flex_solver.exact import pulp_run
 
 # The cold bytes of one cluster, to be brought down: the fewest are FEWEST, as the definition of balance finds.
 PROGRAM, FEWEST = Path(__file__).parents[1] / "data/solver/sparsified.lp", 187
@@ -19,7 +19,7 @@ PROGRAM, FEWEST = Path(__file__).parents[1] / "data/solver/sparsified.lp", 187
 @pytest.mark.parametrize("seed", range(12))
 def test_the_optimum_is_the_same_in_whatever_order_rows_and_columns_come(seed: int) -> None:
     model = shuffled(np.random.default_rng(seed))
-    assert runs.run(model, runs.Effort(seconds=60.0, gap=0.5), highs=True)
+    assert pulp_run.run(model, pulp_run.Effort(seconds=60.0, gap=0.5), highs=True)
     assert round(pulp.value(model.objective)) == FEWEST
 
 

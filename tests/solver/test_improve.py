@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex import engine
-from flex_solver.improve import CHANCES, MOVE, SHARE, UNIT, Ints, Items, Schedule, improve, reference_improve
+from flex_solver.search.improve import CHANCES, MOVE, SHARE, UNIT, Ints, Items, Schedule, improve, reference_improve
 
 Improve = Callable[[Items, Ints, Schedule], Ints]
 Start = tuple[Items, Ints]

@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 from flex.placing import score
 from flex.placing.problem import Budget, Problem, in_order
 from flex.ports import Solver
-from flex_solver import exact, highs, large, local
-from flex_solver.dealt import dealt
-from flex_solver.start import repaired
+from flex_solver import large
+from flex_solver.exact import fewest_moves
+from flex_solver.programs import highs
+from flex_solver.search import local
+from flex_solver.search.dealt_remedies import dealt
+from flex_solver.search.minimal_repair import repaired
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 Drifted = Callable[[int, int, int], Problem]
@@ -41,7 +44,7 @@ def test_blocks_spare_moves_that_the_search_before_needs(drifted: Drifted, seed:
 
 def test_the_proven_fewest_moves_are_found_where_they_are_known(drifted: Drifted) -> None:
     problem = drifted(60, 4, 5)
-    assert moves(problem, large.place) == exact.place(problem, Budget()).bound
+    assert moves(problem, large.place) == fewest_moves.place(problem, Budget()).bound
 
 
 def test_what_comes_out_does_not_depend_on_the_number_of_threads(drifted: Drifted) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem, in_order
-from flex_solver import auto, large, local
+from flex_solver import auto, large
 from flex_solver.answer import total_off
-from flex_solver.limited import limited
-from flex_solver.placed import placed
+from flex_solver.search import local
+from flex_solver.search.integers import placed
+from flex_solver.search.within_limits import limited
 
 Drifted = Callable[[int, int, int], Problem]
 SHORT = Budget(steps=10_000, seconds=200)

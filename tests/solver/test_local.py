@@ -10,8 +10,9 @@ import pytest
 
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, in_order
-from flex_solver import exact, local
 from flex_solver.answer import total_off
+from flex_solver.exact import fewest_moves
+from flex_solver.search import local
 
 Drifted = Callable[[int, int, int], Problem]
 
@@ -20,7 +21,7 @@ SOME = Budget(steps=40_000)
 
 def test_it_balances_what_can_be_balanced_for_little_more_than_the_fewest_moves(drifted: Drifted) -> None:
     problems = [drifted(40, 4, seed) for seed in range(8)]
-    fewest = sum(exact.place(problem, Budget()).bound for problem in problems)
+    fewest = sum(fewest_moves.place(problem, Budget()).bound for problem in problems)
     found = [local.place(problem, SOME).rows for problem in problems]
     moves = sum(len(score.moved(problem, rows)) for problem, rows in zip(problems, found, strict=True))
     assert not any(score.violations(problem, rows) for problem, rows in zip(problems, found, strict=True))
@@ -51,7 +52,7 @@ def test_a_resource_nobody_asks_for_is_no_matter(drifted: Drifted) -> None:
     only_access = replace(problem, load=problem.load * [1.0, 0.0])
     rows = local.place(only_access, SOME).rows
     assert not score.violations(only_access, rows)
-    assert len(score.moved(only_access, rows)) <= 1.5 * exact.place(only_access, Budget()).bound
+    assert len(score.moved(only_access, rows)) <= 1.5 * fewest_moves.place(only_access, Budget()).bound
 
 
 def test_what_leaves_a_closed_node_is_all_that_moves_where_that_is_enough(drifted: Drifted) -> None:

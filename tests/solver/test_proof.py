@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from flex.placing import score
 from flex.placing.problem import Budget, Problem
-from flex_solver import exact, highs, large, proof
-from flex_solver.relax import relaxed
+from flex_solver import large
+from flex_solver.bounds import proof
+from flex_solver.bounds.linear import relaxed
+from flex_solver.exact import fewest_moves as exact
+from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from flex.placing import score
 from flex.placing.problem import Budget, Problem
-from flex_solver import bound, exact, highs
-from flex_solver.relax import relaxed
+from flex_solver.bounds import counting
+from flex_solver.bounds.linear import relaxed
+from flex_solver.exact import fewest_moves
+from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
@@ -35,16 +37,16 @@ def test_no_balanced_placement_moves_fewer(
 @pytest.mark.parametrize(("nodes", "seed"), [(3, 1), (3, 2), (4, 2), (4, 5)])
 def test_it_lies_between_what_counting_says_and_the_proven_fewest(drifted: Drifted, nodes: int, seed: int) -> None:
     problem = drifted(15 * nodes, nodes, seed)
-    solution = exact.place(problem, Budget())
+    solution = fewest_moves.place(problem, Budget())
     assert solution.proven
     for first, rounds in product((0, 1, 12), (1, 2, 3)):
         least = relaxed(problem, first=first, rounds=rounds).least
-        assert bound.least_moves(problem) <= least <= score.moves(problem, solution.rows)
+        assert counting.least_moves(problem) <= least <= score.moves(problem, solution.rows)
 
 
 def test_it_sees_what_counting_at_each_node_cannot(drifted: Drifted) -> None:
     problem = drifted(400, 8, 1)
-    assert (bound.least_moves(problem), relaxed(problem).least) == (5, 6)
+    assert (counting.least_moves(problem), relaxed(problem).least) == (5, 6)
 
 
 def test_rows_that_are_pinned_or_may_not_stay_have_no_price(drifted: Drifted) -> None:
@@ -56,7 +58,7 @@ def test_rows_that_are_pinned_or_may_not_stay_have_no_price(drifted: Drifted) ->
 
 def test_without_the_program_counting_is_what_is_left(drifted: Drifted) -> None:
     problem = drifted(400, 8, 1)
-    assert relaxed(problem, rounds=0).least == bound.least_moves(problem)
+    assert relaxed(problem, rounds=0).least == counting.least_moves(problem)
 
 
 def test_the_same_is_said_each_time(drifted: Drifted) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flex import engine
 from flex.placing.problem import Floats
-from flex_solver.remedy import Changes, cheapest_sets, reference_sets, remedies
+from flex_solver.programs.remedies import Changes, cheapest_sets, reference_sets, remedies
 
 native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
 

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
-from flex_solver import highs, large, proof
-from flex_solver.proof import Verdict
-from flex_solver.rising import Rising
+from flex_solver import large
+from flex_solver.bounds import proof
+from flex_solver.bounds.proof import Verdict
+from flex_solver.bounds.rising import Rising
+from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")

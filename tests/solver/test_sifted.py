@@ -17,9 +17,10 @@ from bench.solver import family
 from flex import engine
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
-from flex_solver import exact, sifted
-from flex_solver.floor import priced
-from flex_solver.sift import MOVE, NOW, Puzzle, Wanted, reference_sift, sift
+from flex_solver.bounds.priced import priced
+from flex_solver.exact import fewest_moves
+from flex_solver.search import all_ways
+from flex_solver.search.all_ways_loop import MOVE, NOW, Puzzle, Wanted, reference_sift, sift
 from tests.solver.given import placements, wished
 
 Sift = Callable[[Puzzle, Wanted], tuple[Ints | None, bool]]
@@ -42,15 +43,15 @@ def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
 ) -> None:
     problem = replace(data.draw(wished(tiny)), tolerance=data.draw(st.sampled_from([0.1, 0.3, 0.5, 0.9])))
     balanced = [rows for rows in placements(problem) if not score.violations(problem, rows)]
-    if not balanced or not sifted.is_small(problem):
+    if not balanced or not all_ways.is_small(problem):
         return
     known, asked = data.draw(st.sampled_from(balanced)), priced(problem)
-    fewest = sifted.fewest(problem, known, asked, _ever)
+    fewest = all_ways.fewest(problem, known, asked, _ever)
     if fewest is None:
         return
     assert score.violations(problem, fewest) == ()
     assert score.moves(problem, fewest) == min(score.moves(problem, rows) for rows in balanced)
-    coldest, every = sifted.coldest(problem, fewest, asked, _ever)
+    coldest, every = all_ways.coldest(problem, fewest, asked, _ever)
     assert score.violations(problem, coldest) == ()
     assert _merit(problem, coldest) <= _merit(problem, fewest)
     if every:
@@ -68,16 +69,16 @@ def _merit(problem: Problem, rows: Ints) -> tuple[int, int]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_without_wishes_it_is_always_said(seed: int) -> None:
     problem = family.cluster(40, 3, seed=seed)
-    known, asked = exact.place(problem, Budget()).rows, priced(problem)
-    assert sifted.fewest(problem, known, asked, _ever) is known
-    coldest, every = sifted.coldest(problem, known, asked, _ever)
+    known, asked = fewest_moves.place(problem, Budget()).rows, priced(problem)
+    assert all_ways.fewest(problem, known, asked, _ever) is known
+    coldest, every = all_ways.coldest(problem, known, asked, _ever)
     assert every
     assert _merit(problem, coldest) == _merit(problem, known)
 
 
 @native
 def test_what_took_too_many_cases_is_settled() -> None:
-    found = exact.place(family.cluster(100, 4, seed=3), Budget(seconds=60))
+    found = fewest_moves.place(family.cluster(100, 4, seed=3), Budget(seconds=60))
     assert (found.proven, found.note) == (True, "")
 
 
@@ -163,7 +164,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
 
 
 def digest() -> str:
-    found = exact.place(family.cluster(40, 3, seed=2), Budget(seconds=300))
+    found = fewest_moves.place(family.cluster(40, 3, seed=2), Budget(seconds=300))
     return sha256(found.rows.tobytes() + found.note.encode()).hexdigest()
 
 

@@ -1,0 +1,1 @@
+"""How few moves there must be: numbers that no balanced placement can stay under, and proofs."""

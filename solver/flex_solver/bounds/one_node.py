@@ -1,0 +1,142 @@
+"""How few rows can bring one node into its band, whatever the others do: counts that sharpen the bound of relax.py.
+
+In go a Problem and the rows that may leave; out come three numbers for each node. Rows leave a node over its band
+until the excess is gone: for any mixture of the resources, the sum of what leaves is at least the mixture of the
+excess, and the largest rows in that mixture make it up soonest. The same holds for what enters a node under its band.
+A node outside its band is touched at least once, and more often where no single change puts it right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+
+from flex.placing.problem import Bools, Floats, Ints, Problem
+from flex_solver.bounds import counting
+
+# Load in force of each open node, and the least and the most of its band.
+Bands: TypeAlias = tuple[Floats, Floats, Floats]
+
+# Mixtures of two resources that are tried, and how many of the largest sites are looked at for what may enter.
+MIXTURES, LARGEST = 17, 200
+# Pairs of changes are looked at for a node where there are no more of them than this.
+FEW_PAIRS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """The rows that must leave each node, enter it, and do either; positions are those of the open nodes."""
+
+    leave: Ints
+    enter: Ints
+    touch: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """`leaves` is what each row that may leave asks; `load` must come to lie between `low` and `high`."""
+
+    load: Floats
+    low: Floats
+    high: Floats
+    leaves: Floats
+
+    @property
+    def is_off(self) -> bool:
+        return bool(((self.load > self.high) | (self.load < self.low)).any())
+
+
+def counts(problem: Problem, of_site: Floats, bands: Bands, rows: tuple[Floats, Ints]) -> Counts:
+    """`rows` are what the rows that may leave ask, and their open nodes."""
+    (asks, at), (load, low, high) = rows, bands
+    ordered = np.argsort(at, kind="stable")
+    cuts = np.searchsorted(at[ordered], np.arange(len(load) + 1))
+    sites = Sites(of_site)
+    found = np.zeros((len(load), 3), dtype=np.int64)
+    for n, number in enumerate(np.flatnonzero(problem.open).tolist()):
+        node = Node(load[n], low[n], high[n], asks[ordered[cuts[n] : cuts[n + 1]]])
+        if node.is_off:
+            may_come = counting.free_to_come(problem, number)
+            found[n] = sites.leave(node), sites.enter(node, may_come), sites.touch(node, may_come)
+    return Counts(*found.T)
+
+
+def mixtures(dimensions: int) -> Floats:
+    """Weights of the resources: each alone, and each two in steps."""
+    if dimensions == 1:
+        return np.ones((1, 1))
+    found = []
+    for first, second in combinations(range(dimensions), 2):
+        for share in np.linspace(0, 1, MIXTURES).tolist():
+            weights = [0.0] * dimensions
+            weights[first], weights[second] = share, 1 - share
+            found.append(weights)
+    return np.array(found)
+
+
+class Sites:
+    """The sites that may enter nodes, by size in every mixture."""
+
+    def __init__(self, load: Floats) -> None:
+        self.load = load
+        self._weights = mixtures(load.shape[1])
+        self._largest = [_largest(load @ weights) for weights in self._weights]
+        self._by_size = [np.argsort(load[:, d], kind="stable") for d in range(load.shape[1])]
+        self._sizes = [load[by_size, d] for d, by_size in enumerate(self._by_size)]
+
+    def leave(self, node: Node) -> int:
+        most = 0
+        for weights in self._weights:
+            excess = float((node.load - node.high) @ weights)
+            if excess > 0:
+                sizes = np.sort(node.leaves @ weights)[::-1]
+                most = max(most, int(np.searchsorted(np.cumsum(sizes), excess)) + 1)
+        return most
+
+    def enter(self, node: Node, may_come: Bools) -> int:
+        """Where the largest do not suffice, at least one more than those is needed."""
+        most = 0
+        for weights, largest in zip(self._weights, self._largest, strict=True):
+            missing = float((node.low - node.load) @ weights)
+            if missing > 0:
+                sizes = self.load[largest[may_come[largest]]] @ weights
+                most = max(most, int(np.searchsorted(np.cumsum(sizes), missing)) + 1)
+        return most
+
+    def touch(self, node: Node, may_come: Bools) -> int:
+        """How many rows must leave or enter, as far as one and two are looked at."""
+        if _fits(node, -node.leaves).any() or self._one_may_enter(node, may_come):
+            return 1
+        return 3 if self._needs_three(node, may_come) else 2
+
+    def _one_may_enter(self, node: Node, may_come: Bools) -> bool:
+        """Only sites that bring enough of a resource the node is short of are looked at."""
+        short = np.flatnonzero(node.load < node.low)
+        if not len(short):
+            return False
+        d = int(short[0])
+        window = [node.low[d] - node.load[d], node.high[d] - node.load[d]]
+        first, last = np.searchsorted(self._sizes[d], window)
+        near = self._by_size[d][max(0, first - 1) : last + 1]
+        return bool(_fits(node, self.load[near[may_come[near]]]).any())
+
+    def _needs_three(self, node: Node, may_come: Bools) -> bool:
+        """No two changes put the node right; not looked at where there are too many."""
+        changes = np.concatenate([-node.leaves, self.load[may_come]])
+        if len(changes) ** 2 > FEW_PAIRS:
+            return False
+        return not any(_fits(node, change + changes[n + 1 :]).any() for n, change in enumerate(changes))
+
+
+def _fits(node: Node, changes: Floats) -> Bools:
+    after = node.load + changes
+    inside: Bools = np.all((after >= node.low) & (after <= node.high), axis=1)
+    return inside
+
+
+def _largest(sizes: Floats) -> Ints:
+    largest: Ints = np.argsort(-sizes, kind="stable")[:LARGEST]
+    return largest

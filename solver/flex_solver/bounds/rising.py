@@ -1,0 +1,89 @@
+"""How few moves there must be, found out while somebody looks for fewer: forest.py first, then proof.py.
+
+In goes a Problem and a bound; out comes a larger one, and rows with as many moves as it says where proof.py finds some.
+All of it takes seconds of one core, so it goes on beside the search that it is to end. What it knows at its end does
+not depend on when it is asked, as long as time is not up.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+
+from flex.placing.problem import Budget, Ints, Problem
+from flex_solver.bounds import move_forest, proof
+
+
+class Rising:
+    """`least` goes up until it is as many as the `moves` found, or nothing more is known; `rows` make do with it.
+
+    Where `late`, time was up before that.
+    """
+
+    def __init__(self, problem: Problem, least: int, budget: Budget, until: float, *, with_highs: bool) -> None:
+        self.problem, self.until = problem, until
+        self.moves = sys.maxsize
+        self.late = False
+        self._at_first = self._least = least
+        self._rows: Ints | None = None
+        self._is_small = budget.seconds > 0 and proof.is_small(problem, budget.steps)
+        self.with_highs = with_highs
+        self._unwanted, self._given_up = Event(), False
+
+    @property
+    def least(self) -> int:
+        """Where no placement is balanced any number can be ruled out: more than were found says nothing."""
+        return self._at_first if self._given_up else min(self._least, max(self._at_first, self.moves))
+
+    @property
+    def in_time(self) -> bool:
+        return time.monotonic() < self.until
+
+    @property
+    def rows(self) -> Ints | None:
+        return None if self._given_up else self._rows
+
+    @property
+    def is_met(self) -> bool:
+        """Whether nobody can find fewer moves than were found."""
+        return self.moves <= self.least
+
+    def found(self, moves: int) -> None:
+        self.moves = moves
+        if self.is_met:
+            self.stop()
+
+    def give_up(self) -> None:
+        """No balanced placement was found: the bound is what it was at first, however far it has come."""
+        self._given_up = True
+        self.stop()
+
+    def stop(self) -> None:
+        self._unwanted.set()
+
+    @contextmanager
+    def beside(self) -> Iterator[Future[None]]:
+        """It goes up while this is open: nobody wants to know more afterwards."""
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                yield pool.submit(self.go_up)
+            finally:
+                self.stop()
+
+    def go_up(self) -> None:
+        """One by one, as more moves are harder to rule out than fewer."""
+        if not self._is_small:
+            return
+        if move_forest.is_small(self.problem):
+            self._least = max(self._least, move_forest.least(self.problem, self._unwanted))
+        while self.with_highs and not self._unwanted.is_set() and self._least < self.moves:
+            seconds = self.until - time.monotonic()
+            verdict = proof.with_so_few(self.problem, self._least, seconds, unwanted=self._unwanted)
+            if not verdict.impossible:
+                self._rows, self.late = verdict.rows, not self.in_time
+                return
+            self._least += 1

@@ -1,0 +1,1 @@
+"""The fewest moves, proven by integer programs, for clusters that are small enough."""

@@ -1,0 +1,315 @@
+"""The fewest moves there can be, proven: for clusters whose integer program is small.
+
+In goes a Problem; out comes, of all balanced placements, the one with the fewest moves, of those the one with the
+fewest cold bytes, each row's counted in steps of a millionth of the largest site's, and of those always the same one.
+Where no placement is balanced, the worst node is brought as near to the band as it can be, and the other nodes too, as
+long as each move brings enough load back for it; and what would have to give way for a balanced one is said.
+
+Sites without load that nobody keeps apart from others stay out of the program: they move only as their own wishes
+demand, and that counts in the moves that are proven.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from threading import Event
+
+import numpy as np
+
+from flex.model import best_effort as short
+from flex.model.best_effort import Relaxation
+from flex.placing import score
+from flex.placing.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
+from flex.placing.shortfall import LIMITS
+from flex_solver.answer import LATE, answer
+from flex_solver.bounds import counting as bound
+from flex_solver.bounds import move_forest, proof
+from flex_solver.bounds.priced import Priced, priced
+from flex_solver.exact import pulp_run
+from flex_solver.exact.integer_program import SHARE, Cost, Found, Give, Program
+from flex_solver.search import all_ways, local
+from flex_solver.search.dealt_remedies import dealt
+from flex_solver.search.integers import movable_rows, placed
+from flex_solver.search.minimal_repair import repair, repaired
+from flex_solver.symmetry.site_kinds import Kind, kinds
+
+# With more moves than this times nodes, which of equally cheap placements comes out is left to the solver's own order.
+FEW_TARGETS = 600
+# How many cases are looked at for fewer cold bytes, after the number of moves is settled; beside looking at all ways.
+CASES, BESIDE = 30, 10
+COLDER = "other plans with as few moves may read fewer cold bytes"
+# How many are looked at for fewer moves by a program that leaves out what makes no difference as a rule.
+# The whole program gets what these leave of the seconds, at least so much.
+PROOF, FOR_PROGRAM = 1_000, 0.2
+# The part of the seconds left that may go into looking at all ways there are: it takes less, unless the loop is slow.
+FOR_SIFTING = 0.6
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """`bound`: how few moves are known to be enough, where that is more than counting knows."""
+
+    rows: Ints
+    bound: int | None
+    note: str = ""
+    instead: tuple[Relaxation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """One Problem and the sites of its program; `spent` are the moves of those that are not in it.
+
+    `known` are balanced rows that keep every rule, as far as a short search knows any.
+    """
+
+    problem: Problem
+    kinds: tuple[Kind, ...]
+    spent: int
+    known: Ints | None
+    left: Clock
+    highs: bool
+
+    def program(self, give: Give, unwanted: Event | None = None) -> Program:
+        return Program(self.problem, self.kinds, highs=self.highs, give=give, spent=self.spent, unwanted=unwanted)
+
+
+def place(problem: Problem, budget: Budget, *, highs: bool = pulp_run.HAVE_HIGHS) -> Solution:
+    """The budget's steps go into something to start from: the search ends with a proof, or with the seconds."""
+    until = time.monotonic() + budget.seconds
+    asking = _asking(problem)
+    sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
+    spent = int((bound.wishes(problem) * bound.prices(problem))[others].sum())
+    known = _known(problem, budget) if budget.seconds > 0 else None
+    of_kind = kinds(problem, sites.tolist())
+    search = _Search(problem, of_kind, spent, known, lambda: max(0.0, until - time.monotonic()), highs)
+    try:
+        found = _found(search) if len(sites) else _Answer(problem.old[:0], 0)
+    except pulp_run.NoAnswer as error:
+        found = _Answer(repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}")
+    rows = np.concatenate([found.rows, repair(problem, others, found.rows)])
+    least = None if found.bound is None else found.bound + spent
+    return answer(problem, rows, "exact", least=least, note=found.note, instead=found.instead)
+
+
+def _known(problem: Problem, budget: Budget) -> Ints | None:
+    """Balanced rows with few moves, of those that a short search finds and those that nodes deal out to each other."""
+    known = [local.place(problem, budget).rows]
+    if pulp_run.HAVE_HIGHS:
+        rows = in_order(repaired(problem))
+        whole = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+        known.append(dealt(whole, problem.tolerance).rows)
+    able = [rows for rows in known if not score.violations(problem, rows)]
+    return min(able, key=lambda rows: score.moves(problem, rows), default=None)
+
+
+def _asking(problem: Problem) -> Bools:
+    """The sites whose place makes a difference to others, or to what a move of theirs costs."""
+    asking: Bools = np.asarray(problem.load.any(axis=1))
+    asking[[site for group in problem.apart for site in group]] = True
+    if problem.partly is not None:
+        asking[problem.partly[:, 0]] = True
+    if problem.limits.cold_bytes is not None or problem.limits.inflow is not None:
+        asking |= problem.cold > 0
+    return asking
+
+
+def _found(search: _Search) -> _Answer:
+    if search.known is not None and (found := _from_known(search, search.known)) is not None:
+        return found
+    try:
+        return _by_program(search)
+    except pulp_run.Impossible:
+        return _best_effort(search)
+
+
+def _from_known(search: _Search, rows: Ints) -> _Answer | None:
+    """The answer, where it takes no program to know how few moves there can be."""
+    asked = priced(search.problem)
+    if all_ways.is_small(search.problem) and (found := _sifted(search, rows, asked)) is not None:
+        return found
+    return _proven(search, rows, asked.least)
+
+
+def _sifted(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
+    """By looking at all ways there are: those with fewer moves, and then those with fewer cold bytes.
+
+    The program looks for fewer cold bytes all the while.
+    """
+    unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
+    with ThreadPoolExecutor(1) as pool:
+        settled = pool.submit(_settled, search, rows, BESIDE, unwanted)
+        fewest = all_ways.fewest(search.problem, rows, asked, lambda: search.left() - others)
+        if fewest is rows:
+            coldest, every = all_ways.coldest(search.problem, rows, asked, lambda: search.left() - others)
+        if fewest is not rows or every:
+            unwanted.set()
+    if fewest is not rows:
+        least = 0 if fewest is None else score.moves(search.problem, fewest)
+        return None if fewest is None else _sifted(search, fewest, replace(asked, least=least))
+    return _coldest(search, settled.result(), coldest, every=every)
+
+
+def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> _Answer:
+    """Of what the program found and what was found by looking at the ways there are, at `every` one or at some."""
+    if not every and (not found.note or not _cheaper(search.problem, coldest, found.rows, search.spent)):
+        return found
+    program = search.program(Give())
+    settled = _settle_order(program, program.take(coldest, coldest=True), search.left)
+    return _said(search, program, replace(settled, best=every and settled.best))
+
+
+def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:
+    """Which of the placements with as few moves it is gets settled while it is proven that none has fewer."""
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(_fewest, search, rows, least)
+        settled = _settled(search, rows)
+        fewest = asked.result()
+    if fewest is None:
+        return None
+    return settled if fewest is rows else _settled(search, fewest)
+
+
+def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
+    """The rows, or better ones, with no more moves than any others; None where that takes the program to know."""
+    problem = search.problem
+    if score.moves(problem, rows) > least and move_forest.is_small(problem):
+        least = max(least, move_forest.least(problem))
+    while (moves := score.moves(problem, rows)) > least:
+        if not search.highs:
+            return None
+        verdict = proof.with_so_few(problem, moves - 1, (1 - FOR_PROGRAM) * search.left(), PROOF, SHARE)
+        if verdict.rows is None:
+            return rows if verdict.impossible else None
+        rows = verdict.rows
+    return rows
+
+
+def _settled(search: _Search, rows: Ints, cases: int = CASES, unwanted: Event | None = None) -> _Answer:
+    """Of placements with as many moves as these have."""
+    program = search.program(Give(), unwanted)
+    return _said(search, program, _settle(program, program.take(rows), search.left, cases))
+
+
+def _by_program(search: _Search) -> _Answer:
+    program, known = search.program(Give()), search.known
+    found = program.minimise(program.moves(), search.left())
+    if known is not None and _cheaper(search.problem, known, program.rows(found), search.spent):
+        program.start_from(known)
+    settled = _settle(program, found, search.left)
+    if not found.best:
+        return _Answer(program.rows(settled), None, f"{LATE} before the proof that fewer moves cannot do")
+    return _said(search, program, settled)
+
+
+def _said(search: _Search, program: Program, settled: Found) -> _Answer:
+    rows = program.rows(settled)
+    return _Answer(rows, score.moves(search.problem, rows), "" if settled.best else COLDER)
+
+
+def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
+    """Whether it is known how to have fewer cold bytes with as few moves."""
+    as_few = score.moves(problem, known) == score.moves(problem, rows) + spent
+    return as_few and score.cold_bytes(problem, known) < score.cold_bytes(problem, rows)
+
+
+def _settle(program: Program, found: Found, left: Clock, cases: int = CASES) -> Found:
+    """Of the placements with as few moves, one with the fewest cold bytes; then, of the same moves, always the same."""
+    return _settle_order(program, _next(program, program.cold(), left(), found, cases=cases), left)
+
+
+def _settle_order(program: Program, found: Found, left: Clock) -> Found:
+    if program.open_choices(found) > FEW_TARGETS:
+        return found
+    program.keep_sources(found)
+    settled = _next(program, program.any_order(), left(), found, cases=CASES)
+    return replace(settled, best=settled.best and found.best)
+
+
+def _best_effort(search: _Search) -> _Answer:
+    """The worst node as near to the band as can be, to a tenth of the tolerance.
+
+    Then all nodes, where a move is worth it that brings a tolerance's worth of load back into the band: to bring
+    down the last bit would take a new partition, and still not be balanced. Limits of moves, and sites kept apart,
+    give way only where that is not enough to keep all other wishes.
+    """
+    band = search.problem.tolerance * SHARE
+    program, nearest = _nearest(search, band)
+    found = _next(program, program.outside(price=band), search.left(), nearest, within=band)
+    note = "no placement is balanced" + ("" if nearest.best else ", and time ran out before the nearest was found")
+    forced = int((bound.wishes(search.problem) * bound.prices(search.problem)).sum()) - search.spent
+    return _Answer(program.rows(found), forced, note, (*_with_more(search), *_with_fewer_pins(search)))
+
+
+def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
+    try:
+        program = search.program(Give(band=True))
+        return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
+    except pulp_run.Impossible:
+        program = search.program(Give(band=True, limits=True, apart=True))
+    try:
+        program.minimise(program.crowded(), search.left() / 4)
+        program.minimise(program.overspent(), search.left() / 3, within=0.5)
+        return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
+    except pulp_run.Impossible as error:
+        raise pulp_run.NoAnswer("no placement keeps every wish") from error
+
+
+def _with_more(search: _Search) -> tuple[Relaxation, ...]:
+    """The limits of moves with which a balanced placement could be had, exceeded by as little as can be.
+
+    As little as can be of all nodes' together is not the least for the one that takes most in; and of a limit beyond
+    SHARE one more is less than what is near enough.
+    """
+    if search.problem.limits == MoveLimits():
+        return ()
+    program = search.program(Give(limits=True))
+    try:
+        found = program.minimise(program.overspent(), search.left() / 3, within=0.5)
+    except (pulp_run.Impossible, pulp_run.NoAnswer):
+        return ()
+    limits, rows = search.problem.limits, program.rows(found)
+    needed = [
+        (LIMITS["moves"], limits.moves, score.moves(search.problem, rows) + search.spent),
+        (LIMITS["cold"], limits.cold_bytes, score.cold_bytes(search.problem, rows)),
+        (LIMITS["inflow"], limits.inflow, int(score.inflow(search.problem, rows).max())),
+    ]
+    short = [(rule, limit, needs) for rule, limit, needs in needed if limit is not None and needs > limit]
+    best = found.best and len(short) == 1 and short[0][0] != LIMITS["inflow"]
+    return tuple(Relaxation(rule, float(needs), least=best and limit <= SHARE) for rule, limit, needs in short)
+
+
+def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
+    """How many pins to nodes would have to go, at least, or how many sites could not rest where they are."""
+    pins = sum(len(kind.sites) * len(kind.pinned) for kind in search.kinds)
+    if not pins:
+        return ()
+    program = search.program(Give(pins=True))
+    try:
+        found = program.minimise(program.unpinned(), search.left() / 3)
+    except (pulp_run.Impossible, pulp_run.NoAnswer):
+        return ()
+    there, problem = set(map(tuple, program.rows(found).tolist())), search.problem
+    lost = [site for site, nodes in problem.pinned.items() for node in nodes if (site, node) not in there]
+    rests = sum(site in problem.resting for site in lost)
+    return (short.less_of(len(lost) - rests, rests, least=found.best),)
+
+
+def _next(
+    program: Program,
+    cost: Cost,
+    seconds: float,
+    found: Found,
+    *,
+    within: float | None = None,
+    cases: int | None = None,
+) -> Found:
+    """The answer so far stands where time runs out on a better one."""
+    try:
+        return program.minimise(cost, seconds, within=within, nodes=cases, polish=cases is not None)
+    except (pulp_run.NoAnswer, pulp_run.Impossible):
+        return replace(found, best=False)

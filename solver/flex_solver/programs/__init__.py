@@ -1,0 +1,1 @@
+"""Linear and integer programs, prices, and the process that solves them."""

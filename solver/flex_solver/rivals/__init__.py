@@ -1,0 +1,1 @@
+"""Simple rules and other solvers that FLEX is compared with."""

@@ -1,0 +1,48 @@
+"""Many balanced partitions by chance, and of them the closest to the one in force.
+
+FLEX's own paper names its rule "Closest" and leaves the description to a report of its own; this is that idea in its
+plainest form. In goes a Problem; out comes a placement: each round deals the sites out in another order, largest
+roughly first, names the nodes after those they resemble, and what is balanced with the fewest moves is kept. Equal
+input gives equal output.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Problem, Solution
+from flex_solver.answer import answer, worst
+from flex_solver.from_scratch import renamed
+from flex_solver.rivals.site_ledger import Ledger
+from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.separate_rivals import mended
+
+# How many partitions are tried, and how much a site's size is blurred when they are put in order.
+ROUNDS, BLUR = 24, 0.3
+
+
+def place(problem: Problem, budget: Budget) -> Solution:
+    rounds = max(1, min(ROUNDS, budget.steps // max(1, len(problem.sites))))
+    random = np.random.default_rng(0)
+    start = repaired(problem)
+    sites = np.arange(len(problem.sites))
+    dealt = (_dealt(Ledger(problem, start), random) for _ in range(rounds))
+    tried = [renamed(problem, mended(problem, sites, start[:0], rows)) for rows in dealt]
+    return answer(problem, min(tried, key=lambda rows: _distance(problem, rows)), "closest")
+
+
+def _dealt(ledger: Ledger, random: np.random.Generator) -> Ints:
+    """Every site that may move taken up and dealt out anew."""
+    size = ledger.problem.load.max(axis=1)
+    size = size * np.exp(BLUR * random.standard_normal(len(size)))
+    hand = [(site, node) for node in range(len(ledger.full)) for site in ledger.movable(node, size).tolist()]
+    for site, node in hand:
+        ledger.take(site, node)
+    ledger.put_back(sorted(hand, key=lambda taken: (-size[taken[0]], taken)))
+    return ledger.rows()
+
+
+def _distance(problem: Problem, rows: Ints) -> tuple[float, int]:
+    outside = max(0.0, worst(problem, rows) - problem.tolerance - score.ROUNDING)
+    return round(outside, 6), score.moves(problem, rows)

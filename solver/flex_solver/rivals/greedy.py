@@ -1,0 +1,62 @@
+"""The greedy rule of load rebalancing (Aggarwal, Motwani and Zhu), and first fit that keeps what fits.
+
+In goes a Problem; out comes a placement. Both take sites off nodes that are above their bands and put them where there
+is most room, largest first. The first takes off the largest until the node fits; the second keeps the largest that fit
+together. Neither looks at nodes below their bands. For one dimension the first is within twice the best that as many
+moves can do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex.placing.problem import Budget, Floats, Ints, Problem, Solution
+from flex.placing.score import ROUNDING
+from flex_solver.answer import answer
+from flex_solver.rivals.site_ledger import Ledger
+from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.separate_rivals import mended
+
+
+def greedy(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
+    """The largest leave."""
+    ledger, size = _start(problem)
+    pool = []
+    for node in np.flatnonzero(problem.open).tolist():
+        for site in ledger.movable(node, size).tolist():
+            if _fits(problem, ledger.full[node]):
+                break
+            ledger.take(site, node)
+            pool.append((site, node))
+    return answer(problem, _rows(ledger, pool, size), "greedy")
+
+
+def keep(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
+    """The largest stay."""
+    ledger, size = _start(problem)
+    pool = []
+    for node in np.flatnonzero(problem.open).tolist():
+        sites = ledger.movable(node, size).tolist()
+        for site in sites:
+            ledger.take(site, node)
+        for site in sites:
+            if _fits(problem, ledger.full[node] + problem.load[site] / ledger.scale[node]):
+                ledger.put(site, node)
+            else:
+                pool.append((site, node))
+    return answer(problem, _rows(ledger, pool, size), "keep")
+
+
+def _start(problem: Problem) -> tuple[Ledger, Floats]:
+    size: Floats = problem.load.max(axis=1)
+    return Ledger(problem, repaired(problem)), size
+
+
+def _fits(problem: Problem, full: Floats) -> bool:
+    return bool((full <= 1 + problem.tolerance + ROUNDING).all())
+
+
+def _rows(ledger: Ledger, pool: list[tuple[int, int]], size: Floats) -> Ints:
+    ledger.put_back(sorted(pool, key=lambda taken: (-size[taken[0]], taken)))
+    problem, rows = ledger.problem, ledger.rows()
+    return mended(problem, np.arange(len(problem.sites)), rows[:0], rows)

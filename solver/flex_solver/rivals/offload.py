@@ -1,0 +1,40 @@
+"""Off-loading in the manner of HACC: while one node has much more to do than another, it hands a site over.
+
+In goes a Problem; out comes a placement. As in that paper a node's load is one number, here the mean over the
+dimensions, and only the fullest and the emptiest node deal with each other: the largest site goes that leaves the
+two nearer to each other than they were.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex.placing.problem import Budget, Floats, Problem, Solution
+from flex.placing.score import ROUNDING
+from flex_solver.answer import answer
+from flex_solver.rivals.site_ledger import Ledger
+from flex_solver.search.minimal_repair import repaired
+
+
+def place(problem: Problem, budget: Budget) -> Solution:
+    ledger = Ledger(problem, repaired(problem))
+    for _ in range(min(budget.steps, len(problem.sites))):
+        if not _hand_over(problem, ledger):
+            break
+    return answer(problem, ledger.rows(), "offload")
+
+
+def _hand_over(problem: Problem, ledger: Ledger) -> bool:
+    """One site from the fullest node to the emptiest; False where they are near enough or nothing would help."""
+    busy = np.where(problem.open, ledger.full.mean(axis=1), np.nan)
+    source, target = int(np.nanargmax(busy)), int(np.nanargmin(busy))
+    apart = busy[source] - busy[target]
+    if apart <= 2 * problem.tolerance + ROUNDING:
+        return False
+    asked: Floats = problem.load.mean(axis=1)
+    for site in ledger.movable(source, asked).tolist():
+        shift = asked[site] / ledger.scale[source, 0] + asked[site] / ledger.scale[target, 0]
+        if abs(apart - shift) < apart - ROUNDING and ledger.may_take(site)[target]:
+            ledger.move(site, source, target)
+            return True
+    return False

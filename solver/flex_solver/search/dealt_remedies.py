@@ -1,0 +1,150 @@
+"""A placement in which nodes have put each other right, as far as one remedy for each goes.
+
+In goes a placement; out comes one after the deals of market.py, one for each node, that an integer program has chosen:
+those that together need the fewest moves, where a node that is left as it is, and a row that nobody takes or gives,
+will need some more. It is no worse than the one before, and keeps the same wishes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from flex.placing.problem import Bools, Floats, Ints
+from flex_solver.programs import highs
+from flex_solver.programs.prices import Deal, Market, Offers, Trade, notable, offers
+from flex_solver.search.improve import MOVE, SHARE
+from flex_solver.search.integers import Placed, may_be_on
+
+# A row without anybody on the other side costs so much more than it should, the more the larger it is: for one of a
+# node's share so many moves. Sets of so many changes are looked at.
+MARGIN, BY_SIZE, SIZE = 0.3, 6.0, 3
+# What a node costs that is left, a row that nobody takes, and one that nobody gives.
+LEFT, UNTAKEN, UNGIVEN = 4.0, 2.5, 1.5
+# Deals that are put to the integer program, and nodes of its search tree.
+MOST, TREE = 30_000, 500
+
+
+def dealt(
+    placed: Placed, tolerance: float, until: float = math.inf, *, finely: bool = False, threads: int = 1
+) -> Placed:
+    """When time is up, with the deals that are known by then; `finely` with smaller sites, in three times as long."""
+    sites, market = _market(placed, tolerance, finely=finely)
+    trade = Trade(market, MARGIN + BY_SIZE * market.load.max(axis=1), with_small=False)
+    trade.settle(range(len(market.low)), SIZE, until, threads)
+    after = _carried_out(placed, sites, _chosen(market, _likely(trade), until))
+    return min(placed, after, key=Placed.merit)
+
+
+def _market(placed: Placed, tolerance: float, *, finely: bool) -> tuple[Ints, Market]:
+    """With the sites that it trades. Of a site that has new rows only these are given: they cost no more elsewhere."""
+    items, totals, nodes = placed.items, placed.totals(), len(placed.items.low)
+    new = placed.costs() > 0
+    of_new = np.isin(items.site, items.site[new])
+    movable = np.zeros(len(items.site), dtype=np.bool_)
+    movable[items.movable] = True
+    movable &= new | ~of_new
+    load = items.load / SHARE
+    sites = np.flatnonzero(notable(load, nodes, tolerance, finely=finely))
+    place = np.full(len(load), -1)
+    place[sites] = np.arange(len(sites))
+    worth = np.floor(items.price[sites] / MOVE + 0.5)
+    worth[np.isin(sites, items.site[of_new])] = 0.0
+    return sites, Market(
+        load=load[sites],
+        worth=worth,
+        lacking=np.zeros(len(sites)),
+        low=(items.low - totals) / SHARE,
+        high=(items.high - totals) / SHARE,
+        offers=[_offers(placed, place, movable, node) for node in range(nodes)],
+        small=np.zeros(load.shape[1]),
+        small_price=1.0,
+    )
+
+
+def _offers(placed: Placed, place: Ints, movable: Bools, node: int) -> Offers:
+    items, here = placed.items, placed.node == node
+    gives, there = place[items.site[here & movable]], place[items.site[here]]
+    takes = np.ones(np.count_nonzero(place >= 0), dtype=np.bool_)
+    takes[there[there >= 0]] = False
+    takes[_barred(placed, place, node)] = False
+    return offers(gives[gives >= 0], np.flatnonzero(takes))
+
+
+def _barred(placed: Placed, place: Ints, node: int) -> Ints:
+    items = placed.items
+    sites = np.repeat(np.arange(len(items.price)), np.diff(items.first_barred))
+    barred: Ints = place[sites[items.barred == node]]
+    return barred[barred >= 0]
+
+
+def _likely(trade: Trade) -> list[Deal]:
+    """Those that are hardly dearer than the best."""
+    cheapest = np.argsort(trade.dearer(), kind="stable")[:MOST]
+    return [trade.deals[d] for d in cheapest.tolist()]
+
+
+def _chosen(market: Market, deals: list[Deal], until: float) -> list[Deal]:
+    """One for each node outside the band, one at most for each other."""
+    program = _program(market, deals)
+    best = highs.whole_minimum(program, _nothing(market, deals), TREE, until - time.monotonic())
+    if best is None:
+        return []
+    return [deal for deal, share in zip(deals, best.values.tolist(), strict=False) if share > 0.5]
+
+
+def _program(market: Market, deals: list[Deal]) -> highs.Program:
+    """Columns: deals, a row of each site that comes out of nowhere, one that goes there, nodes that are left."""
+    nodes, sites, left = len(market.low), len(market.load), np.flatnonzero(market.off)
+    costs = [
+        np.array([market.worth[list(deal.takes)].sum() for deal in deals]),
+        UNTAKEN + BY_SIZE * market.load.max(axis=1),
+        UNGIVEN + BY_SIZE * market.load.max(axis=1),
+        np.full(len(left), LEFT),
+    ]
+    cost, first = np.concatenate(costs), np.cumsum([0, *map(len, costs)])
+    program = highs.Program(
+        cost=cost,
+        lower=np.zeros(len(cost)),
+        upper=np.repeat([1.0, nodes, 1.0], [len(deals), 2 * sites, len(left)]),
+        row_lower=np.concatenate([market.off, np.zeros(sites)]),
+        row_upper=np.concatenate([np.ones(nodes), np.zeros(sites)]),
+        whole=np.ones(len(cost), dtype=np.bool_),
+    )
+    program.add(np.array([deal.node for deal in deals], dtype=np.int64), np.arange(len(deals)), 1.0)
+    for sign, side in ((-1.0, "gives"), (1.0, "takes")):
+        terms = [(nodes + site, d) for d, deal in enumerate(deals) for site in getattr(deal, side)]
+        row, column = np.array(terms, dtype=np.int64).reshape(-1, 2).T
+        program.add(row, column, sign)
+    program.add(nodes + np.arange(sites), first[1] + np.arange(sites), 1.0)
+    program.add(nodes + np.arange(sites), first[2] + np.arange(sites), -1.0)
+    program.add(left, first[3] + np.arange(len(left)), 1.0)
+    return program
+
+
+def _nothing(market: Market, deals: list[Deal]) -> Floats:
+    hint = np.zeros(len(deals) + 2 * len(market.load))
+    return np.concatenate([hint, np.ones(np.count_nonzero(market.off))])
+
+
+def _carried_out(placed: Placed, sites: Ints, deals: Sequence[Deal]) -> Placed:
+    """Rows go from nodes that give their site to nodes that take it, as long as there are both."""
+    gives, takes = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    for deal in deals:
+        for site in deal.gives:
+            gives[site].append(deal.node)
+        for site in deal.takes:
+            takes[site].append(deal.node)
+    items, node = placed.items, placed.node.copy()
+    for site in sorted(takes):
+        name = int(sites[site])
+        rows = [i for i in range(items.first_item[name], items.first_item[name + 1]) if node[i] in gives[site]]
+        for i, to in zip(rows, takes[site], strict=False):
+            if may_be_on(items, node, name, to):
+                node[i] = to
+    return replace(placed, node=node)

@@ -1,0 +1,87 @@
+"""The same number of moves for fewer cold bytes: other sites go where those went that are dear to move.
+
+In goes a placement; out comes one with no more load outside the band and cheaper rows. A moved item goes home, and
+another one, from the same node or from elsewhere, comes in its stead: of those that leave no node worse the cheapest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flex.placing.problem import Ints, Problem
+from flex_solver.search.integers import Placed, homes_of, may_be_on, movable_rows, off
+
+# How often all moves are gone through, and how many of the cheapest are looked at where wishes forbid some.
+PASSES, LIKELY = 4, 20
+
+
+def colder(problem: Problem, found: Placed) -> Placed:
+    rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
+    work = _Work(found, found.node.copy(), found.totals(), np.flatnonzero(movable_rows(problem, rows)))
+    for _ in range(PASSES):
+        costs = work.costs()
+        dearest_first = np.argsort(-costs[work.able], kind="stable")[: np.count_nonzero(costs[work.able])]
+        if not sum(work.exchange(i) for i in work.able[dearest_first].tolist()):
+            break
+    return replace(found, node=work.node)
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """Which item is on which `node`, and the nodes' `totals`, while items take each other's places."""
+
+    placed: Placed
+    node: Ints
+    totals: Ints
+    able: Ints
+
+    def costs(self) -> Ints:
+        return replace(self.placed, node=self.node).costs()
+
+    def exchange(self, i: int) -> bool:
+        """Whether another item is now where this one was."""
+        items, t = self.placed.items, int(self.node[i])
+        site = int(items.site[i])
+        cost = int(self.placed.costs_at(np.array([site]), np.array([t]))[0])
+        for home in homes_of(items, site):
+            if cost and may_be_on(items, self.node, site, home):
+                for j in self._cheaper(i, home, cost).tolist():
+                    if may_be_on(items, self.node, int(items.site[j]), t):
+                        self._swap(i, home, j, t)
+                        return True
+        return False
+
+    def _cheaper(self, i: int, home: int, cost: int) -> Ints:
+        """Items that may come in the stead of this one, the cheapest first: all of its home, some of others."""
+        items, t = self.placed.items, self.node[i]
+        near, far = self.able[self.node[self.able] == home], items.movable[self.node[items.movable] != home]
+        found = np.concatenate([near, far[self.node[far] != t]])
+        site, at = items.site[found], self.node[found]
+        more = self.placed.costs_at(site, np.full(len(found), t)) - self.placed.costs_at(site, at)
+        found, more = found[more < cost], more[more < cost]
+        fits = self._fits(i, home, found)
+        return found[fits][np.argsort(more[fits], kind="stable")][:LIKELY]
+
+    def _fits(self, i: int, home: int, others: Ints) -> Ints:
+        """Those whose coming leaves no more load outside the bands."""
+        items, t = self.placed.items, int(self.node[i])
+        own, load, at = items.load[items.site[i]], items.load[items.site[others]], self.node[others]
+        at_home = (at == home)[:, None]
+        more = self._off(t, self.totals[t] - own + load) - self._off(t, self.totals[t])
+        more += self._off(home, self.totals[home] + own - load * at_home) - self._off(home, self.totals[home])
+        more += np.where(at == home, 0, self._off(at, self.totals[at] - load) - self._off(at, self.totals[at]))
+        fitting: Ints = np.flatnonzero(more <= 0)
+        return fitting
+
+    def _off(self, nodes: Ints | int, totals: Ints) -> Ints:
+        return off(self.placed.items, nodes, totals)
+
+    def _swap(self, i: int, home: int, j: int, t: int) -> None:
+        items = self.placed.items
+        for item, to in ((i, home), (j, t)):
+            load = items.load[items.site[item]]
+            self.totals[self.node[item]] -= load
+            self.totals[to] += load
+            self.node[item] = to

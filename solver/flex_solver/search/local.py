@@ -1,0 +1,56 @@
+"""Few moves for clusters of any size: repair what must be repaired, then search around the placement in force.
+
+In go a Problem and a Budget; out comes a placement that keeps every wish, is as near to the band as was found, and of
+those one with few moves. Equal input gives equal output, as long as the budget's seconds are not used up. The search
+goes on in large.py, where HiGHS is installed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from flex.placing.problem import Budget, Ints, Problem, Solution, in_order
+from flex_solver.answer import LATE, answer
+from flex_solver.bounds.linear import Relaxed, relaxed
+from flex_solver.search.anneal import PARTS, annealed, with_fewer_cold_bytes
+from flex_solver.search.candidates import chosen
+from flex_solver.search.integers import Placed, placed
+from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.polish import polished
+from flex_solver.search.within_limits import limited
+
+# Rows of each node that the search may move, of each kind; and for each node, one change tried for so many steps.
+OF_EACH, STEPS = 4, 10
+# The part of these changes that only makes cold bytes fewer.
+FOR_COLD = 1 / 16
+
+InTime = Callable[[], bool]
+
+
+def place(problem: Problem, budget: Budget) -> Solution:
+    until = time.monotonic() + budget.seconds
+    known = relaxed(problem)
+    rows = in_order(repaired(problem))
+    found, note = searched(problem, known, rows, budget.steps, lambda: time.monotonic() < until)
+    best = limited(problem, found if note else settled(found, changes(found, budget.steps)))
+    return answer(problem, best.rows, "local", least=known.least, note=note)
+
+
+def searched(
+    problem: Problem, known: Relaxed, rows: Ints, steps: int, in_time: InTime, seed: int = 0
+) -> tuple[Placed, str]:
+    """The best placement found around the one in force, starting from the rows, and a word where time ran out."""
+    start = placed(problem, rows, chosen(problem, rows, known, OF_EACH))
+    found, parts = annealed(start, changes(start, steps), in_time, seed)
+    late = f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
+    return polished(found), "" if parts == PARTS else late
+
+
+def changes(found: Placed, steps: int) -> int:
+    return steps * len(found.items.low) // STEPS
+
+
+def settled(found: Placed, steps: int) -> Placed:
+    """The same moves or fewer, for fewer cold bytes."""
+    return polished(with_fewer_cold_bytes(found, int(steps * FOR_COLD)))

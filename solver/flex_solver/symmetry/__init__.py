@@ -1,0 +1,1 @@
+"""Sites that cannot be told apart, taken as one kind."""

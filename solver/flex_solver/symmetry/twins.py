@@ -1,0 +1,63 @@
+"""Of all placements that differ only in which of some twins is where, always the same one.
+
+In go a Problem and rows; out come rows that put as many of each kind of sites on each node, so that they carry as much
+load and cost as much to get to. Kinds of which every site is where it is in force stay as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flex.placing.problem import Floats, Ints, Problem, in_order
+from flex_solver.symmetry.site_kinds import counts_of, kinds, rows_of
+
+
+def told_apart(problem: Problem, rows: Ints) -> Ints:
+    """The rows in order, with twins in the order of their names."""
+    ordered = in_order(rows)
+    sites = _complete(problem, ordered, _with_twins(problem, _changed(problem, ordered)))
+    if not len(sites):
+        return ordered
+    of_kind = kinds(problem, sites.tolist())
+    theirs = np.isin(ordered[:, 0], sites)
+    again = rows_of(of_kind, counts_of(of_kind, ordered[theirs]), np.flatnonzero(problem.open).tolist())
+    return in_order(np.concatenate([ordered[~theirs], again]))
+
+
+def _changed(problem: Problem, rows: Ints) -> Ints:
+    """The sites that are not just where they are in force."""
+    if np.array_equal(rows, problem.old):
+        return rows[:0, 0]
+    nodes = len(problem.nodes)
+    before, after = (site * nodes + node for site, node in (problem.old.T, rows.T))
+    differs = np.zeros(len(problem.sites), dtype=np.bool_)
+    differs[np.setxor1d(before, after, assume_unique=True) // nodes] = True
+    return np.flatnonzero(differs)
+
+
+def _complete(problem: Problem, rows: Ints, sites: Ints) -> Ints:
+    """Where wishes leave no room for every replica, some are missing: such sites stay as they are."""
+    count = np.bincount(rows[:, 0], minlength=len(problem.sites))
+    complete: Ints = sites[count[sites] == problem.replicas[sites]]
+    return complete
+
+
+def _with_twins(problem: Problem, changed: Ints) -> Ints:
+    """Those of the sites that others may be twins of, and these others."""
+    if not len(changed):
+        return changed
+    alike = np.ones(len(problem.sites), dtype=np.bool_)
+    measures = _measures(problem)
+    for column in measures.T:
+        alike &= np.isin(column, column[changed])
+    sites = np.flatnonzero(alike)
+    _, group, size = np.unique(measures[sites], axis=0, return_inverse=True, return_counts=True)
+    group = group.ravel()
+    found: Ints = sites[(size[group] > 1) & np.isin(group, group[np.isin(sites, changed)])]
+    return found
+
+
+def _measures(problem: Problem) -> Floats:
+    """What twins have in common, as far as numbers say it: more than these may be alike, never fewer."""
+    weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
+    return np.column_stack([problem.load, problem.cold, problem.replicas, weight])
