@@ -12,8 +12,8 @@ from flex.engine import Loop
 from flex.placing.problem import Ints
 from flex.prediction.replay import reference_replay
 from flex_logs_ingest.formats import layout_of
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 LINES = 100_000
 ACCESSES = 500_000

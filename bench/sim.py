@@ -40,9 +40,9 @@ from flex.sim.traces import Trace
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT
 from flex_api.trials.simulating import of_logs
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 ACCESSES, TARGETS = 3_000_000, 200_000
 TWINS = ("hp-april", "hp-july", "clarknet")

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING
 
 from flex.errors import FlexError
 from flex.model.domain import Period
-from flex_logs_ingest import cluster, expressions
-from flex_logs_ingest.read import FAILED
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest import cluster
+from flex_logs_ingest.counts import merge_expression
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import FAILED
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,9 +70,9 @@ def merge(given: argparse.Namespace) -> int:
     period = Period(start, start + timedelta(days=given.days))
     counts = cluster.counts(given.of, "files")
     with _session("merge") as spark:
-        files = expressions.files(expressions.on_spark(spark, counts), period)
+        files = merge_expression.files(merge_expression.on_spark(spark, counts), period)
         files.order_by("site", "target").to_parquet_dir(f"{given.to}/files")
-        expressions.sites(files).order_by("site").to_parquet_dir(f"{given.to}/sites")
+        merge_expression.sites(files).order_by("site").to_parquet_dir(f"{given.to}/sites")
     return 0
 
 

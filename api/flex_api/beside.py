@@ -12,11 +12,12 @@ from pathlib import Path
 
 from flex.errors import NotWritten
 from flex.store import migrate, open_store
-from flex_logs_ingest import partials, read
-from flex_logs_ingest.invalid import Invalid
-from flex_logs_ingest.parcels import ENDING, Outbox
-from flex_logs_ingest.read import FileReport, Progress
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts import partials
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.parcels.parcel_files import ENDING, Outbox
+from flex_logs_ingest.reading import read_logs
+from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.read_logs import FileReport, Progress
 
 # Of each reading, what a prediction replays: more would be most of what is shipped.
 SAMPLE = 20_000
@@ -36,7 +37,7 @@ def ingest(
         migrate.upgrade(url)
         with open_store(url) as store:
             counts = directory / "counts"
-            return read.ingest(
+            return read_logs.ingest(
                 sources,
                 Outbox(store, counts, out(directory)),
                 counts,

@@ -27,7 +27,7 @@ from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.discovery import zones_of
 from flex_dns.preflight import Wanted, preflight
 from flex_dns.session import Session
-from flex_logs_ingest.sources import Source, paths, shown
+from flex_logs_ingest.files.sources import Source, paths, shown
 
 OTHER_NAMES = "make each a CNAME to its site, which then takes it along; only an apex cannot be one"
 # Less than this beside the partials and the database makes a night a gamble.

@@ -13,8 +13,8 @@ from flex.wishes.pins import unknown_site
 from flex_api.known import present
 from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
 from flex_api.wiring import World, merging
-from flex_logs_ingest import questions
-from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.counts import file_questions
+from flex_logs_ingest.counts.file_table import file_table
 
 
 def files_output(
@@ -27,10 +27,10 @@ def files_output(
     period = Period.days_before(world.clock(), days) if days else _latest(world)
     told = merging(world, period)
     table = file_table(world.store, world.settings.ingest.directory, period, told)
-    locality = questions.locality(table, site)
+    locality = file_questions.locality(table, site)
     if site and not len(locality):
-        raise unknown_site(site, questions.ask(table, "SELECT DISTINCT site FROM files")["site"].tolist())
-    found = questions.largest(table, site, order=order, limit=limit, match=match)
+        raise unknown_site(site, file_questions.ask(table, "SELECT DISTINCT site FROM files")["site"].tolist())
+    found = file_questions.largest(table, site, order=order, limit=limit, match=match)
     return FilesOutput(
         site=site,
         period_start=period.start,

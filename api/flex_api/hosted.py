@@ -14,7 +14,7 @@ import pandas as pd
 
 from flex.errors import BadInput, BadSetting
 from flex.tables import PROFILES
-from flex_logs_ingest.sites import LABEL, ascii_name, spelled
+from flex_logs_ingest.scan.site_rules import LABEL, ascii_name, spelled
 
 # A host that DNS can name, or a directory.
 SITE = re.compile(rf"{LABEL}(?:\.{LABEL})+|/(?:[^/]+/)?")

@@ -14,7 +14,7 @@ from flex_api import hosted
 from flex_api.settings.dns import Primary
 from flex_api.settings.sections import Settings
 from flex_api.wiring import sources
-from flex_logs_ingest.sources import paths
+from flex_logs_ingest.files.sources import paths
 
 
 def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:

@@ -25,9 +25,9 @@ from flex_dns.key import Key, read_keys
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.server import Server
 from flex_dns.several import SeveralTargets
-from flex_logs_ingest import read
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading import read_logs
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 Clock = Callable[[], datetime]
 HERE = ("localhost", "127.0.0.1", "::1")
@@ -47,7 +47,7 @@ class World:
     clock: Clock
     time_of_day: Clock
     say: Callable[[str], None]
-    progress: read.Progress
+    progress: read_logs.Progress
 
     @property
     def target(self) -> DnsTarget:
@@ -83,7 +83,7 @@ class World:
 def merging(world: World, period: Period) -> Callable[[int, int], None]:
     """The same bar that follows the logs, for the counts of a period."""
     name = f"counts of {period}"
-    return lambda done, size: world.progress(read.Step("merge", name, done, size, done, size, 0))
+    return lambda done, size: world.progress(read_logs.Step("merge", name, done, size, done, size, 0))
 
 
 def silent(*_: object) -> None:
@@ -95,7 +95,7 @@ def world(
     clock: Clock,
     *,
     say: Callable[[str], None] = silent,
-    progress: read.Progress = silent,
+    progress: read_logs.Progress = silent,
     author: Author | None = None,
 ) -> World:
     store = open_store(settings.database.url).signed(author or Author())

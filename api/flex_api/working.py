@@ -19,7 +19,7 @@ from flex.ports import Store
 from flex.store.holders import BEATS, PATIENCE, has_ended, holder
 from flex_api.beats import beating
 from flex_api.wiring import World
-from flex_logs_ingest.read import Step
+from flex_logs_ingest.reading.read_logs import Step
 
 # How often at most the progress of a job is written down.
 PACE = 0.5

@@ -13,9 +13,9 @@ from pathlib import Path
 from bench.figures import Figures
 from bench.ingest.rivals import GoAccess
 from flex.store import MemoryStore
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 BEFORE, AFTER = 1_000, 500
 # Reads these logs, and says how many lines it has counted in all.

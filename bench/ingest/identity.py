@@ -41,12 +41,13 @@ from flex.errors import FlexError, NoData
 from flex.model.domain import LAST_DAY, Period
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
-from flex_logs_ingest import cluster, expressions, merge
-from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest import cluster
+from flex_logs_ingest.counts import hours_and_sample, merge_expression
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.formats import detect, layout_of
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Log, Source, Unusable
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,7 +128,9 @@ def _counted(folder: Path, spark: SparkSession | None) -> tuple[int, dict[str, T
         lines, found["native"] = _here(sources, counts)
         found["python"] = _by_reference(folder)
         if lines:
-            found["duckdb"] = _merged(expressions.on_duckdb, *(_paths(counts, kind) for kind in ("files", "hours")))
+            found["duckdb"] = _merged(
+                merge_expression.on_duckdb, *(_paths(counts, kind) for kind in ("files", "hours"))
+            )
         if lines and spark:
             found["spark"] = _there(spark, sources, f"{scratch}/there")
     return lines, found
@@ -161,7 +164,7 @@ def _here(sources: Sequence[Source], counts: Path) -> tuple[int, Totals]:
         with suppress(NoData):
             ingest([source], store, counts)
     lines = sum(number for segment in store.segments(0, LAST_DAY) for _, number in segment.lines)
-    return lines, _totals(file_table(store, counts, ALWAYS).whole(), merge.hours_of(store, counts, ALWAYS))
+    return lines, _totals(file_table(store, counts, ALWAYS).whole(), hours_and_sample.hours_of(store, counts, ALWAYS))
 
 
 def _by_reference(folder: Path) -> Totals:
@@ -172,7 +175,7 @@ def _by_reference(folder: Path) -> Totals:
 def _there(spark: SparkSession, sources: Sequence[Source], to: str) -> Totals:
     for source in sources:
         cluster.read(cluster.on_spark(spark), source, to)
-    return _merged(partial(expressions.on_spark, spark), cluster.counts(to, "files"), cluster.counts(to, "hours"))
+    return _merged(partial(merge_expression.on_spark, spark), cluster.counts(to, "files"), cluster.counts(to, "hours"))
 
 
 def _paths(counts: Path, kind: str) -> list[str]:
@@ -181,8 +184,8 @@ def _paths(counts: Path, kind: str) -> list[str]:
 
 def _merged(rows: Callable[[Sequence[str]], Any], files: Sequence[str], hours: Sequence[str]) -> Totals:
     return _totals(
-        expressions.table(expressions.files(rows(files), ALWAYS), FILES),
-        expressions.table(expressions.hours(rows(hours), ALWAYS), HOURS),
+        merge_expression.table(merge_expression.files(rows(files), ALWAYS), FILES),
+        merge_expression.table(merge_expression.hours(rows(hours), ALWAYS), HOURS),
     )
 
 

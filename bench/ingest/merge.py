@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from bench.figures import Figures
 from flex.prediction.replay import Ints
-from flex_logs_ingest.added import GROUP, LAYOUT, SCHEMA, regrouped
+from flex_logs_ingest.counts.merge_reference import GROUP, LAYOUT, SCHEMA, regrouped
 
 PARTIALS = 10
 ROWS = 10_000_000
@@ -54,13 +54,13 @@ def measure_in(folder: Path, partials: int, rows: int, *, distinct: bool = False
 
 def alone() -> None:
     """Merge the partials of the command line and tell how that went."""
-    from flex_logs_ingest import runs
+    from flex_logs_ingest.counts import sorted_runs
 
-    partials = [runs.whole(Path(path)) for path in sys.argv[1:]]
+    partials = [sorted_runs.whole(Path(path)) for path in sys.argv[1:]]
     out = partials[0].path.with_name("merged.parquet")
     before = _peak_mib()
     started, cpu = perf_counter(), process_time()
-    written = runs.merge(partials, out)
+    written = sorted_runs.merge(partials, out)
     seconds, cpu = perf_counter() - started, process_time() - cpu
     rows = sum(run.rows for run in partials)
     figures = {

@@ -49,9 +49,9 @@ def measured(logs: list[str], counts: Path, site: str | None) -> dict[str, float
 def read(logs: list[str], counts: Path, site: str | None) -> int:
     """How many lines were read."""
     from flex.store import MemoryStore
-    from flex_logs_ingest.read import ingest
-    from flex_logs_ingest.sites import SiteRule
-    from flex_logs_ingest.sources import Source
+    from flex_logs_ingest.files.sources import Source
+    from flex_logs_ingest.reading.read_logs import ingest
+    from flex_logs_ingest.scan.site_rules import SiteRule
 
     reports = ingest([Source("bench", tuple(logs), "node", SiteRule(fixed=site))], MemoryStore(), counts)
     if refused := [f"{report.path}: {report.outcome}: {report.note}" for report in reports if report.outcome != "read"]:

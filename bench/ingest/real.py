@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flex.errors import FlexError
+from flex_logs_ingest.files.sources import Log, Unusable
 from flex_logs_ingest.formats import detect, layout_of
-from flex_logs_ingest.sources import Log, Unusable
 
 LEAST_LINES = 100_000
 LOOK = 2**16

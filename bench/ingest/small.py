@@ -19,9 +19,9 @@ from bench.figures import Figures
 from bench.ingest.rounds import middle, ratio
 from flex import engine
 from flex.store import migrate, open_store
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 FILES = [int(number) for number in os.environ.get("FILES", "300,3000").split(",")]
 LINES = int(os.environ.get("LINES", "40"))

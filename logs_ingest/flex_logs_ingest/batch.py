@@ -18,7 +18,7 @@ from flex.errors import FlexError
 from flex.model.domain import Segment, Stream
 from flex.ports import Segments
 from flex.traffic import continued_logs
-from flex_logs_ingest import partials
+from flex_logs_ingest.counts import partials
 
 # So many readings wait at most. Chosen on 3,000 logs of 6 kB: of more, each takes no less time.
 READINGS = 512

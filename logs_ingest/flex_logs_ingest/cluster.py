@@ -31,14 +31,16 @@ from pydantic import TypeAdapter
 from flex.errors import NoData
 from flex.model.domain import Segment, Stream
 from flex.traffic import continued_logs
-from flex_logs_ingest import othernames, parcels, partials, remote, unknown
-from flex_logs_ingest import read as local
-from flex_logs_ingest.parcels import KINDS, Reading
-from flex_logs_ingest.remote import File
-from flex_logs_ingest.report import FileReport
-from flex_logs_ingest.run import Run
-from flex_logs_ingest.sources import Log, Source, Unusable
-from flex_logs_ingest.stream import HEAD
+from flex_logs_ingest.counts import other_names, partials, unknown_hosts
+from flex_logs_ingest.files import remote_files
+from flex_logs_ingest.files.remote_files import File
+from flex_logs_ingest.files.sources import Log, Source, Unusable
+from flex_logs_ingest.parcels import parcel_files
+from flex_logs_ingest.parcels.parcel_files import KINDS, Reading
+from flex_logs_ingest.reading import read_logs as local
+from flex_logs_ingest.reading.identity import HEAD
+from flex_logs_ingest.reading.report import FileReport
+from flex_logs_ingest.reading.run_state import Run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,7 +107,9 @@ def read(
     `read_at` is when, in seconds since 1970. Raises NoData when no file is there, NotWritten when the folder takes no
     more.
     """
-    found = sorted({file for pattern in source.globs for file in remote.files(pattern)}, key=lambda file: file.uri)
+    found = sorted(
+        {file for pattern in source.globs for file in remote_files.files(pattern)}, key=lambda file: file.uri
+    )
     if not found:
         raise _nothing(source)
     heads = tasks(_head, [_FILE.dump_json(file) for file in found])
@@ -118,15 +122,17 @@ def read(
 
 def entries(folder: str) -> tuple[Reading, ...]:
     """What all readings so far left in the folder, in order of id."""
-    found = remote.files(f"{folder.rstrip('/')}/*{ENTRY}")
+    found = remote_files.files(f"{folder.rstrip('/')}/*{ENTRY}")
     with ThreadPoolExecutor(16) as threads:
-        return tuple(_ENTRY.validate_json(text) for text in threads.map(remote.text, (file.uri for file in found)))
+        return tuple(
+            _ENTRY.validate_json(text) for text in threads.map(remote_files.text, (file.uri for file in found))
+        )
 
 
 def send(folder: str, out: Path) -> int:
     """Parcels for the controller, of what was read since the last time; how many. Raises NotWritten."""
-    sent = {Path(file.uri).stem for file in remote.files(f"{folder.rstrip('/')}/*{_SENT}")}
-    some = {kind: _named(folder, kind) for kind in (unknown.KIND, othernames.KIND)}
+    sent = {Path(file.uri).stem for file in remote_files.files(f"{folder.rstrip('/')}/*{_SENT}")}
+    some = {kind: _named(folder, kind) for kind in (unknown_hosts.KIND, other_names.KIND)}
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:
         more = [kind for kind, found in some.items() if f"{entry.segment.id}.{kind}.parquet" in found]
@@ -135,7 +141,7 @@ def send(folder: str, out: Path) -> int:
 
 
 def _named(folder: str, kind: str) -> set[str]:
-    return {Path(file.uri).name for file in remote.files(f"{folder.rstrip('/')}/*.{kind}.parquet")}
+    return {Path(file.uri).name for file in remote_files.files(f"{folder.rstrip('/')}/*.{kind}.parquet")}
 
 
 def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
@@ -143,13 +149,13 @@ def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         files = {kind: Path(scratch, f"{id_}.{kind}.parquet") for kind in kinds}
         for path in files.values():
-            path.write_bytes(remote.text(f"{folder}/{path.name}"))
-        parcel = Path(scratch, id_ + parcels.ENDING)
-        note = asdict(entry) | parcels.told(Path(scratch), id_)
-        parcels.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
-        remote.put(parcel, str(out))
+            path.write_bytes(remote_files.text(f"{folder}/{path.name}"))
+        parcel = Path(scratch, id_ + parcel_files.ENDING)
+        note = asdict(entry) | parcel_files.told(Path(scratch), id_)
+        parcel_files.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
+        remote_files.put(parcel, str(out))
     # Noted last: what is sent twice counts once, what is noted and not sent would be lost.
-    with remote.written(folder, id_ + _SENT) as file:
+    with remote_files.written(folder, id_ + _SENT) as file:
         file.write(b"")
 
 
@@ -172,7 +178,7 @@ def _head(row: bytes) -> bytes:
     head = b""
     with tempfile.NamedTemporaryFile() as local:
         try:
-            remote.fetch(file, Path(local.name), _LOOK)
+            remote_files.fetch(file, Path(local.name), _LOOK)
             with Log(local.name) as log:
                 head = log.read(HEAD)
         except Unusable:
@@ -226,7 +232,7 @@ def _fetched(files: Sequence[File], source: Source, folder: Path) -> tuple[list[
         copy = folder / str(number) / file.uri.rpartition("/")[2]
         copy.parent.mkdir()
         try:
-            remote.fetch(file, copy)
+            remote_files.fetch(file, copy)
             uris[str(copy)] = file.uri
         except Unusable as error:
             reports.append(FileReport(source.name, file.uri, "unreadable", str(error)))
@@ -255,11 +261,11 @@ class _Sent:
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         for path in sorted(self.counts.glob(f"{segment.id}.*.parquet")):
-            remote.put(path, self._to)
+            remote_files.put(path, self._to)
             path.unlink()
         uri = self._uris[segment.path]
         entry = Reading(replace(segment, path=uri), replace(stream, path=uri), self._told(replaces))
-        with remote.written(self._to, segment.id + ENTRY) as file:
+        with remote_files.written(self._to, segment.id + ENTRY) as file:
             file.write(_ENTRY.dump_json(entry))
         self._segments[segment.id] = segment
         return True

@@ -20,8 +20,8 @@ import numpy as np
 import seeds
 
 from flex import engine
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 HERE = Path(__file__).resolve().parent
 HOME = HERE.parents[1] / ".cache/fuzz"

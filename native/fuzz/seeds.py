@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import pyarrow.parquet as pq
 
-from flex_logs_ingest.columns import Loop
-from flex_logs_ingest.directive import from_directive
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.layout import Layout, Op
-from flex_logs_ingest.records import RecordScan
-from flex_logs_ingest.scan import new_scanner
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.formats.format_directive import from_directive
+from flex_logs_ingest.lines.layout import Layout, Op
+from flex_logs_ingest.scan.binary_records import RecordScan
+from flex_logs_ingest.scan.columns import Loop
+from flex_logs_ingest.scan.segment_scan import new_scanner
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 SAMPLES = Path(__file__).resolve().parents[2] / "tests/data/logs"
 # The shape is asked for by the search for a log's format, never by the scan.

@@ -11,7 +11,7 @@ from flex_api.cli.common import Context
 from flex_api.cli.following import following
 from flex_api.schemas.verbs import CheckRow
 from flex_api.told import text
-from flex_logs_ingest.run import Step
+from flex_logs_ingest.reading.run_state import Step
 
 ODD = [
     "add an [[ingest.source]] for each node",

@@ -13,9 +13,9 @@ import pytest
 
 from bench.ingest import copytruncate, synthetic
 from flex.store import MemoryStore
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = 20_000

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from flex.store import MemoryStore
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 NOON = 1_700_049_600  # 2023-11-15T12:00:00Z
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flex.model.domain import Segment, Stream
 from flex.store import MemoryStore
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 RULES = (
     SiteRule(aliases={"www.example.org": "example.org"}),

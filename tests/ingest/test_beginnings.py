@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flex_logs_ingest.read import FileReport
+from flex_logs_ingest.reading.read_logs import FileReport
 
 Line = Callable[..., bytes]
 Read = Callable[[], Mapping[str, FileReport]]

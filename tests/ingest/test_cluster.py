@@ -15,11 +15,14 @@ from flex.errors import BadInput, NoData, NotWritten
 from flex.model.domain import Period
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
-from flex_logs_ingest import arrivals, cluster, expressions, merge, remote, unknown
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source, Unusable
+from flex_logs_ingest import cluster
+from flex_logs_ingest.counts import hours_and_sample, merge_expression, unknown_hosts
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files import remote_files
+from flex_logs_ingest.files.sources import Source, Unusable
+from flex_logs_ingest.parcels import arrivals
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 Line = Callable[..., bytes]
 ReadThere = Callable[[], dict[str, FileReport]]
@@ -49,9 +52,9 @@ def log(line: Line, first: int, end: int) -> bytes:
 
 
 def tables(to: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    files = expressions.files(expressions.on_duckdb(cluster.counts(str(to), "files")), PERIOD)
-    hours = expressions.hours(expressions.on_duckdb(cluster.counts(str(to), "hours")), PERIOD)
-    return expressions.table(files, FILES), expressions.table(hours, HOURS)
+    files = merge_expression.files(merge_expression.on_duckdb(cluster.counts(str(to), "files")), PERIOD)
+    hours = merge_expression.hours(merge_expression.on_duckdb(cluster.counts(str(to), "hours")), PERIOD)
+    return merge_expression.table(files, FILES), merge_expression.table(hours, HOURS)
 
 
 def lines(to: Path) -> int:
@@ -71,17 +74,19 @@ def test_counts_made_there_are_those_made_here(
     }
     files, hours = tables(to)
     pd.testing.assert_frame_equal(files, file_table(store, counts, PERIOD).whole())
-    pd.testing.assert_frame_equal(hours, merge.hours_of(store, counts, PERIOD))
+    pd.testing.assert_frame_equal(hours, hours_and_sample.hours_of(store, counts, PERIOD))
     assert {entry.segment.id for entry in cluster.entries(str(to))} == {s.id for s in store.segments(0, 10**6)}
 
 
 def test_sums_per_site_are_those_of_the_file_table(logs: Path, line: Line, to: Path, read_there: ReadThere) -> None:
     (logs / "access.log").write_bytes(log(line, 0, 55))
     read_there()
-    files = expressions.files(expressions.on_duckdb(cluster.counts(str(to), "files")), PERIOD)
-    by_hand = expressions.table(files, FILES)
+    files = merge_expression.files(merge_expression.on_duckdb(cluster.counts(str(to), "files")), PERIOD)
+    by_hand = merge_expression.table(files, FILES)
     once = by_hand["requests"] == 1
-    (row,) = expressions.table(expressions.sites(files), expressions.SITES).itertuples(index=False, name=None)
+    (row,) = merge_expression.table(merge_expression.sites(files), merge_expression.SITES).itertuples(
+        index=False, name=None
+    )
     assert row == (
         "a.example", 55, by_hand["bytes"].sum(), by_hand["size"].sum(), 50, 45, by_hand.loc[once, "size"].sum(),
     )  # fmt: skip
@@ -185,10 +190,10 @@ def test_names_that_are_no_sites_arrive_as_well(
     (logs / "access.log").write_bytes(log(line, 0, MANY))
     read_there()
     (entry,) = cluster.entries(str(to))
-    unknown.write(to, entry.segment.id, {"scanned.example": 3})
+    unknown_hosts.write(to, entry.segment.id, {"scanned.example": 3})
     cluster.send(str(to), tmp_path / "incoming")
     arrivals.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
-    assert unknown.names_of(counts, entry.segment.id) == [("scanned.example", 3)]
+    assert unknown_hosts.names_of(counts, entry.segment.id) == [("scanned.example", 3)]
 
 
 def test_what_cannot_be_read_is_reported_and_the_rest_is_read(logs: Path, line: Line, read_there: ReadThere) -> None:
@@ -222,7 +227,7 @@ def test_no_files_and_no_counts_are_errors_that_say_so(logs: Path, to: Path, rea
 @pytest.mark.parametrize("place", ["nowhere://bucket/logs/*", "s3:///"])
 def test_a_place_that_arrow_does_not_know_is_an_error_that_says_so(place: str) -> None:
     with pytest.raises(BadInput, match="the place"):
-        remote.files(place)
+        remote_files.files(place)
 
 
 def test_a_folder_that_is_none_is_an_error_that_says_so(
@@ -232,14 +237,14 @@ def test_a_folder_that_is_none_is_an_error_that_says_so(
     to.write_text("a file")
     with pytest.raises(BadInput, match=str(to)):
         read_there()
-    with pytest.raises(NotWritten, match=str(to)), remote.written(str(to), "a.parquet") as file:
+    with pytest.raises(NotWritten, match=str(to)), remote_files.written(str(to), "a.parquet") as file:
         file.write(b"")
 
 
 def test_files_are_named_by_paths_and_by_uris_alike(tmp_path: Path) -> None:
     for name in ("a.log", "b.log", "c.txt"):
         (tmp_path / name).write_bytes(b"0123456789")
-    by_path, by_uri = remote.files(f"{tmp_path}/*.log"), remote.files(f"file://{tmp_path}/*.log")
+    by_path, by_uri = remote_files.files(f"{tmp_path}/*.log"), remote_files.files(f"file://{tmp_path}/*.log")
     assert [file.uri for file in by_path] == [f"{tmp_path}/a.log", f"{tmp_path}/b.log"]
     assert [file.uri for file in by_uri] == [f"file://{tmp_path}/a.log", f"file://{tmp_path}/b.log"]
     assert {(file.size, file.time > 0) for file in by_path + by_uri} == {(10, True)}
@@ -249,20 +254,20 @@ def test_a_copy_ends_where_the_file_ended_when_it_was_looked_for(tmp_path: Path)
     path = tmp_path / "a.log"
     path.write_bytes(b"0123456789")
     os.utime(path, ns=(10**18, 10**18))
-    (file,) = remote.files(str(path))
+    (file,) = remote_files.files(str(path))
     with path.open("ab") as more:
         more.write(b"more")
-    remote.fetch(file, tmp_path / "copy")
+    remote_files.fetch(file, tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == b"0123456789"
     assert (tmp_path / "copy").stat().st_mtime_ns == 10**18
     path.unlink()
     with pytest.raises(Unusable):
-        remote.fetch(file, tmp_path / "copy")
+        remote_files.fetch(file, tmp_path / "copy")
 
 
 def test_a_file_that_was_not_written_to_its_end_is_not_there(tmp_path: Path) -> None:
     def write() -> None:
-        with remote.written(str(tmp_path), "a.parquet") as file:
+        with remote_files.written(str(tmp_path), "a.parquet") as file:
             file.write(b"half")
             raise KeyboardInterrupt
 

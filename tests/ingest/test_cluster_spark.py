@@ -19,11 +19,12 @@ from bench.ingest import synthetic
 from flex.model.domain import Period
 from flex.store import MemoryStore
 from flex.tables import FILES
-from flex_logs_ingest import cluster, expressions
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest import cluster
+from flex_logs_ingest.counts import merge_expression
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 pytestmark = [
     pytest.mark.torture,
@@ -71,10 +72,10 @@ def test_spark_counts_and_merges_as_this_machine_does(
     assert "notes.txt: un" in said
     job("merge", "--first", "2026-11-20", "--days", "1", "--of", there, "--to", tables)
     ingest([source], store, counts)
-    local = expressions.files(expressions.on_duckdb(cluster.counts(str(there), "files")), PERIOD)
+    local = merge_expression.files(merge_expression.on_duckdb(cluster.counts(str(there), "files")), PERIOD)
     files = file_table(store, counts, PERIOD).whole()
     assert len(files) > 5_000
-    pd.testing.assert_frame_equal(expressions.table(local, FILES), files)
+    pd.testing.assert_frame_equal(merge_expression.table(local, FILES), files)
     pd.testing.assert_frame_equal(FILES.make(pq.read_table(tables / "files").to_pandas()), files)
-    sites = expressions.SITES.make(pq.read_table(tables / "sites").to_pandas())
-    pd.testing.assert_frame_equal(sites, expressions.table(expressions.sites(local), expressions.SITES))
+    sites = merge_expression.SITES.make(pq.read_table(tables / "sites").to_pandas())
+    pd.testing.assert_frame_equal(sites, merge_expression.table(merge_expression.sites(local), merge_expression.SITES))

@@ -6,12 +6,12 @@ import pytest
 
 from flex import engine
 from flex.errors import BadInput
-from flex_logs_ingest.directive import from_apache, from_directive, from_nginx
-from flex_logs_ingest.extract import Texts, extractor
 from flex_logs_ingest.formats import layout_of
-from flex_logs_ingest.line import seconds
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.formats.format_directive import from_apache, from_directive, from_nginx
+from flex_logs_ingest.lines.extract import Texts, extractor
+from flex_logs_ingest.lines.field_values import seconds
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 TIME = "10/Oct/2000:13:55:36 -0700"

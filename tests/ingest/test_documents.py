@@ -20,12 +20,12 @@ from flex.errors import NoData
 from flex.model.domain import Period
 from flex.store import MemoryStore
 from flex.tables import HOURS, PARTIAL, Schema
-from flex_logs_ingest.documents import Documents
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.headings import at_headings, heading_of
-from flex_logs_ingest.layout import is_directive
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.document_root import Documents
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.lines.headings import at_headings, heading_of
+from flex_logs_ingest.lines.layout import is_directive
+from flex_logs_ingest.reading.read_logs import ingest
 
 SITE = "a.example"
 DAY = Period(datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 2, tzinfo=UTC))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from flex.store import MemoryStore
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 Line = Callable[..., bytes]
 Read = Callable[..., dict[tuple[str, str], int]]

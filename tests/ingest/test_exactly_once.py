@@ -18,9 +18,9 @@ import zstandard
 from flex.errors import NoData
 from flex.model.domain import Period
 from flex.store import MemoryStore, migrate, open_store
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
 
 Line = Callable[..., bytes]
 Read = Callable[[], dict[str, FileReport]]

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, NoData, Unknown
-from flex_logs_ingest.directive import from_apache
-from flex_logs_ingest.extract import extractor
 from flex_logs_ingest.formats import FORMATS, detect, layout_of, nginx_json
-from flex_logs_ingest.layout import Field, from_keys
-from flex_logs_ingest.scan import Counts, new_scanner
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.formats.format_directive import from_apache
+from flex_logs_ingest.lines.extract import extractor
+from flex_logs_ingest.lines.layout import Field, from_keys
+from flex_logs_ingest.scan.segment_scan import Counts, new_scanner
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "formats.md"

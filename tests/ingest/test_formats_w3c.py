@@ -10,12 +10,12 @@ import pytest
 from flex import engine
 from flex.errors import BadInput, NoData
 from flex.store import MemoryStore
+from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import detect, layout_of
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.scan import Counts, Scanner, new_scanner
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.segment_scan import Counts, Scanner, new_scanner
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 FIELDS = b"#Fields: date time cs-method cs-uri-stem cs-host sc-status sc-bytes\n"

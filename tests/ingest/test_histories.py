@@ -27,10 +27,10 @@ import zstandard
 from flex.model.domain import Period
 from flex.ports import Segments
 from flex.store import open_store
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import DyingStore, Killed
 from tests.migrated import new_database
 
@@ -146,7 +146,7 @@ class InProcesses:
         self.logs, self.counts, self.url = f"{folder}/logs/*", folder / "counts", f"sqlite:///{folder}/flex.db"
         self.killed = 0
         new_database(folder / "flex.db")
-        PROCESSES.set_forkserver_preload(["__main__", "flex.store", "flex_logs_ingest.read"])
+        PROCESSES.set_forkserver_preload(["__main__", "flex.store", "flex_logs_ingest.reading.read_logs"])
 
     def ingest(self) -> None:
         with open_store(self.url) as store:

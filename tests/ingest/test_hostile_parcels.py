@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from flex.store import MemoryStore
-from flex_logs_ingest.arrivals import take
-from flex_logs_ingest.parcels import KINDS, Outbox
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.parcels.arrivals import take
+from flex_logs_ingest.parcels.parcel_files import KINDS, Outbox
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 NOON = 1_700_049_600
 MEBIBYTE = 2**20

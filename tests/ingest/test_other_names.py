@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from flex import engine
 from flex.model.domain import Period
 from flex.store import MemoryStore
-from flex_logs_ingest import bynames, othernames, parcels
-from flex_logs_ingest.arrivals import take
-from flex_logs_ingest.columns import OtherCount
+from flex_logs_ingest.counts import names_visited, other_names
+from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.parcels import parcel_files
+from flex_logs_ingest.parcels.arrivals import take
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.columns import OtherCount
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 ENGINES = [ReferenceScan, pytest.param(NATIVE, marks=pytest.mark.skipif(engine.NATIVE is None, reason="no cargo"))]
@@ -85,8 +86,8 @@ def source(logs: Path, rule: SiteRule = LISTED) -> Source:
     return Source("one", (f"{logs}/*",), "n1", rule)
 
 
-def counted(store: MemoryStore, counts: Path) -> bynames.Names:
-    return bynames.counted(store, counts, PERIOD, ["a.example", "b.example"])
+def counted(store: MemoryStore, counts: Path) -> names_visited.Names:
+    return names_visited.counted(store, counts, PERIOD, ["a.example", "b.example"])
 
 
 def test_names_of_all_readings_of_a_period_add_up(logs: Path, store: MemoryStore, counts: Path) -> None:
@@ -119,7 +120,7 @@ def test_a_reading_that_kept_no_names_makes_its_sites_unknown_and_no_others(
 def sent(tmp_path: Path, logs: Path) -> Path:
     """The parcel of one reading."""
     out = tmp_path / "out"
-    outbox = parcels.Outbox(MemoryStore(), tmp_path / "there", out)
+    outbox = parcel_files.Outbox(MemoryStore(), tmp_path / "there", out)
     ingest([source(logs)], outbox, tmp_path / "there")
     (parcel,) = out.iterdir()
     return parcel
@@ -172,9 +173,9 @@ def test_a_parcel_of_an_earlier_flex_leaves_the_share_unknown(
 
 def test_more_names_than_a_parcel_begins_with_are_told_by_none(tmp_path: Path) -> None:
     many = [(f"{'a' * 60}{number}.example", f"www.{'a' * 60}{number}.example", 1, 1, 1) for number in range(5_000)]
-    assert othernames.fitting(many) is None
-    assert othernames.fitting(many[:100]) == many[:100]
-    assert othernames.fitting(None) is None
+    assert other_names.fitting(many) is None
+    assert other_names.fitting(many[:100]) == many[:100]
+    assert other_names.fitting(None) is None
 
 
 def test_other_names_are_those_that_logs_count_as_the_site() -> None:

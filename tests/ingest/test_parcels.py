@@ -18,14 +18,14 @@ from flex.errors import BadInput
 from flex.loop.missing_readings import holes
 from flex.model.domain import Period
 from flex.store import MemoryStore
-from flex_logs_ingest import merge
-from flex_logs_ingest.arrivals import Arrival, take
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.parcels import Outbox
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
-from flex_logs_ingest.unknown import unknown
+from flex_logs_ingest.counts import hours_and_sample
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.counts.unknown_hosts import unknown
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.parcels.arrivals import Arrival, take
+from flex_logs_ingest.parcels.parcel_files import Outbox
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import DyingStore, Killed
 
 Line = Callable[..., bytes]
@@ -89,7 +89,9 @@ def test_what_is_shipped_counts_as_if_the_controller_had_read_the_log(
     pd.testing.assert_frame_equal(files(store, counts), files(here, tmp_path / "here"))
     assert [replace(each, after="") for each in store.segments(0, 10**6)] == list(here.segments(0, 10**6))
     assert store.streams("one") == here.streams("one")
-    ours, other = (merge.sample_of(*each, EVER, 1000) for each in ((store, counts), (here, tmp_path / "here")))
+    ours, other = (
+        hours_and_sample.sample_of(*each, EVER, 1000) for each in ((store, counts), (here, tmp_path / "here"))
+    )
     assert ours.time.tolist() == other.time.tolist()
 
 

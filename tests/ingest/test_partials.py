@@ -21,11 +21,11 @@ from flex.errors import Busy, NoData, NotWritten
 from flex.model.domain import Period
 from flex.prediction.target_kinds import Kinds, kinds
 from flex.store import MemoryStore
-from flex_logs_ingest import merge, partials
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts import hours_and_sample, partials
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 Line = Callable[..., bytes]
 Read = Callable[[], dict[str, FileReport]]
@@ -120,7 +120,7 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
     accesses = within(logs, period())
     with counted(logs) as (store, directory):
         files = file_table(store, directory, period()).whole()
-        hours = merge.hours_of(store, directory, period())
+        hours = hours_and_sample.hours_of(store, directory, period())
     assert rows(hours) == hours_by_hand(accesses)
     by_hand = files_by_hand(accesses)
     # A size that these days did not show is a matter of the days before them.
@@ -133,7 +133,7 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
 @given(LOGS.map(distinct), st.integers(1, 5), st.integers(1, 60))
 def test_the_sample_has_every_access_to_the_targets_it_has(logs: list[list[Access]], kept: int, limit: int) -> None:
     with counted(logs, sample_limit=kept) as (store, directory):
-        sample = merge.sample_of(store, directory, period(), limit)
+        sample = hours_and_sample.sample_of(store, directory, period(), limit)
         files = file_table(store, directory, period()).whole()
     assert len(sample.time) <= limit
     assert (np.diff(sample.time) >= 0).all()
@@ -161,7 +161,7 @@ def test_the_sample_does_not_depend_on_how_lines_are_spread_over_logs(logs: list
     samples = []
     for spread in (logs, one_log):
         with counted(spread) as (store, directory):
-            samples.append(merge.sample_of(store, directory, period(), limit))
+            samples.append(hours_and_sample.sample_of(store, directory, period(), limit))
     several, one = samples
     assert (several.sites, several.rate) == (one.sites, one.rate)
     for name in ("site", "size", "target", "time"):
@@ -176,7 +176,7 @@ def test_accesses_in_one_second_stay_in_the_order_of_their_log(
     with (logs / "access.log").open("ab") as file:
         file.write(line("/c") + line("/a"))
     read()
-    sample = merge.sample_of(store, counts, period(), 100)
+    sample = hours_and_sample.sample_of(store, counts, period(), 100)
     assert sample.target.tolist() == [1, 0, 1, 2, 0]
 
 
@@ -200,14 +200,14 @@ def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
     read()
     files = file_table(store, counts, period(1)).whole()
     assert dict(zip(files["target"], files["size"], strict=True)) == {"/kept": 700, "/corrected": 300, "/never": 0}
-    sample = merge.sample_of(store, counts, period(1), 100)
+    sample = hours_and_sample.sample_of(store, counts, period(1), 100)
     assert sample.size.tolist() == [300, 700, 50]
 
 
 def test_nothing_counted_merges_to_empty_tables(store: MemoryStore, counts: Path) -> None:
     assert file_table(store, counts, period()).whole().empty
-    assert merge.hours_of(store, counts, period()).empty
-    sample = merge.sample_of(store, counts, period(), 100)
+    assert hours_and_sample.hours_of(store, counts, period()).empty
+    sample = hours_and_sample.sample_of(store, counts, period(), 100)
     assert (sample.sites, len(sample.time), sample.rate) == ((), 0, 1.0)
 
 
@@ -304,8 +304,8 @@ def test_counts_that_are_gone_or_damaged_are_never_taken_for_none(
     read()
     for path in counts.glob("*.parquet"):
         damage(path)
-    for merged in (file_table, merge.hours_of):
+    for merged in (file_table, hours_and_sample.hours_of):
         with pytest.raises(NoData, match="gone or damaged"):
             merged(store, counts, period())
     with pytest.raises(NoData, match="gone or damaged"):
-        merge.sample_of(store, counts, period(), 100)
+        hours_and_sample.sample_of(store, counts, period(), 100)

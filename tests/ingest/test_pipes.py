@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from flex.model.domain import Period
 from flex.store import MemoryStore
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.pipereading import cut
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.one_pipe import cut
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 Line = Callable[..., bytes]
 Read = Callable[[], dict[str, FileReport]]
@@ -143,8 +143,8 @@ def test_a_pipe_with_nothing_in_it_is_empty_and_a_cut_packed_one_says_so(line: L
 def test_standard_input_is_read_to_its_end(line: Line, tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from flex.store import MemoryStore\n"
-        "from flex_logs_ingest.read import ingest; from flex_logs_ingest.sites import SiteRule\n"
-        "from flex_logs_ingest.sources import Source\n"
+        "from flex_logs_ingest.reading.read_logs import ingest; from flex_logs_ingest.scan.site_rules import SiteRule\n"
+        "from flex_logs_ingest.files.sources import Source\n"
         "source = Source('one', (), 'n', SiteRule(fixed='a.example'), files=('-',))\n"
         "print(dict(ingest([source], MemoryStore(), Path(sys.argv[1]))[0].lines)['counted'])"
     )

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from flex.errors import NoData
 from flex.model.domain import Period
 from flex.tables import FILES
-from flex_logs_ingest import questions
-from flex_logs_ingest.added import LAYOUT, SCHEMA
-from flex_logs_ingest.filetable import FileTable
-from flex_logs_ingest.questions import ask, largest, locality
+from flex_logs_ingest.counts import file_questions
+from flex_logs_ingest.counts.file_questions import ask, largest, locality
+from flex_logs_ingest.counts.file_table import FileTable
+from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
 
 PERIOD = Period.days_before(datetime(2026, 11, 21, tzinfo=UTC), 1)
 TABLES = st.dictionaries(
@@ -41,7 +41,9 @@ def on_disk(files: pd.DataFrame) -> Iterator[FileTable]:
 
 
 @settings(max_examples=25, deadline=None)
-@given(TABLES, st.sampled_from(questions.ORDERS), st.sampled_from(["", "a.example"]), st.sampled_from(["", "/dir1*"]))
+@given(
+    TABLES, st.sampled_from(file_questions.ORDERS), st.sampled_from(["", "a.example"]), st.sampled_from(["", "/dir1*"])
+)
 def test_the_first_files_are_those_of_the_whole_table_in_that_order(
     files: pd.DataFrame, order: str, site: str, match: str
 ) -> None:
@@ -75,7 +77,7 @@ def test_locality_is_what_one_finds_file_by_file(files: pd.DataFrame, site: str)
     assert [tuple(row) for row in found.itertuples(index=False)] == [
         (of, percent, *locality_by_hand(rows, of, percent), *whole)
         for of in ("bytes", "requests")
-        for percent in questions.SHARES
+        for percent in file_questions.SHARES
         if sum(row[of] for row in rows)
     ]
 

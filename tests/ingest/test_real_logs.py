@@ -14,9 +14,9 @@ import pytest
 
 from flex.errors import NoData
 from flex.store import MemoryStore
-from flex_logs_ingest.read import FAILED, FileReport, ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Log, Source
+from flex_logs_ingest.files.sources import Log, Source
+from flex_logs_ingest.reading.read_logs import FAILED, FileReport, ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 TRACES = Path(os.environ.get("TRACES", "/nowhere"))
 SETS = sorted(path.name for path in TRACES.iterdir() if path.is_dir()) if TRACES.is_dir() else []

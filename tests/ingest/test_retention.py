@@ -14,11 +14,11 @@ import pytest
 from flex.errors import NoData
 from flex.model.domain import Period
 from flex.store import MemoryStore, migrate, open_store
-from flex_logs_ingest import merge
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.retention import Tidied, tidy
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts import hours_and_sample
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.counts.retention import Tidied, tidy
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
 
 Line = Callable[..., bytes]
 Read = Callable[[], dict[str, FileReport]]
@@ -45,7 +45,7 @@ def four_weeks(logs: Path, line: Line, read: Read) -> None:
 
 
 def tables(store: MemoryStore, counts: Path, period: Period) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return file_table(store, counts, period).whole(), merge.hours_of(store, counts, period)
+    return file_table(store, counts, period).whole(), hours_and_sample.hours_of(store, counts, period)
 
 
 PERIODS = [days(-28, -1), days(-20, -15), days(-9, -9), days(-7, -1), days(-40, -29)]
@@ -61,7 +61,7 @@ def test_weeks_before_the_window_are_added_up_and_say_the_same(store: MemoryStor
     assert list(counts.glob("*.merged.parquet")) == []
     for period, (files, hours) in zip(PERIODS, before, strict=True):
         pd.testing.assert_frame_equal(file_table(store, counts, period).whole(), files)
-        pd.testing.assert_frame_equal(merge.hours_of(store, counts, period), hours)
+        pd.testing.assert_frame_equal(hours_and_sample.hours_of(store, counts, period), hours)
     assert tidy(store, counts, window_from=TODAY - 7, keep_from=0) == Tidied()
 
 
@@ -93,7 +93,7 @@ def test_what_is_added_up_or_deleted_is_not_read_again(
 def test_days_whose_counts_were_deleted_are_never_taken_for_idle(store: MemoryStore, counts: Path) -> None:
     assert tidy(store, counts, window_from=TODAY - 7, keep_from=TODAY - 21).deleted == 7
     assert len(file_table(store, counts, days(-14, -1)).whole()) == 15
-    for made in (file_table, merge.hours_of):
+    for made in (file_table, hours_and_sample.hours_of):
         with pytest.raises(NoData, match=r"deleted.*keep_days"):
             made(store, counts, days(-22, -1))
 
@@ -108,11 +108,11 @@ def test_the_table_in_use_stays_and_others_go(store: MemoryStore, counts: Path) 
 @pytest.mark.usefixtures("four_weeks")
 def test_a_sample_is_of_the_days_that_still_have_one(store: MemoryStore, counts: Path) -> None:
     tidy(store, counts, window_from=TODAY - 7, keep_from=0)
-    sample = merge.sample_of(store, counts, days(-28, -1), 1_000)
+    sample = hours_and_sample.sample_of(store, counts, days(-28, -1), 1_000)
     assert len(sample.time) == 2 * 9
     # Totals would be of the days that have none, too.
-    assert merge.sample_of(store, counts, days(-28, -1), 9).totals is None
-    assert merge.sample_of(store, counts, days(-7, -1), 9).totals is not None
+    assert hours_and_sample.sample_of(store, counts, days(-28, -1), 9).totals is None
+    assert hours_and_sample.sample_of(store, counts, days(-7, -1), 9).totals is not None
 
 
 # Tells of each step on disk and in the store, so that it can be killed at any of them.

@@ -16,17 +16,17 @@ import pytest
 
 from flex.model.domain import Period, Segment
 from flex.store import MemoryStore
-from flex_logs_ingest import arrivals
-from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.counts.signature import added, signature
+from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import layout_of
-from flex_logs_ingest.parcels import Outbox
-from flex_logs_ingest.read import FileReport, ingest
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.rewritten import ENOUGH
-from flex_logs_ingest.scan import Scanner, new_scanner
-from flex_logs_ingest.signature import added, signature
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.parcels import arrivals
+from flex_logs_ingest.parcels.parcel_files import Outbox
+from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.reading.rewritten_logs import ENOUGH
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.segment_scan import Scanner, new_scanner
+from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import DyingStore, Killed
 
 Line = Callable[..., bytes]

@@ -19,10 +19,10 @@ from flex import engine
 from flex.errors import NoData
 from flex.model.domain import Period
 from flex.tables import FILES
-from flex_logs_ingest import runs
-from flex_logs_ingest.added import LAYOUT, SCHEMA, Given, reference_merge
-from flex_logs_ingest.filetable import FileTable
-from flex_logs_ingest.runs import Run
+from flex_logs_ingest.counts import sorted_runs
+from flex_logs_ingest.counts.file_table import FileTable
+from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA, Given, reference_merge
+from flex_logs_ingest.counts.sorted_runs import Run
 
 Merge = Callable[[Sequence[Given], str, Callable[[int], object]], int]
 Rows = dict[tuple[str, str], tuple[int, int, int, int]]
@@ -70,7 +70,7 @@ def table(rows: Rows) -> pa.Table:
 
 def write(path: Path, rows: Rows, layout: dict[str, object] | None = None) -> Run:
     pq.write_table(table(rows), path, **(LAYOUT | (layout or {})))
-    return runs.whole(path)
+    return sorted_runs.whole(path)
 
 
 def read(path: Path) -> Rows:
@@ -114,7 +114,7 @@ def scattered(tmp_path: Path) -> tuple[list[Run], Rows]:
     random = Random(1)
     rows: list[Rows] = [
         {("a.example", f"/{random.randrange(300)}"): (1, n, n, n) for _ in range(random.randrange(40))}
-        for n in range(runs.RUNS_AT_ONCE * 2)
+        for n in range(sorted_runs.RUNS_AT_ONCE * 2)
     ]
     return [write(tmp_path / f"{n}.parquet", one) for n, one in enumerate(rows)], by_hand(rows, [])
 
@@ -125,7 +125,7 @@ def test_more_runs_than_may_be_open_are_added_up_in_several_passes(
     given, expected = scattered
     kept = {path.name for path in tmp_path.iterdir()}
     out = tmp_path / "out.parquet"
-    assert runs.merge(given, out) == len(expected)
+    assert sorted_runs.merge(given, out) == len(expected)
     assert read(out) == expected
     assert {path.name for path in tmp_path.iterdir()} == kept | {"out.parquet"}
 
@@ -170,7 +170,7 @@ def test_a_run_that_is_not_as_counts_are_is_refused_by_name(
     pq.write_table(rows, bad, compression="zstd", row_group_size=groups)
     good = write(tmp_path / "good.parquet", {("a", "/"): (1, 1, 1, 1)})
     with pytest.raises(ValueError, match=why) as caught:
-        merge([good.given, runs.whole(bad).given], str(tmp_path / "out"), ignore)
+        merge([good.given, sorted_runs.whole(bad).given], str(tmp_path / "out"), ignore)
     assert caught.value.args[0] == str(bad)
 
 
@@ -202,7 +202,7 @@ def test_a_missing_run_is_said_to_be_gone(tmp_path: Path) -> None:
     run = write(tmp_path / "run.parquet", {("a", "/"): (1, 1, 1, 1)})
     run.path.unlink()
     with pytest.raises(NoData, match=r"run\.parquet.*gone or damaged"):
-        runs.merge([run], tmp_path / "out")
+        sorted_runs.merge([run], tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 

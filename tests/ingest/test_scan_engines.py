@@ -14,14 +14,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flex import engine
-from flex_logs_ingest.columns import Found, Loop
-from flex_logs_ingest.directive import from_apache, from_nginx
-from flex_logs_ingest.fitting import reference_fitting
 from flex_logs_ingest.formats import FORMATS, layout_of
-from flex_logs_ingest.layout import Layout
-from flex_logs_ingest.line import TARGET_LIMIT, asked, target
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
+from flex_logs_ingest.lines.field_values import TARGET_LIMIT, asked, target
+from flex_logs_ingest.lines.layout import Layout
+from flex_logs_ingest.lines.which_layout import reference_fitting
+from flex_logs_ingest.scan.columns import Found, Loop
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import RULES
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)

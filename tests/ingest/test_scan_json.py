@@ -8,9 +8,9 @@ import pytest
 
 from flex import engine
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.scan import Counts, Scanner
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.segment_scan import Counts, Scanner
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 NOON = 971_211_336  # 10/Oct/2000:13:55:36 -0700

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from flex import engine
-from flex_logs_ingest.columns import Loop
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.layout import Layout
-from flex_logs_ingest.records import RecordScan
-from flex_logs_ingest.reference import ReferenceScan
+from flex_logs_ingest.lines.layout import Layout
+from flex_logs_ingest.scan.binary_records import RecordScan
+from flex_logs_ingest.scan.columns import Loop
+from flex_logs_ingest.scan.python_loop import ReferenceScan
 from tests.ingest.given import RULES
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)

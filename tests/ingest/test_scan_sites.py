@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from flex import engine
 from flex_logs_ingest.formats import going_on, layout_of
-from flex_logs_ingest.layout import Layout
-from flex_logs_ingest.reference import ReferenceScan
-from flex_logs_ingest.scan import Counts, Scanner
-from flex_logs_ingest.sites import UNKNOWN, SiteRule
+from flex_logs_ingest.lines.layout import Layout
+from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.segment_scan import Counts, Scanner
+from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 LAYOUT = layout_of("%v|%{sec}t|%r|%s|%b")

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.store import MemoryStore
-from flex_logs_ingest import partials
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import UNKNOWN, SiteRule, site_name
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts import partials
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule, site_name
 
 Line = Callable[..., bytes]
 

@@ -15,9 +15,9 @@ import zstandard
 
 from flex.errors import NoData
 from flex.store import MemoryStore
-from flex_logs_ingest.read import FileReport, Step, ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import CHUNK, PACKINGS, Log, Source, paths
+from flex_logs_ingest.files.sources import CHUNK, PACKINGS, Log, Source, paths
+from flex_logs_ingest.reading.read_logs import FileReport, Step, ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 Line = Callable[..., bytes]
 Read = Callable[[], dict[str, FileReport]]

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from flex import engine
-from flex_logs_ingest.columns import Found
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.malformed import KEPT, NO_FIELDS
-from flex_logs_ingest.reference import LINE_LIMIT, ReferenceScan
-from flex_logs_ingest.scan import CLASSES, Scanner
-from flex_logs_ingest.sites import SiteRule
+from flex_logs_ingest.scan.columns import Found
+from flex_logs_ingest.scan.malformed_lines import KEPT, NO_FIELDS
+from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan
+from flex_logs_ingest.scan.segment_scan import CLASSES, Scanner
+from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.effort import grows_with
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)

@@ -20,9 +20,9 @@ import pytest
 import zstandard
 
 from flex.store import MemoryStore
-from flex_logs_ingest.read import FAILED, FileReport
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import PACKINGS, Log, Source, paths
+from flex_logs_ingest.files.sources import PACKINGS, Log, Source, paths
+from flex_logs_ingest.reading.read_logs import FAILED, FileReport
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 Line = Callable[..., bytes]
 Read = Callable[[], dict[str, FileReport]]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from flex.store import MemoryStore
-from flex_logs_ingest import partials
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
-from flex_logs_ingest.unknown import Unhosted, unknown
+from flex_logs_ingest.counts import partials
+from flex_logs_ingest.counts.unknown_hosts import Unhosted, unknown
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 LISTED = SiteRule(listed=frozenset(["a.example"]))
 

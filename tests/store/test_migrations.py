@@ -23,7 +23,7 @@ from flex.model.domain import BadLine, Pin, Stream
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
 from flex_api.auditing import verified
-from flex_logs_ingest.stream import place
+from flex_logs_ingest.reading.identity import place
 
 
 def path_of(url: str) -> Path:

@@ -14,7 +14,7 @@ from rich.progress import Progress as Bar
 
 from flex_api.cli.common import now
 from flex_api.told import words
-from flex_logs_ingest.read import Progress, Step
+from flex_logs_ingest.reading.read_logs import Progress, Step
 
 
 @contextmanager

@@ -25,13 +25,13 @@ from flex_api.report import readings
 from flex_api.settings.file import Settings
 from flex_api.told import text, words
 from flex_api.wiring import site_names, sources
-from flex_logs_ingest import arrivals
-from flex_logs_ingest.arrivals import Arrival
-from flex_logs_ingest.aside import set_aside
-from flex_logs_ingest.invalid import Invalid
-from flex_logs_ingest.read import FileReport
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import NO_FILE, Source, shown
+from flex_logs_ingest.counts.damaged_files import set_aside
+from flex_logs_ingest.files.sources import NO_FILE, Source, shown
+from flex_logs_ingest.parcels import arrivals
+from flex_logs_ingest.parcels.arrivals import Arrival
+from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.read_logs import FileReport
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 # What is said of files that a run could not use and somebody has to mend.
 UNREAD = ("unreadable", "unknown format", "unknown site")

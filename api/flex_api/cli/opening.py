@@ -12,7 +12,7 @@ from flex_api.cli.common import Context, author, bounded, now
 from flex_api.wiring import World, silent, world
 
 if TYPE_CHECKING:
-    from flex_logs_ingest.run import Progress
+    from flex_logs_ingest.reading.run_state import Progress
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from flex_api.told import desk_text, text
 from flex_api.wiring import World
 from flex_api.wishes import pinning, previewing
 from flex_api.wishes.previewing import NOT_TRIED, Tried
-from flex_logs_ingest.unknown import unknown
+from flex_logs_ingest.counts.unknown_hosts import unknown
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, say what the next plan would do")]
 Until = Annotated[str, typer.Option(metavar="TIME", help="ends by itself, such as 2026-12-01T06:00Z")]

@@ -12,8 +12,8 @@ from flex.traffic import profile
 from flex_api import hosted
 from flex_api.told import words
 from flex_api.wiring import World, merging
-from flex_logs_ingest import merge
-from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.counts import hours_and_sample
+from flex_logs_ingest.counts.file_table import file_table
 
 # Working sets on k replicas are kept for sites that ask for more than this share of a node.
 LARGE = 0.3
@@ -44,7 +44,7 @@ def learned(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame, s
 
 def hours(world: World, period: Period) -> Iterator[pd.DataFrame]:
     """HOURS of each day, weighed as the settings say. Raises NoData where counts were deleted."""
-    found = merge.hours_by_day(world.store, world.settings.ingest.directory, period)
+    found = hours_and_sample.hours_by_day(world.store, world.settings.ingest.directory, period)
     half_life = world.settings.profile.half_life
     return profile.faded(found, period, half_life) if half_life else found
 

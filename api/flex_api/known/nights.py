@@ -18,7 +18,7 @@ from flex.store.profiles import earlier
 from flex.traffic import profile
 from flex_api.known import learning
 from flex_api.wiring import World
-from flex_logs_ingest import daily
+from flex_logs_ingest.counts import daily_sums
 
 # What is looked at: four weeks, and one that is predicted from them.
 NIGHTS = 35
@@ -66,7 +66,9 @@ def _counted(world: World, period: Period, sites: Collection[str]) -> pd.Series 
     half_life, directory = world.settings.profile.half_life, world.settings.ingest.directory
     weights = profile.weights(period, half_life) if half_life else {}
     try:
-        days = {day: daily.sent(world.store, directory, day) for day in range(period.first_day, period.last_day + 1)}
+        days = {
+            day: daily_sums.sent(world.store, directory, day) for day in range(period.first_day, period.last_day + 1)
+        }
     except NoData:
         return None
     whole = pd.concat([found * weights.get(day, 1.0) for day, found in days.items()])

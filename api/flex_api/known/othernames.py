@@ -14,8 +14,8 @@ from flex.zones import other_names, records
 from flex.zones.other_names import Followed, OtherName, Share
 from flex_api.settings.file import Settings
 from flex_api.wiring import World, site_names, sources
-from flex_logs_ingest import bynames
-from flex_logs_ingest.bynames import Names
+from flex_logs_ingest.counts import names_visited
+from flex_logs_ingest.counts.names_visited import Names
 
 
 def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...]:
@@ -31,7 +31,7 @@ def shares(world: World, period: Period, others: Sequence[OtherName]) -> tuple[O
     if not others:
         return ()
     directory = world.settings.ingest.directory
-    found = bynames.counted(world.store, directory, period, {other.site for other in others})
+    found = names_visited.counted(world.store, directory, period, {other.site for other in others})
     return tuple(replace(other, share=_share(found, other), looked=True) for other in others)
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from flex.errors import BadInput
 from flex_api.wiring import source_name
+from flex_logs_ingest.files.pipes import STANDARD_INPUT
+from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import layout_of
-from flex_logs_ingest.pipe import STANDARD_INPUT
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 
 @dataclass(frozen=True, slots=True)

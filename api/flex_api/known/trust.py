@@ -21,10 +21,10 @@ from flex_api.known import present
 from flex_api.schemas.verbs import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, sources
-from flex_logs_ingest import unread
-from flex_logs_ingest.rewritten import copy_is_counted, edited_note, original_of
-from flex_logs_ingest.sources import Source
-from flex_logs_ingest.unread import Unread
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading import failed_files
+from flex_logs_ingest.reading.failed_files import Unread
+from flex_logs_ingest.reading.rewritten_logs import copy_is_counted, edited_note, original_of
 
 
 def judged(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
@@ -107,7 +107,7 @@ _MEND = {
 
 def unused(settings: Settings, store: Store, period: Period) -> list[Unread]:
     """Files that the last reading of their source could not use, and logs of the period that were taken for copies."""
-    found = list(unread.load(settings.ingest.directory))
+    found = list(failed_files.load(settings.ingest.directory))
     told = {(each.source, each.path) for each in found}
     readings = store.segments(period.first_day, LAST_DAY)
     refused = [each for each in readings if each.copy_of and (each.source, each.path) not in told]

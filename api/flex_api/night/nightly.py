@@ -34,11 +34,12 @@ from flex_api.night.steps import Steps
 from flex_api.report import reporting
 from flex_api.told import words
 from flex_api.wiring import World, sources
-from flex_logs_ingest import merge, read, retention
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.invalid import Invalid
-from flex_logs_ingest.read import FileReport
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.counts import hours_and_sample, retention
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading import read_logs
+from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.read_logs import FileReport
 
 # Nothing else than the settings say.
 AS_SET = Supposition()
@@ -149,7 +150,7 @@ def ingest(
     wanted = [source for source in every if source.globs] if chosen is None else chosen
     if every and not wanted:
         return ()
-    return read.ingest(
+    return read_logs.ingest(
         wanted,
         world.store,
         settings.directory,
@@ -164,8 +165,8 @@ def ingest(
 
 def _refuse_unread(files: Sequence[FileReport]) -> None:
     """A source of which nothing could be read is a node whose sites would look idle."""
-    failed = {file.source: file for file in files if file.outcome in read.FAILED}
-    unread = sorted(set(failed) - {file.source for file in files if file.outcome not in read.FAILED})
+    failed = {file.source: file for file in files if file.outcome in read_logs.FAILED}
+    unread = sorted(set(failed) - {file.source for file in files if file.outcome not in read_logs.FAILED})
     if not unread:
         return
     first = failed[unread[0]]
@@ -181,7 +182,7 @@ def _refuse_unread(files: Sequence[FileReport]) -> None:
 def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
     for file in [file for file in files if file.outcome == "rewritten"][:5]:
         world.say(f"{file.path}: {file.note}; `flex data` shows it")
-    failed = [f"{file.path} ({file.note or file.outcome})" for file in files if file.outcome in read.FAILED]
+    failed = [f"{file.path} ({file.note or file.outcome})" for file in files if file.outcome in read_logs.FAILED]
     if failed:
         more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
         world.say(f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}")
@@ -354,7 +355,7 @@ def gathered(world: World, *, replayed: bool = True) -> Facts:
         period=period,
         profiles=profiles,
         spreads=spreads,
-        sample=merge.sample_of(world.store, settings.directory, period, limit=settings.sample_limit)
+        sample=hours_and_sample.sample_of(world.store, settings.directory, period, limit=settings.sample_limit)
         if replayed
         else NO_SAMPLE,
         nodes=world.nodes,

@@ -22,7 +22,7 @@ from flex_api.night import delivering
 from flex_api.night.metrics import Series
 from flex_api.schemas.routing import LiveMember, LiveRow, NodeVersion, TargetRow
 from flex_api.settings.file import Settings
-from flex_logs_ingest.filetable import file_table
+from flex_logs_ingest.counts.file_table import file_table
 
 # So many bytes of a site's hottest targets are known by name.
 _NAMED = 256 * 2**20

@@ -24,8 +24,8 @@ from flex.routing.slots import Slots, given
 from flex.tables import PLACEMENT, texts
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, site_names
-from flex_logs_ingest.filetable import file_table
-from flex_logs_ingest.sites import spelled
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.scan.site_rules import spelled
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from flex_api.night import steering
 from flex_api.settings.file import Settings
 from flex_api.told import words
 from flex_api.wiring import World
-from flex_logs_ingest.filetable import FileTable, file_table
+from flex_logs_ingest.counts.file_table import FileTable, file_table
 
 # Nodes that are asked side by side.
 _SIDE_BY_SIDE = 32

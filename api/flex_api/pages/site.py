@@ -32,7 +32,7 @@ from flex_api.web.answers import Condition
 from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.wishes import explaining, supposing
 from flex_api.wishes.previewing import Preview
-from flex_logs_ingest.merge import hours_of_site
+from flex_logs_ingest.counts.hours_and_sample import hours_of_site
 
 router = APIRouter(include_in_schema=False)
 

@@ -20,9 +20,9 @@ from flex_api.schemas.verbs import (
     ParcelsRow,
     RateRow,
 )
-from flex_logs_ingest.arrivals import Arrival
-from flex_logs_ingest.invalid import Invalid
-from flex_logs_ingest.read import FileReport
+from flex_logs_ingest.parcels.arrivals import Arrival
+from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.read_logs import FileReport
 
 
 def ingest_output(

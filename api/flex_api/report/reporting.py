@@ -12,7 +12,7 @@ from flex_api.report.formats import FORMATS
 from flex_api.report.gather import gather
 from flex_api.report.page import write as write_html
 from flex_api.wiring import World
-from flex_logs_ingest.read import FileReport
+from flex_logs_ingest.reading.read_logs import FileReport
 
 
 def told(world: World, cycle: Cycle, form: str) -> str:

@@ -29,7 +29,7 @@ from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing import Routing, Warming
 from flex_api.settings.watch import Watch
 from flex_logs_ingest import formats
-from flex_logs_ingest.lookback import SIZES_FROM
+from flex_logs_ingest.counts.lookback import SIZES_FROM
 
 SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from flex.prediction.replay import Ints
-from flex_logs_ingest.extract import HEADING, extractor
+from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.formats import detect, layout_of
-from flex_logs_ingest.layout import Layout
-from flex_logs_ingest.line import STATUSES, asked, number, seconds
-from flex_logs_ingest.sources import Log
+from flex_logs_ingest.lines.extract import HEADING, extractor
+from flex_logs_ingest.lines.field_values import STATUSES, asked, number, seconds
+from flex_logs_ingest.lines.layout import Layout
 
 _LOOK = 2**16
 

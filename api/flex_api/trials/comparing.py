@@ -16,7 +16,7 @@ from flex.sim.traces import Trace
 from flex_api.schemas.sim import SimulatedNode, SimulatedRow
 from flex_api.told import words
 from flex_api.trials import simulating
-from flex_logs_ingest.line import LARGEST
+from flex_logs_ingest.lines.field_values import LARGEST
 
 USUAL = ("flex", "round_robin", "optimal")
 _BY_CLIENT = "round_robin_clients"

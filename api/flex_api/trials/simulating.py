@@ -23,10 +23,10 @@ from flex.store import MemoryStore
 from flex.tables import FILES, HOURS, PLACEMENT
 from flex.traffic import profile
 from flex_api.trials import clients
-from flex_logs_ingest.merge import sample_of
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Log, Source, Unusable
+from flex_logs_ingest.counts.hours_and_sample import sample_of
+from flex_logs_ingest.files.sources import Log, Source, Unusable
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
 
 # As a new installation has them.
 TOLERANCE, REPLICATE_ABOVE = 0.05, 0.6

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flex.errors import BadInput, NoData, Unknown
-from flex_logs_ingest.directive import from_directive
-from flex_logs_ingest.fitting import Fit, most_of
 from flex_logs_ingest.formats import (
     aws_alb,
     aws_elb,
@@ -28,10 +26,12 @@ from flex_logs_ingest.formats import (
     w3c,
     worldcup98,
 )
-from flex_logs_ingest.layout import Layout, columns, is_directive, names, unusable
-from flex_logs_ingest.line import printable
-from flex_logs_ingest.records import SIZE, is_records
-from flex_logs_ingest.server_conf import from_file
+from flex_logs_ingest.formats.format_directive import from_directive
+from flex_logs_ingest.formats.server_configuration import from_file
+from flex_logs_ingest.lines.field_values import printable
+from flex_logs_ingest.lines.layout import Layout, columns, is_directive, names, unusable
+from flex_logs_ingest.lines.which_layout import Fit, most_of
+from flex_logs_ingest.scan.binary_records import SIZE, is_records
 
 # Formats stand before those that their lines would fit as well, so those that name the site before those that do not.
 FORMATS: dict[str, Layout] = {

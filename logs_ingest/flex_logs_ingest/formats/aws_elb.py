@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from flex_logs_ingest.directive import from_nginx
+from flex_logs_ingest.formats.format_directive import from_nginx
 
 LAYOUT = replace(
     from_nginx(

@@ -1,6 +1,6 @@
 """Caddy's JSON, with its `ts` in any form that says when: seconds since 1970, ISO 8601, Apache's."""
 
-from flex_logs_ingest.layout import from_keys
+from flex_logs_ingest.lines.layout import from_keys
 
 LAYOUT = from_keys(
     {

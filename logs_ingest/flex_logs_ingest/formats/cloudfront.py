@@ -1,6 +1,6 @@
 """AWS CloudFront's standard log: columns parted by tabs; the host that the visitor named is the site."""
 
-from flex_logs_ingest.layout import from_columns
+from flex_logs_ingest.lines.layout import from_columns
 
 LAYOUT = from_columns(
     {

@@ -6,7 +6,7 @@ Its times have no zone and are taken as UTC: run HAProxy with TZ=UTC.
 import re
 from dataclasses import replace
 
-from flex_logs_ingest.directive import from_nginx
+from flex_logs_ingest.formats.format_directive import from_nginx
 
 # Captured headers, if there are any, stand before the request. A frontend that speaks TLS has a tilde behind its name.
 # Combined lines with more behind them have a time, a status and bytes too, but not these between them.

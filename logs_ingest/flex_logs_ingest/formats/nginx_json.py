@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flex_logs_ingest.layout import Field, Layout, from_keys
+from flex_logs_ingest.lines.layout import Field, Layout, from_keys
 
 _KEYS: Mapping[Field, tuple[str, ...]] = {
     "vhost": ("vhost", "host", "http_host", "server_name"),

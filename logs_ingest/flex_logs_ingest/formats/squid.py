@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from flex_logs_ingest.directive import from_nginx
+from flex_logs_ingest.formats.format_directive import from_nginx
 
 # The duration is padded with spaces. Neither it nor the client holds a slash, which parts Squid's verdict and status.
 LAYOUT = replace(

@@ -1,6 +1,6 @@
 """Traefik's JSON. What it sent to the client counts, not what it got from the server behind."""
 
-from flex_logs_ingest.layout import from_keys
+from flex_logs_ingest.lines.layout import from_keys
 
 LAYOUT = from_keys(
     {

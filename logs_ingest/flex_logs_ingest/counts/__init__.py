@@ -1,0 +1,1 @@
+"""What readings counted, as files on disk: written, merged, added up, deleted."""

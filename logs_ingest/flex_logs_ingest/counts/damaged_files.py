@@ -1,0 +1,51 @@
+"""Counts that are gone or damaged, set aside: files without rows take their place, and nights go on without them.
+
+In goes the file that cannot be read; out come the files that were kept under other names. What they counted does not
+count any more; the log that it was counted from is not read again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flex.errors import BadInput
+from flex.tables import HOURS, PARTIAL, SAMPLE
+from flex_logs_ingest.counts.partials import held, not_written, sync
+from flex_logs_ingest.scan.columns import LEVEL
+
+KINDS = {"files": PARTIAL, "hours": HOURS, "sample": SAMPLE}
+
+
+def set_aside(path: Path) -> list[Path]:
+    """All files of that reading, under their new names. Raises BadInput for what are no counts, NotWritten."""
+    segment, _, kind = path.name.removesuffix(".parquet").partition(".")
+    if kind not in KINDS or path.suffix != ".parquet":
+        raise BadInput(
+            f"setting {path} aside",
+            "this is no file of counts",
+            kept="nothing was changed",
+            advice="name the file that the error named, such as partials/0123....files.parquet",
+        )
+    try:
+        with held(path.parent):
+            return [aside for name in KINDS if (aside := _replaced(path.parent, segment, name))]
+    except OSError as error:
+        raise not_written(path.parent, error, "files that were set aside stay so") from error
+
+
+def _replaced(directory: Path, segment: str, kind: str) -> Path | None:
+    """The name that the file got; None where it was gone."""
+    path = directory / f"{segment}.{kind}.parquet"
+    aside = path.with_name(f"{path.name}.damaged")
+    there = path.exists()
+    if there:
+        path.replace(aside)
+    unfinished = path.with_name(f"{path.name}.part")
+    empty = pa.Table.from_pandas(KINDS[kind].empty(), preserve_index=False)
+    pq.write_table(empty.replace_schema_metadata({LEVEL: "0"}), unfinished)
+    sync(unfinished)
+    unfinished.replace(path)
+    return aside if there else None

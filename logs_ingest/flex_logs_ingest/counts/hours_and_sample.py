@@ -1,0 +1,193 @@
+"""What all readings together counted in a period besides its file table: hours and sample.
+
+In go the store's Segments, the directory of their counts and a Period, out come tables in canonical order. A line
+belongs to the day of its timestamp, whenever it was read. The result depends on the lines alone, not on how they were
+spread over logs, nodes and runs; accesses of the sample that share a second are in the order of their logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flex.model.domain import Period, Segment
+from flex.ports import Segments
+from flex.prediction import target_kinds
+from flex.prediction.replay import Ints, Sample
+from flex.prediction.target_kinds import Kinds
+from flex.tables import FILES, HOURS, Schema
+from flex_logs_ingest.counts import files_of_days as kept
+from flex_logs_ingest.counts import partials
+from flex_logs_ingest.counts.file_table import FileTable, file_table
+
+# Partial tables are added up when this many rows wait, or as many as there are already.
+_WAITING = 4_000_000
+
+# A target's level is how many zero bits a hash of 32 begins with; none has the last of these.
+_LEVELS = 34
+
+_HOURS = {"requests": "sum", "bytes": "sum"}
+
+
+def hours_of(segments: Segments, directory: Path, period: Period) -> pd.DataFrame:
+    """HOURS of the period: all answers, errors too."""
+    return _hours(segments, directory, (period.first_day, period.last_day))
+
+
+def hours_by_day(segments: Segments, directory: Path, period: Period) -> Iterator[pd.DataFrame]:
+    """HOURS of each day of the period, one day in memory at a time."""
+    for day in range(period.first_day, period.last_day + 1):
+        yield _hours(segments, directory, (day, day))
+
+
+def hours_of_site(segments: Segments, directory: Path, period: Period, site: str) -> pd.DataFrame:
+    """HOURS of one site, as far as the counts of the period are still there."""
+    days = (period.first_day, period.last_day)
+    tables = (partials.hours(directory, one, *days, site) for one in kept.left(segments, *days))
+    return _frame(_added(["site", "hour"], _HOURS, tables), HOURS)
+
+
+def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.DataFrame:
+    return hours_in(directory, kept.files(segments, *days), days)
+
+
+def hours_in(directory: Path, files: Iterable[str], days: tuple[int, int]) -> pd.DataFrame:
+    """HOURS of these days in files of these ids."""
+    merged = _added(["site", "hour"], _HOURS, (partials.hours(directory, one, *days) for one in files))
+    return _frame(merged, HOURS)
+
+
+def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -> Sample:
+    """All accesses of the period to one target in 2**j, in time order, with the smallest j that leaves at most `limit`.
+
+    Sizes are those of the file table; a target whose size is not known counts as its mean answer. Where targets are
+    left out, its sites are all that have any, with the kinds of all of them;
+    unless counts of some days were added up, which leaves no sample of them.
+    """
+    found = _in_log_order(kept.with_sample(segments, period.first_day, period.last_day))
+    level = _common_level(found, directory, period, limit)
+    read = [_accesses(segment, directory, period, level) for segment in found]
+    names = pd.concat([FILES.empty()[["site", "target"]], *(accesses.names for accesses in read)], ignore_index=True)
+    files = file_table(segments, directory, period)
+    targets = _sized(files.rows_of(names))
+    time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
+    target = _numbers(names, targets)[_in_all_names(read)]
+    order = np.argsort(time, kind="stable")
+    every = kept.files(segments, period.first_day, period.last_day)
+    sites, totals = pd.Index(targets["site"].unique()), None
+    if level and every == sorted(segment.id for segment in found):
+        sites, totals = _all_targets(files)
+    return Sample(
+        sites=tuple(sites),
+        site=sites.get_indexer(targets["site"]).astype(np.int64),
+        size=targets["size"].to_numpy(dtype=np.int64),
+        target=target[order],
+        time=time[order],
+        rate=2.0**-level,
+        totals=totals,
+    )
+
+
+def _all_targets(files: FileTable) -> tuple[pd.Index, Kinds]:
+    """All sites that have any target, in the order of the table, and the kinds of their targets."""
+    met: dict[str, int] = {}
+    pieces = (_sized(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
+    every = target_kinds.added(_kinds_of(piece, met) for piece in pieces)
+    return pd.Index(list(met)), every
+
+
+def _kinds_of(piece: pd.DataFrame, met: dict[str, int]) -> Kinds:
+    place, names = pd.factorize(piece["site"])
+    number = np.array([met.setdefault(name, len(met)) for name in names], dtype=np.int64)
+    requests, size = (piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size"))
+    return target_kinds.kinds(number[place], requests, size)
+
+
+def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:
+    """All tables as one, with one row a key. None when there are none."""
+    total: pa.Table | None = None
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(map(len, waiting)) > max(_WAITING, len(total) if total else 0):
+            total, waiting = _sums(keys, sums, [total, *waiting] if total else waiting), []
+    if not waiting:
+        return total
+    return _sums(keys, sums, [total, *waiting] if total else waiting)
+
+
+def _sums(keys: list[str], sums: Mapping[str, str], tables: Sequence[pa.Table]) -> pa.Table:
+    whole = pa.concat_tables(tables).combine_chunks()
+    for number, name in enumerate(keys):
+        # Arrow adds up under numbers five times as fast as under names.
+        if pa.types.is_large_string(whole.schema.field(name).type):
+            whole = whole.set_column(number, name, whole[name].dictionary_encode())
+    grouped = whole.group_by(keys).aggregate(list(sums.items()))
+    plain = [
+        field.with_type(pa.large_string()) if pa.types.is_dictionary(field.type) else field for field in grouped.schema
+    ]
+    return grouped.cast(pa.schema(plain)).rename_columns([*keys, *sums])
+
+
+def _frame(table: pa.Table | None, schema: Schema) -> pd.DataFrame:
+    return schema.empty() if table is None else schema.make(table.to_pandas())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Accesses:
+    """Sampled accesses of one segment; `name` numbers the rows of `names`."""
+
+    time: Ints
+    name: Ints
+    names: pd.DataFrame
+
+
+_NONE: Ints = np.empty(0, dtype=np.int64)
+
+
+def _in_log_order(found: Iterable[Segment]) -> list[Segment]:
+    return sorted(found, key=lambda segment: (segment.source, segment.first_time, segment.first_byte, segment.id))
+
+
+def _common_level(found: Sequence[Segment], directory: Path, period: Period, limit: int) -> int:
+    """The lowest level at which every segment's sample is complete and all together are few enough."""
+    count = np.zeros(_LEVELS, dtype=np.int64)
+    for segment in found:
+        levels = partials.sample(directory, segment.id, period.first_day, period.last_day, ["level"])["level"]
+        count += np.bincount(levels.to_numpy(), minlength=_LEVELS)
+    complete = max((partials.sample_level(directory, segment.id) for segment in found), default=0)
+    at_least = np.cumsum(count[::-1])[::-1]
+    enough = at_least <= limit
+    return max(complete, int(enough.argmax()))
+
+
+def _accesses(segment: Segment, directory: Path, period: Period, level: int) -> _Accesses:
+    columns = ["time", "target", "level"]
+    rows = partials.sample(directory, segment.id, period.first_day, period.last_day, columns)
+    kept = rows.filter(pc.field("level") >= level)
+    numbers, name = np.unique(kept["target"].to_numpy(), return_inverse=True)
+    names = partials.rows(directory, segment.id, pa.array(numbers)).to_pandas()
+    return _Accesses(kept["time"].to_numpy(), name, names.astype("str"))
+
+
+def _in_all_names(read: Sequence[_Accesses]) -> Ints:
+    """Every access's row in the names of all segments, one below the other."""
+    before = np.cumsum([0, *(len(accesses.names) for accesses in read)])
+    return np.concatenate([_NONE, *(accesses.name + at for accesses, at in zip(read, before[:-1], strict=True))])
+
+
+def _sized(files: pd.DataFrame) -> pd.DataFrame:
+    mean = files["bytes"] // files["requests"].clip(lower=1)
+    return files.assign(size=files["size"].where(files["size"] > 0, mean))
+
+
+def _numbers(names: pd.DataFrame, targets: pd.DataFrame) -> Ints:
+    """The number of each name among the targets."""
+    numbered = targets[["site", "target"]].assign(number=np.arange(len(targets)))
+    return names.merge(numbered, on=["site", "target"], how="left")["number"].to_numpy(dtype=np.int64)

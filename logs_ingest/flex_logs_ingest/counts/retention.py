@@ -1,0 +1,134 @@
+"""What is kept of old counts: those of past weeks are added up, those that are too old are deleted.
+
+In go the store's Segments, the directory of their counts and two days, out comes what was done. Segments and streams
+stay known for ever, so nothing is ever counted twice; only where their counts are changes. The order is what makes it
+safe: sums are whole and on disk before the store hears of them, the store learns of all segments of a sum in one
+transaction, and what it no longer needs is removed last. Killed anywhere, what nobody knows is removed by the next
+reading.
+
+A sum has files and hours as partials.py has them, day by day, so that sizes known from before and any window of days
+still come out of it. It has no sample: that is for predicting the window, which it lies before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flex.model.domain import LAST_DAY, Segment
+from flex.ports import Moves
+from flex_logs_ingest.counts import daily_sums, hours_and_sample, partials
+from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
+from flex_logs_ingest.counts.sorted_runs import Run
+from flex_logs_ingest.counts.sorted_runs import merge as merge_runs
+
+_SUM = SCHEMA.insert(0, pa.field("day", pa.int64()))
+
+# 1970-01-01 was a Thursday.
+_MONDAY = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """How many readings had their counts added up into how many sums, and how many had them deleted."""
+
+    added: int = 0
+    sums: int = 0
+    deleted: int = 0
+
+
+def tidy(segments: Moves, directory: Path, *, window_from: int, keep_from: int, table: Path | None = None) -> Tidied:
+    """Delete counts that are all from before the day `keep_from`, add up those of weeks that end before `window_from`.
+
+    File tables but `table` go too: they are made again when they are asked for; and what sites were sent on days before
+    `keep_from`. Raises Busy while somebody else writes to the directory, NotWritten when it takes no more, NoData when
+    counts are gone or damaged; what was done stays.
+    """
+    with partials.held(directory):
+        _drop_tables(directory, table, keep_from)
+        kept = _kept(segments)
+        old = [files for files, found in kept.items() if max(each.last_day for each in found) < keep_from]
+        _move(segments, directory, [each for files in old for each in kept[files]], old, "")
+        rest = {files: found for files, found in kept.items() if files not in old}
+        weeks = [files for files in _weeks(rest, window_from).values() if len(files) > 1]
+        for files in weeks:
+            _add_up(segments, directory, files, rest)
+    added = sum(len(rest[one]) for files in weeks for one in files)
+    return Tidied(added, len(weeks), sum(len(kept[files]) for files in old))
+
+
+def _kept(segments: Moves) -> dict[str, list[Segment]]:
+    """Which segments have their counts in the files of an id."""
+    moved, kept = segments.moved_counts(), defaultdict(list)
+    for segment in segments.segments(0, LAST_DAY):
+        kept[moved.get(segment.id, segment.id)].append(segment)
+    kept.pop("", None)
+    return dict(kept)
+
+
+def _weeks(kept: Mapping[str, Sequence[Segment]], window_from: int) -> dict[int, list[str]]:
+    """Files by the week of their last day, in order; a week that reaches into the window is still open."""
+    weeks: dict[int, list[str]] = defaultdict(list)
+    for files in sorted(kept):
+        week = (max(each.last_day for each in kept[files]) + _MONDAY) // 7
+        if (week + 1) * 7 - _MONDAY <= window_from:
+            weeks[week].append(files)
+    return weeks
+
+
+def _add_up(segments: Moves, directory: Path, files: Sequence[str], kept: Mapping[str, Sequence[Segment]]) -> None:
+    name = sha1("\n".join(files).encode(), usedforsecurity=False).hexdigest()
+    hours = hours_and_sample.hours_in(directory, files, (0, LAST_DAY))
+    try:
+        with (
+            partials.written(directory / f"{name}.files.parquet") as file,
+            pq.ParquetWriter(file, _SUM, **LAYOUT) as to,
+        ):
+            for rows in _by_day(directory, files, directory / f"{name}.merged.parquet"):
+                to.write_table(rows)
+        with partials.written(directory / f"{name}.hours.parquet") as file:
+            pq.write_table(pa.Table.from_pandas(hours, preserve_index=False), file, compression="zstd")
+        partials.sync(directory)
+    except OSError as error:
+        raise partials.not_written(directory, error, "the counts that were to be added up stand") from error
+    _move(segments, directory, [each for one in files for each in kept[one]], files, name)
+
+
+def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa.Table]:
+    """The rows of all files, added up, some ten thousand at a time and never of two days."""
+    runs: dict[int, list[Run]] = defaultdict(list)
+    for run in (run for one in files for run in partials.runs(directory, one, 0, LAST_DAY, before=False)):
+        assert run.day is not None, "runs of partials are of one day"
+        runs[run.day].append(run)
+    try:
+        for day in sorted(runs):
+            merge_runs(runs[day], scratch)
+            with pq.ParquetFile(scratch) as file:
+                for group in range(file.num_row_groups):
+                    rows = file.read_row_group(group)
+                    yield rows.add_column(0, "day", pa.array(np.full(len(rows), day))).cast(_SUM)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _drop_tables(directory: Path, table: Path | None, keep_from: int) -> None:
+    try:
+        daily_sums.drop(directory, keep_from)
+        for path in [*directory.glob("*.merged.parquet")]:
+            if path != table:
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise partials.not_written(directory, error, "no counts were lost") from error
+
+
+def _move(segments: Moves, directory: Path, found: Sequence[Segment], files: Collection[str], to: str) -> None:
+    """The store first: files that it no longer knows are only in the way."""
+    segments.move_counts([segment.id for segment in found], to)
+    partials.remove(directory, files)

@@ -1,0 +1,108 @@
+"""What a reading counted, as one number: equal counts have equal sums, and the sums of two readings add up.
+
+In go Counts, out comes their signature: for each day, site and target its requests and bytes, for each hour and site
+its answers and bytes, each times a number that is hashed from the day, the site and the target, added up modulo 2**64.
+So it is the same however often a log was read on its way, and whatever became of the addresses in its lines. The size
+and the last access of a target are not in it: they do not add up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from flex_logs_ingest.scan.columns import Ints
+from flex_logs_ingest.scan.segment_scan import Counts
+
+Words = npt.NDArray[np.uint64]
+
+_WORD = 2**64
+# Odd, so that it has an inverse modulo 2**64; drawn at random once.
+_BASE = 0x9DDFEA08EB382D69
+_INVERSE = pow(_BASE, -1, _WORD)
+# Bytes of targets that are hashed at a time: the columns this takes are eight times as large.
+_BLOCK = 2**15
+# The constants of splitmix64 (Steele, Lea and Flood, 2014).
+_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+def signature(counts: Counts) -> str:
+    """In hexadecimal."""
+    found = counts.found
+    names = _names(found["sites"])
+    hours = _of(names, found["hour_site"]) + _mixed(_words(found["hour"]))
+    total = _weighed(hours, found["hour_requests"], found["hour_bytes"])
+    rows = found["tables"].columns()
+    if len(rows["day"]):
+        keys = _mixed(_of(names, rows["site"]) ^ _mixed(_words(rows["day"]))) + _targets(rows["text"], rows["offsets"])
+        total += _weighed(keys, rows["requests"], rows["bytes"])
+    return f"{total % _WORD:016x}"
+
+
+def added(signatures: Iterable[str]) -> str:
+    """That of all their counts together; "" where one of them is."""
+    found = list(signatures)
+    if not all(found):
+        return ""
+    return f"{sum(int(one, 16) for one in found) % _WORD:016x}"
+
+
+def _weighed(keys: Words, requests: Ints, sent: Ints) -> int:
+    """Requests and bytes are weighed apart, so that one does not make up for the other."""
+    by_request = _mixed(keys + np.uint64(1)) * _words(requests)
+    by_byte = _mixed(keys + np.uint64(2)) * _words(sent)
+    return int(by_request.sum(dtype=np.uint64)) + int(by_byte.sum(dtype=np.uint64))
+
+
+def _of(names: Words, numbers: Ints) -> Words:
+    return names[numbers] if len(numbers) else np.zeros(0, dtype=np.uint64)
+
+
+def _names(names: Sequence[str]) -> Words:
+    hashes = (hashlib.sha256(name.encode()).digest()[:8] for name in names)
+    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
+
+
+def _targets(text: bytes, offsets: Ints) -> Words:
+    """A polynomial over the bytes of each target, many at a time."""
+    found = np.zeros(len(offsets) - 1, dtype=np.uint64)
+    codes = np.frombuffer(text, dtype=np.uint8)
+    begin = 0
+    while begin < len(found):
+        end = int(np.searchsorted(offsets, offsets[begin] + _BLOCK, side="right")) - 1
+        end = min(max(end, begin + 1), len(found))
+        found[begin:end] = _block(codes[offsets[begin] : offsets[end]], offsets[begin : end + 1] - offsets[begin])
+        begin = end
+    return _mixed(found)
+
+
+def _block(codes: npt.NDArray[np.uint8], offsets: Ints) -> Words:
+    powers = _powers(_BASE, len(codes))
+    sums = np.zeros(len(codes) + 1, dtype=np.uint64)
+    # No byte counts as nothing, so no target is the beginning of another with the same hash.
+    np.cumsum((codes.astype(np.uint64) + np.uint64(1)) * powers, out=sums[1:])
+    back = np.append(_powers(_INVERSE, len(codes)), np.uint64(1))
+    hashes: Words = (sums[offsets[1:]] - sums[offsets[:-1]]) * back[offsets[:-1]]
+    return hashes
+
+
+def _powers(base: int, number: int) -> Words:
+    """1, base, base squared, ..."""
+    factors = np.full(number, base, dtype=np.uint64)
+    factors[:1] = 1
+    return np.cumprod(factors, dtype=np.uint64)
+
+
+def _mixed(words: Words) -> Words:
+    """Each bit of a word decides about each bit of what comes out."""
+    mixed = words
+    for shift, factor in zip((30, 27), _MIX, strict=True):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _words(values: Ints) -> Words:
+    return np.asarray(values).astype(np.uint64)

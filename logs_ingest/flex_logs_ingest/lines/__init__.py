@@ -1,0 +1,1 @@
+"""One log line: which layout it has, where its fields are, what their texts mean."""

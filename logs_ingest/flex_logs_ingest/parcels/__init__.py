@@ -1,0 +1,1 @@
+"""Counts that were made beside the logs, sent, checked and taken in."""

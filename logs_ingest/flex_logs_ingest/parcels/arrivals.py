@@ -1,0 +1,161 @@
+"""Parcels that arrived at the controller, taken into its store: each once, checked whole, or refused with a reason.
+
+In go paths of parcels, the store's Segments, the directory of counts and the sources that are allowed to send; out
+comes an Arrival for each. Nothing of a parcel is used before all of it was looked at, and its counts are written anew
+by partials.py: what anybody sent never stands where the controller's own files stand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from flex.errors import BadInput
+from flex.model.domain import LAST_DAY, Segment
+from flex.ports import Segments
+from flex_logs_ingest.counts import files_of_days, partials
+from flex_logs_ingest.files.sources import shown
+from flex_logs_ingest.parcels.manifest import Manifest, Unsound, manifest
+from flex_logs_ingest.parcels.parcel_check import ROOM, check_names, counts_of
+from flex_logs_ingest.parcels.parcel_files import ENDING
+
+# The line that a parcel begins with, and all of it, are no longer than this: what is in it takes less packed than not.
+LONGEST_LINE = 2**20
+LARGEST = ROOM
+# What is said of a refused one fits into a line or two, whatever is in it.
+_LONGEST_NOTE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What became of one parcel. `known` ones were taken before or are counted already. Refused ones say no segment."""
+
+    path: str
+    outcome: Literal["taken", "known", "refused"]
+    note: str = ""
+    size: int = 0
+    segment: Segment | None = None
+
+    @property
+    def source(self) -> str:
+        return self.segment.source if self.segment else ""
+
+    @property
+    def log(self) -> str:
+        return self.segment.path if self.segment else ""
+
+    @property
+    def log_bytes(self) -> int:
+        return self.segment.last_byte - self.segment.first_byte if self.segment else 0
+
+    @property
+    def lines(self) -> int:
+        return sum(number for _, number in self.segment.lines) if self.segment else 0
+
+
+def take(
+    paths: Iterable[Path],
+    segments: Segments,
+    directory: Path,
+    allowed: Collection[tuple[str, str]],
+    *,
+    known_too: bool = False,
+) -> tuple[Arrival, ...]:
+    """Take the parcels at these paths, or in the directories at them; `allowed` are (source, node).
+
+    Of those whose counts are known, only the first line is looked at, unless they are to be checked as well: a copy
+    that is damaged is refused then.
+
+    Raises BadInput for a path that is not there, Busy while another run reads into the directory, NotWritten when it
+    takes no more; what was taken until then stays taken.
+    """
+    found = [parcel for path in paths for parcel in _parcels(path)]
+    with partials.held(directory):
+        known = {segment.id for segment in segments.segments(0, LAST_DAY)}
+        partials.clear(directory, files_of_days.left(segments, 0, LAST_DAY))
+        return tuple(_taken(path, segments, directory, allowed, known, known_too) for path in found)
+
+
+def _parcels(path: Path) -> Iterator[Path]:
+    if not path.exists():
+        raise BadInput(
+            f"parcels at {path}",
+            "there is nothing of that name",
+            kept="nothing was taken",
+            advice="name parcels, or the directory they arrive in",
+        )
+    if path.is_dir():
+        yield from sorted(inside for inside in path.rglob(f"*{ENDING}") if not inside.name.startswith("."))
+    else:
+        yield path
+
+
+def _taken(
+    path: Path,
+    segments: Segments,
+    directory: Path,
+    allowed: Collection[tuple[str, str]],
+    known: set[str],
+    known_too: bool,
+) -> Arrival:
+    try:
+        with _opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            found = manifest(_first_line(file))
+            segment = found.reading.segment
+            _refuse_strangers(segment.source, segment.node, allowed)
+            outcome: Literal["taken", "known"] = "known"
+            is_new = segment.id not in known
+            contents = _contents(file, found) if is_new or known_too else ()
+            if is_new:
+                counts = counts_of(segment, contents)
+                check_names(counts, found.names)
+                partials.write(directory, segment.id, counts, strangers=dict(found.strangers), others=found.names)
+                taken = segments.adopt(segment, found.reading.stream, found.reading.replaces)
+                outcome = "taken" if taken else "known"
+                known.add(segment.id)
+    except (OSError, Unsound) as error:
+        return Arrival(str(path), "refused", shown(str(error))[:_LONGEST_NOTE])
+    return Arrival(str(path), outcome, size=size, segment=segment)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Without O_NONBLOCK, a pipe left among the parcels would stop everything."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+        os.close(descriptor)
+        raise Unsound("it is not a regular file" if not stat.S_ISREG(status.st_mode) else "it is too large")
+    return os.fdopen(descriptor, "rb")
+
+
+def _first_line(file: BinaryIO) -> bytes:
+    line = file.readline(LONGEST_LINE)
+    if not line.endswith(b"\n"):
+        raise Unsound("it is cut, or no parcel")
+    return line
+
+
+def _refuse_strangers(source: str, node: str, allowed: Collection[tuple[str, str]]) -> None:
+    if (source, node) not in allowed:
+        raise Unsound(f"no source {source!r:.100} of {node!r:.100} with shipped = true is in the settings")
+
+
+def _contents(file: BinaryIO, found: Manifest) -> tuple[io.BytesIO, ...]:
+    left = os.fstat(file.fileno()).st_size - file.tell()
+    if sum(size for size, _ in found.files) != left:
+        raise Unsound("it is cut, or has more in it than it says")
+    contents = tuple(file.read(size) for size, _ in found.files)
+    whole = all(len(content) == size for content, (size, _) in zip(contents, found.files, strict=True))
+    if not whole or file.read(1):
+        raise Unsound("it is cut, or has more in it than it says")
+    for content, (_, checksum) in zip(contents, found.files, strict=True):
+        if hashlib.sha256(content).hexdigest() != checksum:
+            raise Unsound("it is damaged: a checksum is another")
+    return tuple(map(io.BytesIO, contents))

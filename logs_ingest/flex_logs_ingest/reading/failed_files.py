@@ -1,0 +1,45 @@
+"""Files that the last reading of their source could not use, so that they can be shown until they are mended.
+
+In go the reports of a run, out comes a list in the directory of counts. It only informs: one that is lost or cannot be
+written is no reason to fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from flex_logs_ingest.reading.report import FAILED, FileReport
+
+_NAME = "unread.json"
+_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    source: str
+    path: str
+    outcome: str
+    note: str
+
+
+def load(directory: Path) -> tuple[Unread, ...]:
+    try:
+        return tuple(Unread(**fields) for fields in json.loads((directory / _NAME).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return ()
+
+
+def save(directory: Path, reports: Sequence[FileReport], whole: Collection[str]) -> None:
+    """`whole` are the sources of which every file was looked at; of others only those with a report were."""
+    looked_at = {(report.source, report.path) for report in reports}
+    before = (old for old in load(directory) if old.source not in whole and (old.source, old.path) not in looked_at)
+    now = (report for report in reports if report.outcome in FAILED or report.outcome in ("copy", "rewritten"))
+    found = [*before, *(Unread(report.source, report.path, report.outcome, report.note) for report in now)]
+    unfinished = directory / f"{_NAME}.part"
+    with contextlib.suppress(OSError):
+        unfinished.write_text(json.dumps([asdict(one) for one in found[:_MOST]]))
+        unfinished.replace(directory / _NAME)

@@ -1,0 +1,174 @@
+"""Reading logs: what is new in them, each line once, whatever is renamed, packed, truncated or killed in between.
+
+In go sources, the store's Segments and a directory, out comes a report per file; on the way each new stretch of a log
+leaves its counts in the directory (partials.py) and one entry in the store. The order is what makes it exact: the
+files are whole and on disk before the store hears of them, and the store learns of the counts and of how far the log
+was read in one transaction, of several small logs at once (batch.py). Killed before it, nothing counts and the stretch
+is read again under the same name; killed after it, the log goes on behind it. Lines still being written wait for the
+next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from flex.errors import FlexError, NoData
+from flex.model.domain import LAST_DAY
+from flex.ports import Segments
+from flex_logs_ingest.batch import READINGS
+from flex_logs_ingest.counts import files_of_days, partials
+from flex_logs_ingest.files.pipes import Pipe, is_pipe
+from flex_logs_ingest.files.sources import Log, Source, Unusable, paths, shown
+from flex_logs_ingest.reading import failed_files, freed
+from flex_logs_ingest.reading.identity import HEAD
+from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.one_log import FileReading
+from flex_logs_ingest.reading.one_pipe import PipeReading
+from flex_logs_ingest.reading.report import FAILED, SAMPLES, FileReport, Outcome, added_lines, without
+from flex_logs_ingest.reading.run_state import Progress, Reader, Run, Step
+from flex_logs_ingest.reading.side_by_side import Apart
+
+__all__ = [
+    "FAILED",
+    "SAMPLES",
+    "FileReport",
+    "Outcome",
+    "Progress",
+    "Step",
+    "added_lines",
+    "ingest",
+    "read",
+]
+
+# A reading is recorded, and its memory given back, once it holds about this many bytes of counts.
+MEMORY = 2**26
+
+
+def ingest(
+    sources: Sequence[Source],
+    segments: Segments,
+    directory: Path,
+    *,
+    sample_limit: int = 2_000_000,
+    progress: Progress | None = None,
+    invalid: Invalid | None = None,
+    memory: int = MEMORY,
+    read_at: int = 0,
+    workers: int = 0,
+    copies_too: bool = False,
+    together: int = READINGS,
+) -> tuple[FileReport, ...]:
+    """Count what is new in every file of every source; a report per file, sorted by path within its source.
+
+    A file that cannot be read is an outcome, not an error. Every malformed line goes to `invalid`, where that is given.
+    Raises NoData when there is no file that could be read, Busy while another run reads into the directory, NotWritten
+    when the directory takes no more; what was counted until then stays counted.
+
+    Readings are recorded so many `together` at most, as batch.py says.
+
+    With `copies_too`, also lines count that look like those of a log that was counted before it was edited.
+
+    So many `workers` read at the same time and share the `memory`; 0 stands for one for each core, up to 4. One alone
+    reads where malformed lines are wanted: they are in the order of the files then.
+    """
+    freed.gives_back()
+    with partials.held(directory):
+        apart = Apart(1 if invalid else workers)
+        run = Run(
+            segments,
+            directory,
+            sample_limit,
+            memory,
+            read_at,
+            progress,
+            invalid,
+            apart,
+            copies_too=copies_too,
+            together=together,
+        )
+        reports = read(sources, run)
+    if all(report.outcome in FAILED for report in reports):
+        raise _nothing(reports)
+    return reports
+
+
+def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
+    """What `ingest` does in a directory that is held; that nothing could be read is no error here."""
+    partials.clear(run.directory, files_of_days.left(run.segments, 0, LAST_DAY))
+    try:
+        reports = [report for source in sources for report in _reports(Reader(source, run))]
+    except FlexError:
+        run.batch.settle_what_can_be()
+        raise
+    run.save_finished()
+    failed_files.save(run.directory, reports, {source.name for source in sources if source.globs})
+    return tuple(reports)
+
+
+def _reports(reader: Reader) -> list[FileReport]:
+    named = reader.source.files
+    pipes = [path for path in named if is_pipe(path)]
+    files = sorted({*paths(reader.source), *named} - set(pipes))
+    if not files and not pipes:
+        return [FileReport(reader.source.name, ", ".join(reader.source.globs), "nothing matches")]
+    logs = _oldest_first(reader, files)
+    reader.look_up()
+    read = reader.run.apart.each(partial(_file, reader), logs)
+    # A pipe may take for ever.
+    reader.settle()
+    refused = reader.run.batch.refused
+    reports = [without(report, refused) for report in [*read, *(_pipe(reader, path) for path in pipes)]]
+    return sorted(reports, key=lambda report: report.path)
+
+
+def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes]]:
+    """Rotated logs before those still written: while one is copied, the copy is the shorter of the two."""
+    ages = []
+    for path in found:
+        try:
+            with Log(path) as log:
+                head = log.read(HEAD)
+                reader.look_at(path, head)
+                reader.size += log.size
+                ages.append((log.status.st_mtime_ns, path, head))
+        except Unusable:
+            ages.append((0, path, b""))
+    return [(path, head) for _, path, head in sorted(ages)]
+
+
+def _file(reader: Reader, path: str) -> FileReport:
+    try:
+        with Log(path) as log, reader.run.apart.roomy(log.is_wide):
+            reader.refuse_claimed(log)
+            report = FileReading(reader, log).report()
+            if report.outcome not in FAILED:
+                reader.claim(log)
+            reader.tell_done(report.path, log.size)
+            return report
+    except Unusable as error:
+        return _unusable(reader, path, error)
+
+
+def _pipe(reader: Reader, path: str) -> FileReport:
+    try:
+        with Pipe(path) as pipe:
+            return PipeReading(reader, pipe).report()
+    except Unusable as error:
+        return _unusable(reader, path, error)
+
+
+def _unusable(reader: Reader, path: str, error: Unusable) -> FileReport:
+    return FileReport(reader.source.name, shown(path), "unreadable", str(error))
+
+
+def _nothing(reports: Sequence[FileReport]) -> NoData:
+    tried = "; ".join(f"{report.path or report.source}: {report.note or report.outcome}" for report in reports[:10])
+    more = f" and {len(reports) - 10} more" if len(reports) > 10 else ""
+    return NoData(
+        "reading the access logs",
+        f"none of them could be read: {tried}{more}" if reports else "no source is set",
+        kept="what was counted before stands",
+        advice="check the paths and formats of [[ingest.source]] and the rights on the logs",
+    )

@@ -1,0 +1,315 @@
+"""Whether a log that nobody knows by its bytes is one that was counted, and edited since.
+
+Addresses are masked when a log is rotated: every line is another then, and counts for the same. In go a new log, read
+once for this, and what the store says of logs that open as it does; out comes how far it is one of them. A log is one
+of them when its first lines, as many as were counted there, give the same lines of each class, the same first and last
+second, the same answers in each hour and the same signature (signature.py). Nothing is stored here.
+
+Logs of a few lines are alike by chance, so they are never taken for one another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from flex.model.domain import Segment
+from flex_logs_ingest.counts.signature import added, signature
+from flex_logs_ingest.files.sources import Log
+from flex_logs_ingest.reading.identity import Mark
+from flex_logs_ingest.scan.segment_scan import Counts, Scanner
+
+# Fewer answers than this tell no log from another: a guess. A monitor that asks for the same twice makes two alike.
+ENOUGH = 10
+# As many without a signature, which readings of older versions do not have: times and numbers alone are alike sooner.
+ENOUGH_UNSIGNED = 100
+# A log opens with its first answer, which is looked for in so many lines.
+_OPENING = 64
+# Logs that open alike, looked at one after the other; more than one is rare.
+_CANDIDATES = 16
+
+NewScanner = Callable[[], Scanner]
+
+
+class Openings(Protocol):
+    """What is asked of the readings so far, those that wait to be recorded among them."""
+
+    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]: ...
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A hash of what the first answer of a log counts for, and its second. "" where there is none."""
+
+    hash: str = ""
+    time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`lines` of the log are those of the readings up to `of`, which end where `mark` is; `heading` names the columns
+    of what follows there. Without a mark the log ends before that: it is a cut copy. With `few` lines they may be alike
+    by chance.
+    """
+
+    of: Segment
+    lines: int
+    mark: Mark | None = None
+    heading: bytes = b""
+    few: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """What some lines of a log counted for."""
+
+    lines: tuple[int, ...]
+    first: int
+    last: int
+    hours: Counter[int]
+    signature: str
+
+    @property
+    def answers(self) -> int:
+        return sum(self.hours.values())
+
+
+def opening(look: bytes, scanner: Scanner, record: int) -> Opening:
+    """Of a log that begins so."""
+    for line in _first_lines(look, record):
+        scanner.feed(line)
+        counts = scanner.finish()
+        if counts.lines["counted"] or counts.lines["other_status"]:
+            words = (str(counts.first_time), signature(counts), str(tuple(counts.lines.values())))
+            return Opening(hashlib.sha256("\0".join(words).encode()).hexdigest()[:40], counts.first_time)
+    return Opening()
+
+
+def _first_lines(look: bytes, record: int) -> Iterator[bytes]:
+    at = 0
+    for _ in range(_OPENING):
+        end = at + record if record else look.find(b"\n", at) + 1
+        if end <= at or end > len(look):
+            return
+        yield look[at:end]
+        at = end
+
+
+def copies(segments: Openings, source: str, opened: Opening) -> list[Segment]:
+    """What of this source was taken for edited copies of counted logs, and opens so."""
+    return [each for each in _first(segments, source, opened) if each.copy_of]
+
+
+def copy_is_counted(segments: Openings, copy: Segment) -> bool:
+    """Whether somebody said that it is no copy, and it was counted since."""
+    return any(reading.ends == copy.ends for readings in _alike(segments, copy) for reading in readings)
+
+
+def original_of(segments: Openings, copy: Segment) -> tuple[Segment, int] | None:
+    """The last of the readings that had its lines before, and how many they are; None where that is not known."""
+    for readings in _alike(segments, copy):
+        lines = 0
+        for reading in readings:
+            lines += sum(number for _, number in reading.lines)
+            if reading.id == copy.copy_of:
+                return reading, lines
+    return None
+
+
+def _alike(segments: Openings, copy: Segment) -> Iterator[Iterator[Segment]]:
+    """The readings of each log that opens as it does and was counted."""
+    first = _first(segments, copy.source, Opening(copy.opening))
+    copied = {each.copy_of: each.ends for each in first if each.copy_of}
+    return (_readings(segments, each, copied) for each in first if not each.copy_of)
+
+
+def edited_note(path: str, lines: int, new: int = 0) -> str:
+    """What is said of a log whose first lines were counted before it was edited; `new` ones are behind them."""
+    which = f"its first {lines:,} lines" if new else f"its {lines:,} lines"
+    said = f"{which} are those of {path}, edited since they were counted, and are not counted again"
+    return said + (f"; {new:,} behind them are new" if new else "")
+
+
+def find(
+    log: Log, segments: Openings, source: str, opened: Opening, begin: Mark, scanner: NewScanner, room: int
+) -> Found | None:
+    """The log of this source that it is, of several the one with most lines; `begin` is the mark where it begins.
+
+    The counts of a log take about `room` bytes of memory at most.
+    """
+    if not opened.hash:
+        return None
+    first = _first(segments, source, opened)
+    copied = {each.copy_of: each.ends for each in first if each.copy_of}
+    found = []
+    for each in [each for each in first if not each.copy_of][:_CANDIDATES]:
+        readings = tuple(_readings(segments, each, copied))
+        if same := _Comparison(log, begin, scanner, room).with_(readings):
+            found.append(same)
+    return max(found, key=lambda one: (not one.few, one.lines), default=None)
+
+
+def opens_like(segments: Openings, source: str, opened: Opening) -> Segment | None:
+    """A counted log, with enough answers to be told from others, whose first answer counts for the same."""
+    for first in _first(segments, source, opened) if opened.hash else ():
+        readings = () if first.copy_of else _readings(segments, first, {})
+        if sum(number for reading in readings for _, number in reading.hours) >= ENOUGH:
+            return first
+    return None
+
+
+def _first(segments: Openings, source: str, opened: Opening) -> list[Segment]:
+    return [each for each in segments.opened(opened.hash, opened.time) if each.source == source]
+
+
+def _readings(segments: Openings, first: Segment, copied: dict[str, str]) -> Iterator[Segment]:
+    """The readings of one log in order; what was read on in an edited copy of it goes on behind its own."""
+    seen = set[str]()
+    waiting = [first]
+    while waiting:
+        reading = waiting.pop(0)
+        if reading.id in seen:
+            return
+        seen.add(reading.id)
+        yield reading
+        places = [reading.ends, copied.get(reading.id, "")]
+        found = [each for place in places if place for each in segments.behind([place])]
+        waiting = [each for each in found if each.source == first.source][:1]
+
+
+class _Comparison:
+    """One log, read from its beginning, beside the readings of another."""
+
+    def __init__(self, log: Log, begin: Mark, scanner: NewScanner, room: int) -> None:
+        self._log = log
+        self._mark = begin.copy()
+        self._scanner = scanner()
+        self._room = room
+        self._heading = b""
+
+    def with_(self, readings: Sequence[Segment]) -> Found | None:
+        self._log.seek(0)
+        pieces = _Lines(self._log.chunks(), self._mark.record)
+        ours = _sum_of(())
+        theirs = _sum_of(())
+        same: Segment | None = None
+        for reading in readings:
+            new = self._counted(pieces.up_to(sum(number for _, number in reading.lines)))
+            before = theirs
+            theirs = _both(theirs, _sum_of((reading,)))
+            ours = _both(ours, new)
+            if sum(ours.lines) < sum(theirs.lines):
+                return self._cut(reading, new, before)
+            if not _is_same(ours, theirs):
+                return None
+            same = reading
+        if same is None:
+            return None
+        return Found(same, sum(ours.lines), self._mark, self._heading, few=theirs.answers < _enough(theirs))
+
+    def _cut(self, reading: Segment, new: _Sum, before: _Sum) -> Found | None:
+        """The log ends within this reading: what is there may be its beginning."""
+        if not sum(new.lines) and not before.answers:
+            return None
+        theirs = dict(reading.hours)
+        whole = sorted(new.hours)[:-1]
+        if any(number > theirs.get(hour, 0) for hour, number in new.hours.items()):
+            return None
+        if any(new.hours[hour] != theirs[hour] for hour in whole):
+            return None
+        sure = before.answers + sum(new.hours[hour] for hour in whole)
+        few = sure < ENOUGH or (len(whole) < 2 and before.answers < ENOUGH)
+        return Found(reading, sum(before.lines) + sum(new.lines), few=few)
+
+    def _counted(self, pieces: Iterable[bytes]) -> _Sum:
+        """What the pieces count for, which end with a line."""
+        total = _sum_of(())
+        for piece in pieces:
+            self._scanner.feed(piece)
+            self._mark.feed(piece)
+            if self._scanner.memory >= self._room:
+                total = _both(total, _sum_of_counts(self._scanner.finish()))
+        counts = self._scanner.finish()
+        self._heading = counts.heading
+        return _both(total, _sum_of_counts(counts))
+
+
+class _Lines:
+    """The whole lines of a log, so many at a time."""
+
+    def __init__(self, chunks: Iterator[bytes], record: int) -> None:
+        self._chunks = chunks
+        self._record = record
+        self._rest = b""
+
+    def up_to(self, number: int) -> Iterator[bytes]:
+        """Pieces with so many lines, or all that there are; what follows the last of these is left."""
+        while number > 0:
+            piece = self._rest or next(self._chunks, b"")
+            self._rest = b""
+            if not piece:
+                return
+            size, ended = self._first(piece, number)
+            self._rest = piece[size:]
+            number -= ended
+            yield piece[:size]
+
+    def _first(self, piece: bytes, number: int) -> tuple[int, int]:
+        """How long the first so many lines of the piece are, and how many of them end in it."""
+        if self._record:
+            return self._first_records(piece, number)
+        ended = piece.count(b"\n")
+        if ended <= number:
+            return (piece.rfind(b"\n") + 1 if ended == number else len(piece)), ended
+        end = 0
+        for _ in range(number):
+            end = piece.find(b"\n", end) + 1
+        return end, number
+
+    def _first_records(self, piece: bytes, number: int) -> tuple[int, int]:
+        """Chunks may end within a record."""
+        missing = number * self._record - self._begun
+        size = min(len(piece), missing)
+        ended, self._begun = divmod(self._begun + size, self._record)
+        return size, ended
+
+    _begun = 0
+
+
+def _is_same(ours: _Sum, theirs: _Sum) -> bool:
+    signed = not theirs.signature or ours.signature == theirs.signature
+    numbers = ours.lines == theirs.lines and ours.hours == theirs.hours
+    return signed and numbers and (ours.first, ours.last) == (theirs.first, theirs.last)
+
+
+def _enough(theirs: _Sum) -> int:
+    return ENOUGH if theirs.signature else ENOUGH_UNSIGNED
+
+
+def _sum_of(readings: Sequence[Segment]) -> _Sum:
+    """Of one reading, or of none."""
+    if not readings:
+        return _Sum((0, 0, 0, 0), 0, 0, Counter(), added(()))
+    (reading,) = readings
+    lines = tuple(number for _, number in reading.lines)
+    return _Sum(lines, reading.first_time, reading.last_time, Counter(dict(reading.hours)), reading.signature)
+
+
+def _sum_of_counts(counts: Counts) -> _Sum:
+    hours, answers = counts.by_hour()
+    of_hours = Counter(dict(zip(hours.tolist(), answers.tolist(), strict=True)))
+    return _Sum(tuple(counts.lines.values()), counts.first_time, counts.last_time, of_hours, signature(counts))
+
+
+def _both(one: _Sum, other: _Sum) -> _Sum:
+    return _Sum(
+        tuple(a + b for a, b in zip(one.lines, other.lines, strict=True)),
+        min(filter(None, (one.first, other.first)), default=0),
+        max(one.last, other.last),
+        one.hours + other.hours,
+        added((one.signature, other.signature)),
+    )

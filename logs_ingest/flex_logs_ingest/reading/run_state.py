@@ -1,0 +1,238 @@
+"""What one run and the reading of one of its sources remember: what the store holds, and what is known beside it.
+
+No line is read here; reading.py does that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flex.errors import BadInput, NoData
+from flex.model.domain import LAST_DAY, Segment, Stream
+from flex.ports import Segments
+from flex_logs_ingest.batch import READINGS, Batch
+from flex_logs_ingest.counts import partials
+from flex_logs_ingest.files.document_root import Documents
+from flex_logs_ingest.files.pipes import Pipe
+from flex_logs_ingest.files.sources import Log, Source, Unusable
+from flex_logs_ingest.formats import detect, with_columns
+from flex_logs_ingest.lines.layout import Layout
+from flex_logs_ingest.reading import finished_files as finished
+from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.renamed_logs import Elsewhere, may_be, may_be_piped
+from flex_logs_ingest.reading.side_by_side import Apart
+from flex_logs_ingest.scan.segment_scan import Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a run has come in one file, and in all files of its source: bytes as they are on disk, and new lines.
+
+    A size is 0 where nobody knows it, as of a pipe.
+    """
+
+    source: str
+    path: str
+    done: int
+    size: int
+    source_done: int
+    source_size: int
+    source_lines: int
+
+
+Progress = Callable[[Step], None]
+
+
+@dataclass(slots=True)
+class Run:
+    """What the sources of one run share. `known` follows what the store holds; `read_at` is when the run is made."""
+
+    segments: Segments
+    directory: Path
+    sample_limit: int
+    memory: int
+    read_at: int
+    progress: Progress | None = None
+    invalid: Invalid | None = None
+    apart: Apart = field(default_factory=lambda: Apart(1))
+    clock: Callable[[], float] = time.monotonic
+    # Whether lines are counted although they look like those of another log, edited.
+    copies_too: bool = False
+    # How many readings are recorded together at most.
+    together: int = READINGS
+    batch: Batch = field(init=False)
+    known: set[str] = field(init=False)
+    finished_before: finished.Streams = field(init=False)
+    finished: finished.Streams = field(init=False, default_factory=dict)
+    # The families of logs that were read: see Reader.family.
+    families: set[str] = field(init=False, default_factory=set)
+    # Which source has read each file, by device and inode.
+    claimed: dict[tuple[int, int], str] = field(init=False, default_factory=dict)
+
+    # All streams there are, once somebody looks for one that is not his own.
+    elsewhere: Elsewhere | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        # Each takes room beside its counts, to read and to write them: four take as much as one with all the counts.
+        self.memory //= self.apart.workers * (self.apart.workers + 1) // 2
+        stored = self.segments.segments(0, LAST_DAY)
+        self.batch = Batch(self.segments, self.directory, stored, self.together)
+        self.known = {segment.id for segment in stored}
+        self.finished_before = finished.load(self.directory)
+
+    def save_finished(self) -> None:
+        """Files of other logs than those that were read are as finished as they were."""
+        others = {key: stream for key, stream in self.finished_before.items() if stream.source not in self.families}
+        finished.save(self.directory, others | self.finished)
+
+
+class Reader:
+    """One source, while it is read. What its streams are follows what the store holds.
+
+    `size` is what all its files take on disk. Several files may be read at the same time.
+    """
+
+    def __init__(self, source: Source, run: Run) -> None:
+        self.source = source
+        self.run = run
+        self._streams: dict[str, tuple[Stream, ...]] = {}
+        self._heads: dict[str, list[bytes]] = {}
+        self.size = self._lines = self._read = 0
+        # How far each file was read.
+        self._done: dict[str, int] = {}
+
+    def family(self, path: str) -> str:
+        """Logs of one family are told apart by what they contain alone.
+
+        Where the name of a file says its site, the logs of each site are a family: two sites that only ever heard from
+        the same monitor have the very same lines.
+        """
+        site = self.source.site.of_file(path) if self.source.site.pattern else None
+        family = f"{self.source.name}:{site.fixed}" if site else self.source.name
+        self.run.families.add(family)
+        return family
+
+    def streams(self, family: str) -> tuple[Stream, ...]:
+        with self.run.apart.serial():
+            if family not in self._streams:
+                self._streams[family] = self.run.segments.streams(family)
+            return self._streams[family]
+
+    def look_up(self) -> None:
+        """The streams of all its logs that were looked at, in one question."""
+        found: dict[str, list[Stream]] = {family: [] for family in self._heads}
+        for stream in self.run.segments.streams_of(found):
+            found[stream.source].append(stream)
+        self._streams = {family: tuple(streams) for family, streams in found.items()}
+
+    def heads(self, family: str) -> Sequence[bytes]:
+        """The first bytes of all its logs that are there now."""
+        return self._heads.get(family, ())
+
+    def look_at(self, path: str, head: bytes) -> None:
+        self._heads.setdefault(self.family(path), []).append(head)
+
+    def elsewhere(self, log: Log | Pipe, head: bytes, family: str) -> list[Stream]:
+        """What it may go on with of other families and sources: see elsewhere.py."""
+        with self.run.apart.serial():
+            if self.run.elsewhere is None:
+                self.run.batch.settle()
+                self.run.elsewhere = Elsewhere(self.run.segments.every_stream())
+            found = [each for each in self.run.elsewhere.begin_as(head) if each.source != family]
+        if isinstance(log, Pipe):
+            return [each for each in found if may_be_piped(each, self.source)]
+        return [each for each in found if may_be(log, each, self.source)]
+
+    def refuse_claimed(self, log: Log) -> None:
+        """A log belongs to one source: read for two of them, every line would count twice. Raises Unusable."""
+        claimed = self.run.claimed.get(_inode(log), self.source.name)
+        if claimed != self.source.name:
+            raise Unusable(f"the source {claimed} has read it; a log belongs to one source, so mend the globs")
+
+    def claim(self, log: Log) -> None:
+        """From now on it belongs to this source: one that could not read it leaves it to the others."""
+        self.run.claimed[_inode(log)] = self.source.name
+
+    def format_of(self, look: bytes, later: Iterable[bytes], stream: Stream | None) -> str:
+        """Told by how a log that names its columns went on, else by its first lines, else by later ones."""
+        if stream and stream.format and self.source.format in ("auto", stream.format.partition(" ")[0]):
+            return stream.format
+        if self.source.format != "auto":
+            return with_columns(self.source.format, look)
+        unsized = bool(self.source.document_root)
+        try:
+            return detect(look, unsized=unsized)
+        except (BadInput, NoData) as error:
+            refused = error
+        for part in later:
+            try:
+                return detect(part, unsized=unsized)
+            except (BadInput, NoData):
+                continue
+        raise refused
+
+    def documents(self, layout: Layout) -> Documents | None:
+        """Where sizes come from, if not from the lines of this layout alone. Raises Unusable when it is not there."""
+        root = self.source.document_root
+        if not root:
+            return None
+        documents = Documents(root, layout.unsized)
+        if not documents.is_there():
+            raise Unusable(f"the sizes of its targets are not known: there is no document_root {root}")
+        return documents
+
+    def tell(self, path: str, log: Log | Pipe, chunk: bytes) -> None:
+        self.run.apart.check()
+        if self.run.progress:
+            done, lines = log.read_on_disk, chunk.count(b"\n")
+            with self.run.apart.serial():
+                self._lines += lines
+                self._come(path, done)
+                self.run.progress(Step(self.source.name, path, done, log.size, self._read, self.size, self._lines))
+
+    def tell_done(self, path: str, size: int) -> None:
+        with self.run.apart.serial():
+            self._come(path, size)
+
+    def _come(self, path: str, done: int) -> None:
+        self._read += done - self._done.get(path, 0)
+        self._done[path] = done
+
+    def keep(
+        self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts, documents: Documents | None
+    ) -> bool:
+        """Whether it was not counted yet; then it is, as soon as its batch is recorded (batch.py)."""
+        if segment.id in self.run.known:
+            return False
+        partials.begin(self.run.directory, segment.id, counts, documents)
+        with self.run.apart.serial():
+            self.run.known.add(segment.id)
+            if self.run.elsewhere:
+                self.run.elsewhere.replace(replaces, stream)
+            family = self._streams.get(stream.source, ())
+            self._streams[stream.source] = (*(other for other in family if other != replaces), stream)
+            self.run.batch.add(segment, stream, replaces)
+        return True
+
+    def settle(self) -> None:
+        """What was kept so far is recorded when this returns. Raises NotWritten, Busy."""
+        with self.run.apart.serial():
+            self.run.batch.settle()
+
+    def is_finished(self, log: Log) -> bool:
+        stream = None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
+        if stream is None or stream not in self.streams(self.family(log.path)):
+            return False
+        self.finish(log, stream)
+        return True
+
+    def finish(self, log: Log, stream: Stream | None) -> None:
+        if stream and not log.is_plain and not log.note:
+            self.run.finished[finished.key_of(log)] = stream
+
+
+def _inode(log: Log) -> tuple[int, int]:
+    return log.status.st_dev, log.status.st_ino

@@ -1,0 +1,52 @@
+"""Names that visitors sent and that stand for no site: which of them are asked for most, in little memory.
+
+In go names one by one, out come those seen often and how often at least: a summary after Misra and Gries. Whatever
+comes, at most 2,000 names are held, of at most 255 bytes, and every name that made more than one request in a thousand
+is among them. The native scan does the same, step by step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from flex_logs_ingest.lines.field_values import printable
+from flex_logs_ingest.scan.site_rules import site_name
+
+KEPT = 1000
+WIDTH = 255
+
+
+class Strangers:
+    def __init__(self) -> None:
+        self._requests: dict[bytes, int] = {}
+
+    def add(self, name: bytes) -> None:
+        key = name[:WIDTH]
+        self._requests[key] = self._requests.get(key, 0) + 1
+        if len(self._requests) > 2 * KEPT:
+            self._requests = _heaviest(self._requests)
+
+    def found(self) -> list[tuple[bytes, int]]:
+        """Those since the last call, in order of their names."""
+        found, self._requests = sorted(self._requests.items()), {}
+        return found
+
+
+def _heaviest(requests: dict[bytes, int]) -> dict[bytes, int]:
+    """Those with more than the thousand-and-first has, less what it has: what is taken was seen with so many others."""
+    least = sorted(requests.values(), reverse=True)[KEPT]
+    return {name: number - least for name, number in requests.items() if number > least}
+
+
+def shown(found: Iterable[tuple[bytes, int]]) -> dict[str, int]:
+    """The names as they can be shown and stored, those asked for most first, and at most a thousand of them."""
+    requests: Counter[str] = Counter()
+    for name, number in found:
+        requests[_shown(name)] += number
+    return dict(sorted(requests.items(), key=lambda each: (-each[1], each[0]))[:KEPT])
+
+
+def _shown(name: bytes) -> str:
+    host = "" if name.startswith(b"/") else site_name(name)
+    return host or printable(name) or "(none)"
