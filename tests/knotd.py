@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flex_dns.named import LOOPBACK, SYSTEM_PATH
+from flex_dns.private.private_named import LOOPBACK, SYSTEM_PATH
 
 UP = "server started"
 

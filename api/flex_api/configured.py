@@ -17,10 +17,11 @@ from flex.zones import records
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
-from flex_dns import bind, knot, nameservers
-from flex_dns.key import Key, read_keys
+from flex_dns import bind, knot
+from flex_dns.checks import nameservers
 from flex_dns.part import NOBODYS, KeyFile, Part, ZonePart
-from flex_dns.server import Server, shown
+from flex_dns.wire.key import Key, read_keys
+from flex_dns.wire.server import Server, shown
 
 KINDS: Mapping[str, Callable[[Part], str]] = {"named": bind.configuration, "knot": knot.configuration}
 

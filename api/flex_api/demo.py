@@ -28,8 +28,8 @@ from flex_api.settings import file as settings
 from flex_api.settings.file import Settings
 from flex_api.told import text, words
 from flex_api.wiring import World, world
-from flex_dns.key import Key, make_key
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
+from flex_dns.wire.key import Key, make_key
 
 ZONE = "hosting.example."
 NODES = ("n1", "n2", "n3", "n4")

@@ -24,9 +24,9 @@ from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
 from flex_api.told import words
 from flex_api.wiring import controller, server, servers, solver, sources
-from flex_dns.discovery import zones_of
-from flex_dns.preflight import Wanted, preflight
-from flex_dns.session import Session
+from flex_dns.preflight.primary_check import Wanted, preflight
+from flex_dns.wire.session import Session
+from flex_dns.zone.zones_of_names import zones_of
 from flex_logs_ingest.files.sources import Source, paths, shown
 
 OTHER_NAMES = "make each a CNAME to its site, which then takes it along; only an apex cannot be one"

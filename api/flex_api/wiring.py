@@ -20,11 +20,11 @@ from flex.wishes import campaigns
 from flex_api import hosted
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
-from flex_dns import preflight
-from flex_dns.key import Key, read_keys
+from flex_dns.preflight import primary_check
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.server import Server
 from flex_dns.several import SeveralTargets
+from flex_dns.wire.key import Key, read_keys
+from flex_dns.wire.server import Server
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -208,7 +208,7 @@ def server(settings: Settings, primary: Primary) -> Server:
     timeout = settings.dns.timeout.total_seconds()
     reader = primary.transfer_key_file and read_keys(primary.transfer_key_file)[0]
     found = [Server(primary.server, primary.port, one, timeout, reader or None) for one in keys(primary)]
-    return found[0] if len(found) == 1 else preflight.accepted(found, primary.zones)
+    return found[0] if len(found) == 1 else primary_check.accepted(found, primary.zones)
 
 
 def _address(name: str) -> tuple[str, int]:

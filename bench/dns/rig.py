@@ -22,11 +22,11 @@ from flex.store import migrate, open_store
 from flex.store.journals import SqlJournal
 from flex.tables import PLACEMENT, RECORDS
 from flex.zones.marker import marker_text
-from flex_dns.claim import Claim
-from flex_dns.key import make_key
-from flex_dns.named import PrivateNamed
-from flex_dns.pair import pair
+from flex_dns.private.primary_and_secondary import pair
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.wire.claim import Claim
+from flex_dns.wire.key import make_key
 
 # As `flex init` says.
 THREADS_A_CORE = 2

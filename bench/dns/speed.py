@@ -26,11 +26,12 @@ from bench.dns.rig import CLAIM, OLD, ZONE, Rig, rig
 from bench.figures import Figures
 from flex.model.domain import Change, Plan, Rrset
 from flex_api.cli import COLLECTED_AFTER
-from flex_dns import pipeline, update, wire
-from flex_dns.named import PrivateNamed
-from flex_dns.nudge import nudged
-from flex_dns.settling import UNHEARD
-from flex_dns.update import Message
+from flex_dns.checks.notify import nudged
+from flex_dns.checks.settling import UNHEARD
+from flex_dns.private.private_named import PrivateNamed
+from flex_dns.update import pipeline, update
+from flex_dns.update.update import Message
+from flex_dns.wire import messages as wire
 
 SCALE = float(os.environ.get("SCALE", "1"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))

@@ -18,10 +18,10 @@ from flex.model.domain import Change, Plan, Rrset
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import by_name
 from flex.zones.zone_changes import lines
-from flex_dns import fence
-from flex_dns.claim import NOBODY, Claim
-from flex_dns.update import kept, marked, messages
-from flex_dns.wire import Kept
+from flex_dns.update import fence
+from flex_dns.update.update import kept, marked, messages
+from flex_dns.wire.claim import NOBODY, Claim
+from flex_dns.wire.messages import Kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)

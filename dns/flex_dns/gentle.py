@@ -22,8 +22,8 @@ from flex.tables import RECORDS
 from flex.zones import waves, zone_changes
 from flex.zones.marker import site_name
 from flex.zones.records import ZoneState, by_name
-from flex_dns.outcome import kind
-from flex_dns.standing import SHOWN, conflicts, refuse_outdated
+from flex_dns.update.outcome import kind
+from flex_dns.zone.change_states import SHOWN, conflicts, refuse_outdated
 
 ANEW = "an earlier run ended here; what DNS said then was planned anew"
 # New addresses, by the name that gets them.

@@ -10,12 +10,12 @@ import pandas as pd
 from flex.model.domain import Plan, Verdict
 from flex.model.journal import Journal
 from flex.zones.records import Answer, ZoneState, zone_of
-from flex_dns.contents import Asked, Contents, Question, at_or_below, canonical
-from flex_dns.following import ADDRESSES, LONGEST_CHAIN
-from flex_dns.standing import Standing, overtaken, questions, standing
-from flex_dns.trouble import not_authoritative
-from flex_dns.verify import Wanted, differences
-from flex_dns.zone_state import state
+from flex_dns.checks.verify import Wanted, differences
+from flex_dns.wire.contents import Asked, Contents, Question, at_or_below, canonical
+from flex_dns.wire.trouble import not_authoritative
+from flex_dns.zone.change_states import Standing, overtaken, questions, standing
+from flex_dns.zone.where_names_lead import ADDRESSES, LONGEST_CHAIN
+from flex_dns.zone.zone_state import state
 
 HERE = "memory"
 

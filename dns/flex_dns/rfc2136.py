@@ -18,16 +18,19 @@ from flex.errors import Refused
 from flex.model.domain import Change, Plan, Verdict
 from flex.model.journal import Journal, JournalRow
 from flex.zones.records import ZoneState
-from flex_dns import fence, following, nameservers, reading, rights, settling, update
-from flex_dns.carrying import carry
-from flex_dns.claim import Claim
-from flex_dns.contents import Asked
-from flex_dns.ledger import Tally
-from flex_dns.outcome import judged
-from flex_dns.server import Address, Server
-from flex_dns.session import Clock, Session
-from flex_dns.standing import Standing, overtaken, questions, standing
-from flex_dns.zone_state import state
+from flex_dns.checks import nameservers, settling
+from flex_dns.preflight import key_rights
+from flex_dns.update import fence, update
+from flex_dns.update.change_ledger import Tally
+from flex_dns.update.outcome import judged
+from flex_dns.update.sending import carry
+from flex_dns.wire.claim import Claim
+from flex_dns.wire.contents import Asked
+from flex_dns.wire.server import Address, Server
+from flex_dns.wire.session import Clock, Session
+from flex_dns.zone import reading, where_names_lead
+from flex_dns.zone.change_states import Standing, overtaken, questions, standing
+from flex_dns.zone.zone_state import state
 
 # BIND stores no more records of one type at one name, and refuses the whole message for them.
 MOST_VALUES = 100
@@ -58,7 +61,7 @@ class Rfc2136Target:
         asked = [name.lower() for name in names]
         with self._session() as session:
             found = reading.read(session, self.server, zone, Asked(zone, asked), also)
-            answers = following.answers(session, zone, also, found) if also else {}
+            answers = where_names_lead.answers(session, zone, also, found) if also else {}
         return state(zone, asked, self.owner, found, answers)
 
     def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
@@ -97,7 +100,7 @@ class Rfc2136Target:
         _refuse_outdated(plans, found)
         tries = {(zone, change.type): change.name for zone, one in found.items() for change in one.pending}
         with self._session() as session:
-            rights.refuse_denied(session, [(zone, name, kind) for (zone, kind), name in tries.items()])
+            key_rights.refuse_denied(session, [(zone, name, kind) for (zone, kind), name in tries.items()])
 
     def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
         """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a verdict with an error."""

@@ -15,9 +15,9 @@ from flex.errors import DnsError, PartlyApplied
 from flex.model.domain import Plan, Verdict
 from flex.model.journal import Journal, JournalRow, RowState
 from flex.zones.records import ZoneState
-from flex_dns.outcome import kind
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.trouble import UNCHANGED, not_authoritative
+from flex_dns.update.outcome import kind
+from flex_dns.wire.trouble import UNCHANGED, not_authoritative
 
 # More messages than any plan has for one primary.
 ROOM = 10**9

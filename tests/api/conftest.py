@@ -21,8 +21,8 @@ import pytest
 from flex.sim import logs, twin
 from flex.sim.twin import Hosting, Shape
 from flex_api import cli
-from flex_dns.key import Key, make_key
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
+from flex_dns.wire.key import Key, make_key
 from tests.migrated import new_database
 
 NODES = ("n1", "n2", "n3")

@@ -15,9 +15,9 @@ from flex.model.journal import JournalRow
 from flex.store import SqlStore, open_store
 from flex_api import wiring
 from flex_api.settings.file import load
-from flex_dns import pipeline, update
-from flex_dns.claim import Claim
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.update import pipeline, update
+from flex_dns.wire.claim import Claim
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex_dns.key import make_key
+from flex_dns.wire.key import make_key
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation, Said

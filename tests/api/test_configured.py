@@ -19,11 +19,11 @@ from flex.model.domain import Plan
 from flex.store import migrate
 from flex_api import cli, starting
 from flex_dns.bind import PRIMARY_OPTIONS
-from flex_dns.key import make_key, read_key
-from flex_dns.named import LOOPBACK, SYSTEM_PATH, PrivateNamed, free_port, zone_file
+from flex_dns.private.private_named import LOOPBACK, SYSTEM_PATH, PrivateNamed, free_port, zone_file
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.server import Server
-from flex_dns.session import Session
+from flex_dns.wire.key import make_key, read_key
+from flex_dns.wire.server import Server
+from flex_dns.wire.session import Session
 from tests import knotd
 from tests.dns.given import placed
 

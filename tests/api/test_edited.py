@@ -8,7 +8,7 @@ import dns.rcode
 import dns.update
 import pytest
 
-from flex_dns.session import Session
+from flex_dns.wire.session import Session
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

@@ -23,9 +23,9 @@ from flex.model.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrse
 from flex.store import migrate, open_store
 from flex.tables import PLACEMENT
 from flex_api import cli
-from flex_dns.key import Key, make_key
-from flex_dns.named import PrivateNamed
-from flex_dns.named import free_port as kept_port
+from flex_dns.private.private_named import PrivateNamed
+from flex_dns.private.private_named import free_port as kept_port
+from flex_dns.wire.key import Key, make_key
 from tests.api.conftest import passable
 from tests.dns.given import placed
 from tests.dns.test_dns_trouble import answering, framed

@@ -10,7 +10,7 @@ import pytest
 from flex.errors import BadInput
 from flex_api import starting
 from flex_api.settings import file as settings
-from flex_dns.key import read_key
+from flex_dns.wire.key import read_key
 
 
 def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:

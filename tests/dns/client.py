@@ -12,9 +12,9 @@ from pathlib import Path
 
 from flex.errors import FlexError
 from flex.store import open_store
-from flex_dns.key import read_key
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.server import Server
+from flex_dns.wire.key import read_key
+from flex_dns.wire.server import Server
 
 
 def main(url: str, port: str, key_file: str, cycle_id: str) -> None:

@@ -14,13 +14,13 @@ import dns.update
 import pytest
 
 from flex.ports import DnsTarget
-from flex_dns.key import Key, make_key
 from flex_dns.memory import MemoryTarget
-from flex_dns.named import PrivateNamed
-from flex_dns.reading import soa_serial
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.server import Server
-from flex_dns.session import Session
+from flex_dns.wire.key import Key, make_key
+from flex_dns.wire.server import Server
+from flex_dns.wire.session import Session
+from flex_dns.zone.reading import soa_serial
 
 OWNER = "flex-eu1"
 ZONES = tuple(f"z{number}.example." for number in range(200))

@@ -9,11 +9,11 @@ import pytest
 
 from flex.loop import verify
 from flex.model.domain import Change, Rrset, Verdict
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
-from flex_dns.pair import pair
+from flex_dns.private.primary_and_secondary import pair
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.several import SeveralTargets
+from flex_dns.wire.key import Key
 from tests.dns.test_dns_settling import ZONE, many, stopped, strangers, target_of
 
 pytestmark = pytest.mark.real

@@ -21,10 +21,10 @@ from flex.errors import PartlyApplied, Stale
 from flex.model.domain import Change, Plan, Rrset
 from flex.tables import RECORDS
 from flex.zones import zone_changes
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.session import Session
+from flex_dns.wire.key import Key
+from flex_dns.wire.session import Session
 from tests.dns.given import OWNER, many, placed
 
 pytestmark = pytest.mark.real

@@ -18,12 +18,12 @@ import pytest
 from flex.errors import PartlyApplied, Stale
 from flex.model.domain import Change, Plan, Rrset
 from flex.zones.marker import marker_name, marker_text
-from flex_dns import update
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.server import Server
-from flex_dns.session import Session
+from flex_dns.update import update
+from flex_dns.wire.key import Key
+from flex_dns.wire.server import Server
+from flex_dns.wire.session import Session
 from tests.dns.given import OWNER, many, owned, placed
 
 pytestmark = pytest.mark.real

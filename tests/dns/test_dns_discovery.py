@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from flex_dns.discovery import zones_of
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
-from flex_dns.session import Session
+from flex_dns.private.private_named import PrivateNamed
+from flex_dns.wire.key import Key
+from flex_dns.wire.session import Session
+from flex_dns.zone.zones_of_names import zones_of
 
 pytestmark = pytest.mark.real
 

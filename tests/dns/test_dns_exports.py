@@ -13,11 +13,11 @@ import pytest
 from flex.model.domain import Change, Plan, Rrset
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_text
-from flex_dns import fence
-from flex_dns.claim import Claim
 from flex_dns.exports import EXPORTS, Wanted, wanted
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.update import fence
+from flex_dns.wire.claim import Claim
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
 

@@ -12,17 +12,18 @@ import pytest
 from flex.errors import Refused
 from flex.model.domain import Plan
 from flex.model.journal import JournalRow
-from flex_dns import fence, update, wire
-from flex_dns.carrying import carry
-from flex_dns.check import Check
-from flex_dns.claim import Claim
-from flex_dns.fence import fence_name, fence_text, holders, take_over
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
-from flex_dns.pipeline import deliver
-from flex_dns.preflight import Wanted, preflight
+from flex_dns.checks.finding import Check
+from flex_dns.preflight.primary_check import Wanted, preflight
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target, Unkept
-from flex_dns.session import Session
+from flex_dns.update import fence, update
+from flex_dns.update.fence import fence_name, fence_text, holders, take_over
+from flex_dns.update.pipeline import deliver
+from flex_dns.update.sending import carry
+from flex_dns.wire import messages
+from flex_dns.wire.claim import Claim
+from flex_dns.wire.key import Key
+from flex_dns.wire.session import Session
 from tests.dns.conftest import Edit
 from tests.dns.given import many, owned
 
@@ -96,7 +97,7 @@ def test_a_record_that_somebody_took_away_holds_nothing_any_more(named: PrivateN
 def test_every_part_of_a_message_that_is_halved_is_fenced(zone: str) -> None:
     (whole,) = update.messages(zone, many(zone, 4).changes)
     fenced = replace(whole, claim=Claim(controller=ONE))
-    required = wire.rdata_bytes("TXT", fence_text(ONE))
+    required = messages.rdata_bytes("TXT", fence_text(ONE))
     assert all(required in part.wire() for part in (fenced, *update.halves(fenced), fenced.only(fenced.changes[:1])))
 
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex import engine
-from flex_dns import harvest as harvests
-from flex_dns.harvest import Harvest
-from flex_dns.shelf import MOST_SHARED, reference_shelve
-from flex_dns.trouble import MEANINGS, translate
+from flex_dns.wire.rrsets import MOST_SHARED, reference_shelve
+from flex_dns.wire.trouble import MEANINGS, translate
+from flex_dns.zone import wanted_records as harvests
+from flex_dns.zone.wanted_records import Harvest
 
 ZONE = "hosting.example."
 NAMES = [f"www.{ZONE}", f"shop.{ZONE}", f"www._flex.{ZONE}"]

@@ -13,8 +13,8 @@ from flex.errors import PartlyApplied, Refused, Stale
 from flex.model.domain import Change, Plan
 from flex.model.journal import JournalRow, RowState
 from flex.store.journals import MemoryJournal
-from flex_dns.key import Key
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.wire.key import Key
 from tests.dns.given import adopted, many, owned
 
 pytestmark = pytest.mark.real

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadSetting
-from flex_dns.key import Key, make_key, read_key, read_keys
+from flex_dns.wire.key import Key, make_key, read_key, read_keys
 
 # With two slashes, which start a comment anywhere else; thirty-two bytes.
 SECRET = "AB//CDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm/o="

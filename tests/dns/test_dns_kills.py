@@ -31,10 +31,10 @@ from flex.tables import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records import ZoneState, by_name
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.session import Session
+from flex_dns.wire.key import Key
+from flex_dns.wire.session import Session
 
 pytestmark = pytest.mark.real
 

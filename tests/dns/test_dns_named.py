@@ -25,9 +25,9 @@ from flex_dns.bind import (
     update_logging,
     update_policy,
 )
-from flex_dns.key import Key, make_key
-from flex_dns.named import PORTS, PrivateNamed, reserved
+from flex_dns.private.private_named import PORTS, PrivateNamed, reserved
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.wire.key import Key, make_key
 from tests.dns import given
 
 pytestmark = pytest.mark.real

@@ -11,13 +11,13 @@ import pytest
 
 from flex.ports import DnsTarget
 from flex.zones.records import Answer
-from flex_dns import following
-from flex_dns.key import Key
 from flex_dns.memory import MemoryTarget
-from flex_dns.named import PrivateNamed
-from flex_dns.reading import by_queries
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.session import Session
+from flex_dns.wire.key import Key
+from flex_dns.wire.session import Session
+from flex_dns.zone import where_names_lead
+from flex_dns.zone.reading import by_queries
 from tests.dns.conftest import OWNER, TARGETS, Edit
 
 Sets = dict[tuple[str, str], list[str]]
@@ -99,7 +99,7 @@ def test_a_name_leads_where_its_name_server_sends_visitors(
     assert Rfc2136Target(server, OWNER).read(zone, [f"site.{zone}"], [www]).answers == {www: wanted}
     with Session(server) as session:
         untransferred = by_queries(session, server, zone, [])
-        assert following.answers(session, zone, [www], untransferred) == {www: wanted}
+        assert where_names_lead.answers(session, zone, [www], untransferred) == {www: wanted}
 
 
 def test_what_is_delegated_leads_nobody_knows_where(target: DnsTarget, zone: str) -> None:

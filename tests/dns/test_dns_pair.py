@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from flex_dns.bind import asked_by_tcp
-from flex_dns.key import Key
-from flex_dns.named import LOOPBACK, PrivateNamed
-from flex_dns.pair import pair
+from flex_dns.private.primary_and_secondary import pair
+from flex_dns.private.private_named import LOOPBACK, PrivateNamed
+from flex_dns.wire.key import Key
 
 pytestmark = pytest.mark.real
 

@@ -18,13 +18,13 @@ import dns.rrset
 import pytest
 
 from flex.model.domain import Change, Plan, Rrset
-from flex_dns import pipeline
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
-from flex_dns.pace import AHEAD, STEP, Pace
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.server import Address, Server
-from flex_dns.update import Message
+from flex_dns.update import pipeline
+from flex_dns.update.pace import AHEAD, STEP, Pace
+from flex_dns.update.update import Message
+from flex_dns.wire.key import Key
+from flex_dns.wire.server import Address, Server
 from tests.dns.given import placed
 
 # A client that has nothing to wait for but this answer sends nothing for so long.

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from flex.errors import Refused
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
-from flex_dns.preflight import preflight
+from flex_dns.preflight.primary_check import preflight
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.server import Server
+from flex_dns.wire.key import Key
+from flex_dns.wire.server import Server
 from tests.dns.given import OWNER, many, owned
 
 pytestmark = pytest.mark.real

@@ -15,12 +15,12 @@ import pytest
 from flex.loop.verify import is_since
 from flex.model.domain import Plan
 from flex.tables import RECORDS
-from flex_dns.key import Key, make_key
-from flex_dns.named import PrivateNamed
-from flex_dns.nudge import nudged
-from flex_dns.pair import pair
+from flex_dns.checks.notify import nudged
+from flex_dns.checks.settling import UNHEARD
+from flex_dns.private.primary_and_secondary import pair
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.settling import UNHEARD
+from flex_dns.wire.key import Key, make_key
 from tests.dns.given import placed
 
 pytestmark = pytest.mark.real

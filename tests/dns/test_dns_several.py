@@ -13,10 +13,10 @@ from flex.errors import DnsError, PartlyApplied, Stale
 from flex.model.domain import Plan
 from flex.model.journal import RowState
 from flex.store.journals import MemoryJournal
-from flex_dns.key import make_key
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.several import SeveralTargets
+from flex_dns.wire.key import make_key
 from tests.dns.given import placed
 
 pytestmark = pytest.mark.real

@@ -17,9 +17,9 @@ from flex.model.domain import Plan
 from flex.tables import RECORDS
 from flex.zones.zone_changes import diff
 from flex_dns.bind import update_policy
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.wire.key import Key
 from tests.dns.given import placed
 
 pytestmark = pytest.mark.real

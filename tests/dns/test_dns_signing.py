@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_dns import signing
-from flex_dns.key import make_key
-from flex_dns.server import Server
-from flex_dns.signing import rcode_of, sign, verified
-from flex_dns.trouble import MEANINGS
+from flex_dns.wire import signing
+from flex_dns.wire.key import make_key
+from flex_dns.wire.server import Server
+from flex_dns.wire.signing import rcode_of, sign, verified
+from flex_dns.wire.trouble import MEANINGS
 
 ZONE = "hosting.example."
 KEY = make_key("flex-eu1")

@@ -25,15 +25,15 @@ from flex.ports import DnsTarget
 from flex.tables import RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
-from flex_dns.claim import Claim
 from flex_dns.exports import EXPORTS, wanted
 from flex_dns.gentle import GentleTarget
-from flex_dns.key import Key
 from flex_dns.memory import MemoryTarget
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.session import Session
 from flex_dns.several import SeveralTargets
+from flex_dns.wire.claim import Claim
+from flex_dns.wire.key import Key
+from flex_dns.wire.session import Session
 
 OWNER = "flex-eu1"
 OLD, NEW, THEIRS = "192.0.2.1", "192.0.2.2", "198.51.100.9"

@@ -25,11 +25,11 @@ import pytest
 from flex.errors import DnsError, Refused, Unreachable
 from flex.model.domain import Change, Plan, Rrset
 from flex_dns.bind import update_policy
-from flex_dns.key import Key, make_key
-from flex_dns.named import PrivateNamed
-from flex_dns.preflight import preflight
+from flex_dns.preflight.primary_check import preflight
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.trouble import MEANINGS, translate
+from flex_dns.wire.key import Key, make_key
+from flex_dns.wire.trouble import MEANINGS, translate
 from tests.dns.given import adopted, placed
 
 pytestmark = pytest.mark.real

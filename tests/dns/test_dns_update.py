@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from flex import engine
 from flex.model.domain import Change, RecordType, Rrset
 from flex.zones.marker import marker_name, marker_text, site_name
-from flex_dns import update, wire
-from flex_dns.update import Message
-from flex_dns.wire import Part, Unfit
+from flex_dns.update import update
+from flex_dns.update.update import Message
+from flex_dns.wire import messages as wire
+from flex_dns.wire.messages import Part, Unfit
 
 ZONE = "hosting.example."
 FORMS: dict[RecordType, str] = {"A": "192.0.2.{}", "AAAA": "2001:db8::{}", "TXT": "flex owner={}"}

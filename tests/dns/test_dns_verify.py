@@ -20,11 +20,11 @@ import pytest
 
 from flex.model.domain import Change, Rrset, Verdict
 from flex.tables import RECORDS
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
+from flex_dns.checks.verify import Wanted, verdict
+from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.server import shown
-from flex_dns.verify import Wanted, verdict
+from flex_dns.wire.key import Key
+from flex_dns.wire.server import shown
 
 pytestmark = pytest.mark.real
 

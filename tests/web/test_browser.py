@@ -17,8 +17,8 @@ from flex_api.access import Caller
 from flex_api.app import create_app
 from flex_api.pages.frame import PAGES
 from flex_api.settings import file as config
-from flex_dns.key import Key
-from flex_dns.named import PrivateNamed
+from flex_dns.private.private_named import PrivateNamed
+from flex_dns.wire.key import Key
 from tests.api.conftest import DAY, Installation, new
 from tests.rest.conftest import still
 from tests.web.browsing import CHROMIUM, Look, Visitor, axe, axe_of_contrast, chromium, served, visitor

@@ -13,7 +13,7 @@ from flex.store import open_store
 from flex_api import cli
 from flex_api.app import create_app
 from flex_api.settings import file as config
-from flex_dns.key import make_key
+from flex_dns.wire.key import make_key
 from tests.rest.conftest import still
 
 NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)

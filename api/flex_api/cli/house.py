@@ -33,7 +33,7 @@ from flex_api.schemas.verbs import (
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
 from flex_api.told import text
-from flex_dns.named import find_named
+from flex_dns.private.private_named import find_named
 
 config_app = typer.Typer(help="Look the settings over.", no_args_is_help=True, rich_markup_mode=None)
 db_app = typer.Typer(help="The database FLEX remembers in.", no_args_is_help=True, rich_markup_mode=None)

@@ -15,9 +15,9 @@ from flex.errors import Refused, Unknown
 from flex_api import wiring
 from flex_api.night import leases
 from flex_api.wiring import World
-from flex_dns import fence
-from flex_dns.server import Server
-from flex_dns.session import Session
+from flex_dns.update import fence
+from flex_dns.wire.server import Server
+from flex_dns.wire.session import Session
 
 # Of the audit log. Who asks for the first gets all of them.
 DONE = "zone.take-over"

@@ -16,10 +16,10 @@ from flex.model.domain import Cycle
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.wiring import World
-from flex_dns import fence
-from flex_dns.claim import Claim
 from flex_dns.exports import Wanted, wanted
-from flex_dns.session import Session
+from flex_dns.update import fence
+from flex_dns.wire.claim import Claim
+from flex_dns.wire.session import Session
 
 
 def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:

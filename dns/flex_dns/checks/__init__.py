@@ -1,0 +1,1 @@
+"""What name servers answer, compared with what they should, and waiting until they agree."""

@@ -1,0 +1,36 @@
+"""A NOTIFY of our own, for a secondary that has not heard of a change.
+
+A name server notifies its secondaries by UDP, and a packet that is lost leaves them with what is old until their
+refresh timers run out, which takes hours. A secondary asks its primary for the zone when we tell it to, if its
+`allow-notify` has our key or address. Nothing is believed that it answers but that it took the message.
+"""
+
+from __future__ import annotations
+
+import socket
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.opcode
+import dns.query
+import dns.rcode
+
+from flex_dns.wire.key import Key
+from flex_dns.wire.server import Address
+
+
+def nudged(server: Address, zone: str, key: Key | None, timeout: float) -> bool:
+    """Whether another one may be heeded: not where the server refused this one. Silence may be one more lost packet."""
+    notify = dns.message.make_query(zone, "SOA", flags=dns.flags.AA)
+    notify.set_opcode(dns.opcode.NOTIFY)
+    if key:
+        notify.use_tsig(key.signer())
+    try:
+        address = str(socket.getaddrinfo(*server, type=socket.SOCK_DGRAM)[0][4][0])
+        answer = dns.query.udp(notify, address, timeout, server[1])
+    except dns.exception.Timeout:
+        return True
+    except (dns.exception.DNSException, OSError, ValueError):
+        return False
+    return answer.rcode() == dns.rcode.NOERROR

@@ -1,0 +1,142 @@
+"""Waiting until every server that answers for a zone says what it should.
+
+In go servers and wanted RECORDS; out comes a Verdict of each: how long it took to agree, or what it said last when the
+time was up. Secondaries hear of a change later than the primary, and how much later is theirs to say; one that seems
+not to have heard of it is told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from flex.errors import DnsError
+from flex.loop.verify import is_since
+from flex.model.domain import Verdict
+from flex_dns.checks import verify
+from flex_dns.checks.notify import nudged
+from flex_dns.wire.key import Key
+from flex_dns.wire.server import Address
+
+# Between one look at a server's serial and the next.
+SHORTEST, LONGEST = 0.01, 0.5
+# A server that is behind for so long has not been notified; it is told, and again after twice as long.
+UNHEARD = 1.0
+# What a server has for its answer when the time is all but up.
+LAST_LOOK = 1.0
+
+
+def verdicts(
+    servers: Sequence[Address], zone: str, wanted: pd.DataFrame, timeout: float, key: Key | None, patience: float
+) -> tuple[Verdict, ...]:
+    """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
+    wait, every = _Wait(time.monotonic(), patience, timeout), verify.Wanted.of(wanted)
+    first = _serial(servers[0], zone, wait) if patience and len(servers) > 1 else None
+
+    def settled(server: Address) -> Verdict:
+        return _settled(server, zone, every, key, wait, first)
+
+    with ThreadPoolExecutor(len(servers)) as threads:
+        return tuple(threads.map(settled, servers))
+
+
+def catch_up(
+    primary: Address, servers: Sequence[Address], zone: str, timeout: float, key: Key | None, patience: float
+) -> None:
+    """Tell those of the servers that are behind the primary, and wait until each has what that has now.
+
+    Nothing is compared. A server that does not say its serial is not waited for.
+    """
+    wait = _Wait(time.monotonic(), patience, timeout)
+    if (first := _serial(primary, zone, wait)) is None:
+        return
+
+    def follow(server: Address) -> None:
+        serial = _serial(server, zone, wait)
+        if serial is not None and not is_since(serial, first):
+            telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer), unheard=0.0)
+            _await(server, zone, wait, lambda serial: is_since(serial, first), telling)
+
+    with ThreadPoolExecutor(max(1, len(servers))) as threads:
+        list(threads.map(follow, servers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """How long all servers have since it began, and how long one answer may take."""
+
+    began: float
+    patience: float
+    timeout: float
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.began + self.patience - time.monotonic())
+
+    @property
+    def for_answer(self) -> float:
+        """A silent server is not asked for longer than the others are waited for; a last look needs some time."""
+        return min(self.timeout, max(self.left, LAST_LOOK)) if self.patience else self.timeout
+
+    @property
+    def so_far(self) -> float:
+        return time.monotonic() - self.began if self.patience else 0.0
+
+
+def _settled(
+    server: Address, zone: str, wanted: verify.Wanted, key: Key | None, wait: _Wait, first: int | None
+) -> Verdict:
+    """The whole zone is compared again only when its serial is another one."""
+    telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer))
+    if first is not None:
+        _await(server, zone, wait, lambda serial: is_since(serial, first), telling)
+    while True:
+        found = verify.verdict(server, zone, wanted, wait.for_answer, key)
+        if found.agrees:
+            return replace(found, lag=wait.so_far)
+        if not wait.left:
+            return found
+        _await(server, zone, wait, _other_than(found.serial), telling)
+
+
+def _await(server: Address, zone: str, wait: _Wait, enough: Callable[[int], bool], telling: _Telling) -> None:
+    """Until the server has such a serial or the time is up."""
+    begun = time.monotonic()
+    while wait.left:
+        serial = _serial(server, zone, wait)
+        if serial is not None and enough(serial):
+            return
+        telling.when_due()
+        # A look comes late by a tenth of what was waited for, at most.
+        pause = min(max(SHORTEST, (time.monotonic() - begun) / 10), LONGEST)
+        time.sleep(min(pause, wait.left))
+
+
+class _Telling:
+    """Tells a server now and then, as long as it listens: what it refuses once it refuses again, and logs."""
+
+    def __init__(self, tell: Callable[[], bool], unheard: float = UNHEARD) -> None:
+        self._tell, self._heeded, self._wait = tell, True, UNHEARD
+        self._due = time.monotonic() + unheard
+
+    def when_due(self) -> None:
+        if self._heeded and time.monotonic() >= self._due:
+            self._heeded = self._tell()
+            self._wait *= 2
+            self._due = time.monotonic() + self._wait
+
+
+def _serial(server: Address, zone: str, wait: _Wait) -> int | None:
+    """None where it cannot be learnt now: that is the next look's business."""
+    try:
+        return verify.serial_of(verify.ask(server, [(zone, "SOA")], wait.for_answer)[zone, "SOA"])
+    except DnsError:
+        return None
+
+
+def _other_than(seen: int | None) -> Callable[[int], bool]:
+    return lambda serial: serial != seen

@@ -1,0 +1,226 @@
+"""What a name server answers anybody who asks, compared with what it should.
+
+In goes what is wanted, out comes a Verdict of one server: its serial, and each set that differs, addresses and TTL.
+A server that is silent, or answers without authority, gets an error and never passes for one without records.
+"""
+
+from __future__ import annotations
+
+import secrets
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
+import pandas as pd
+
+from flex.errors import DnsError
+from flex.model.domain import Change, RecordType, Rrset, Verdict
+from flex.zones.records import Sets, by_name
+from flex_dns.wire.contents import Contents, Question, canonical
+from flex_dns.wire.key import Key
+from flex_dns.wire.server import Address, Server, shown
+from flex_dns.wire.session import Session
+from flex_dns.wire.trouble import translated
+from flex_dns.zone import reading
+from flex_dns.zone.transfer import transferred
+
+KINDS: tuple[RecordType, ...] = ("A", "AAAA")
+# Few enough to fit the socket buffers of both sides.
+WINDOW = 32
+TRIES = 3
+# From so many names on, one transfer of the zone is quicker than asking for each.
+MANY = 200
+# Fits one packet on any path.
+PAYLOAD = 1232
+
+Answers = Mapping[Question, dns.message.Message]
+Set = tuple[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """What every server of a zone should say, made once for all of them: names, markers, and the sets of both."""
+
+    names: Sequence[str]
+    markers: Sequence[str]
+    sets: Sets
+
+    @classmethod
+    def of(cls, records: pd.DataFrame) -> Wanted:
+        sets = {
+            (name, kind): (ttl, tuple(sorted(canonical(kind, one) for one in values)) if kind == "AAAA" else values)
+            for (name, kind), (ttl, values) in by_name(records).items()
+        }
+        names = dict.fromkeys(name for name, kind in sets if kind != "TXT")
+        return cls(list(names), [name for name, kind in sets if kind == "TXT"], sets)
+
+    @property
+    def size(self) -> int:
+        return len(self.names) * len(KINDS) + len(self.markers)
+
+    def questions(self) -> Iterator[tuple[str, RecordType]]:
+        yield from product(self.names, KINDS)
+        yield from ((marker, "TXT") for marker in self.markers)
+
+
+def verdict(address: Address, zone: str, wanted: Wanted, timeout: float, key: Key | None = None) -> Verdict:
+    """What one server says of the zone's serial, of both address types of each wanted name, and of the markers.
+
+    Many names are compared with a transfer of the zone, where the server gives one to the key.
+    """
+    many = len(wanted.names) >= MANY
+    names = [*wanted.names, *wanted.markers]
+    found = _transferred(address, zone, names, timeout, key) if key and many else None
+    if found is None:
+        return _answered(address, zone, wanted, timeout)
+    # Nearly always all is as it should be, and that is quickly told.
+    wrong = () if found.sets == wanted.sets else differences(wanted, lambda name, kind: found.sets.get((name, kind)))
+    return Verdict(shown(address), wanted.size, found.serial, wrong)
+
+
+def _transferred(address: Address, zone: str, names: Sequence[str], timeout: float, key: Key) -> Contents | None:
+    """None where the server gives this key no transfers, or does not know it: then anybody's questions do."""
+    server = Server(*address, key, timeout)
+    try:
+        with Session(server) as session:
+            return transferred(session, server, zone, names)
+    except DnsError:
+        return None
+
+
+def _answered(address: Address, zone: str, wanted: Wanted, timeout: float) -> Verdict:
+    try:
+        answers = ask(address, [(zone, "SOA"), *wanted.questions()], timeout)
+    except DnsError as error:
+        return Verdict(shown(address), 0, error=str(error))
+    troubles = [trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))]
+    if troubles:
+        more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
+        return Verdict(shown(address), 0, serial_of(answers[zone, "SOA"]), error=troubles[0] + more)
+    wrong = differences(wanted, lambda name, kind: set_of(name, kind, answers[name, kind]))
+    return Verdict(shown(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong)
+
+
+def differences(wanted: Wanted, found: Callable[[str, RecordType], Set | None]) -> tuple[Change, ...]:
+    """From what to what each set that differs would have to change."""
+    pairs = ((name, kind, found(name, kind), wanted.sets.get((name, kind))) for name, kind in wanted.questions())
+    return tuple(
+        Change(_rrset(name, kind, have), _rrset(name, kind, want))
+        for name, kind, have, want in pairs
+        if have != want and not _same_marker(kind, have, want)
+    )
+
+
+def _same_marker(kind: RecordType, have: Set | None, want: Set | None) -> bool:
+    """A marker that was made under another TTL says the same."""
+    return kind == "TXT" and have is not None and want is not None and have[1] == want[1]
+
+
+def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:
+    """The answers to all questions, by UDP and where one does not fit by TCP. Raises a DnsError on silence."""
+    with translated(shown(address), "verification"):
+        family, _, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            # A connected socket takes packets from this peer only.
+            sock.connect(peer)
+            answers = _Window(sock, questions, timeout / TRIES).run()
+        for question, answer in answers.items():
+            if answer.flags & dns.flags.TC:
+                answers[question] = dns.query.tcp(query_of(question), str(peer[0]), timeout, address[1])
+    return answers
+
+
+class _Window:
+    """A number of questions on their way at a time; each is sent up to three times."""
+
+    def __init__(self, sock: socket.socket, questions: Sequence[Question], patience: float) -> None:
+        self._socket = sock
+        self._left = deque((question, 1) for question in questions)
+        self._patience = patience
+        self._sent: dict[int, tuple[Question, int, float, dns.message.Message]] = {}
+        self._answers: dict[Question, dns.message.Message] = {}
+
+    def run(self) -> dict[Question, dns.message.Message]:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            self._socket.setblocking(False)
+            while self._left or self._sent:
+                self._fill()
+                # Ids are kept in the order they were sent in: the first is the first to run out of time.
+                _, _, deadline, _ = next(iter(self._sent.values()))
+                if selector.select(max(0.0, deadline - time.monotonic())):
+                    self._receive()
+                self._expire()
+        return self._answers
+
+    def _fill(self) -> None:
+        while self._left and len(self._sent) < WINDOW:
+            question, tries = self._left.popleft()
+            query = query_of(question)
+            query.id = self._fresh_id()
+            self._sent[query.id] = (question, tries, time.monotonic() + self._patience, query)
+            self._socket.send(query.to_wire())
+
+    def _fresh_id(self) -> int:
+        while (number := secrets.randbelow(65536)) in self._sent:
+            continue
+        return number
+
+    def _receive(self) -> None:
+        try:
+            answer = dns.message.from_wire(self._socket.recv(65535))
+        except (BlockingIOError, dns.exception.DNSException, ValueError):
+            # A damaged packet, or one with a forged source: the true answer may still come.
+            return
+        question, _, _, query = self._sent.get(answer.id, (None, 0, 0.0, None))
+        if question and query and query.is_response(answer):
+            del self._sent[answer.id]
+            self._answers[question] = answer
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        for number, (question, tries, deadline, _) in list(self._sent.items()):
+            if deadline > now:
+                return
+            if tries == TRIES:
+                raise TimeoutError
+            del self._sent[number]
+            self._left.appendleft((question, tries + 1))
+
+
+def query_of(question: Question) -> dns.message.Message:
+    return dns.message.make_query(*question, flags=0, use_edns=0, payload=PAYLOAD)
+
+
+def set_of(name: str, kind: RecordType, answer: dns.message.Message) -> Set | None:
+    for rrset in answer.answer:
+        if rrset.rdtype == dns.rdatatype.from_text(kind) and rrset.name.to_text().lower() == name:
+            return rrset.ttl, reading.values(rrset)
+    return None
+
+
+def _rrset(name: str, kind: RecordType, values: Set | None) -> Rrset | None:
+    return Rrset(name, kind, *values) if values else None
+
+
+def _trouble(question: Question, answer: dns.message.Message) -> str:
+    name, kind = question
+    if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        return f"{kind} of {name}: {dns.rcode.to_text(answer.rcode())}"
+    if not answer.flags & dns.flags.AA:
+        return f"{kind} of {name}: an answer without authority"
+    return ""
+
+
+def serial_of(answer: dns.message.Message) -> int | None:
+    return next((rdata.serial for rrset in answer.answer for rdata in rrset if rrset.rdtype == dns.rdatatype.SOA), None)

@@ -1,0 +1,228 @@
+"""Whether a primary would do what FLEX will ask of it, found out before the first night.
+
+In go a server and a zone, out come Checks. Nothing is changed: the updates sent here delete what is not there.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.update
+from dns.rdtypes.ANY.TSIG import TSIG
+
+from flex.errors import DnsError, Refused
+from flex.zones.marker import marker_name
+from flex_dns.bind import PRIMARY_OPTIONS, PRINTED
+from flex_dns.checks import nameservers, verify
+from flex_dns.checks.finding import Check
+from flex_dns.preflight import key_rights
+from flex_dns.update import fence, permission
+from flex_dns.wire.server import Address, Server, shown
+from flex_dns.wire.session import Clock, Session
+from flex_dns.wire.trouble import said_no, translated
+from flex_dns.zone import reading
+from flex_dns.zone.transfer import may_transfer
+
+# A signature is good for 300 seconds; clocks this far apart will soon be as far as that.
+APART = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be checked: `verified` are all servers that are asked after a change, the zone's own where none are
+    named and it `follows` them; `controller` is who we are; `own_name` whether a site is called as the zone is.
+    """
+
+    verified: Sequence[Address] = ()
+    follows: bool = True
+    controller: str = ""
+    own_name: bool = False
+
+
+PLAIN = Wanted()
+
+
+def preflight(server: Server, zone: str, clock: Clock = time.time, wanted: Wanted = PLAIN) -> tuple[Check, ...]:
+    """Every check that makes sense after the ones before it: a closed port ends the list. Never a DnsError."""
+    found = tuple(_checks(server, zone, clock, wanted))
+    named = tuple(_other(server, other, zone) for other in wanted.verified if other != server.address)
+    return (*found, *named, *(_name_servers(server, zone, wanted) if len(found) > 1 else ()))
+
+
+def _name_servers(server: Server, zone: str, wanted: Wanted) -> Iterator[Check]:
+    """The zone's own: each should be checked after a change, and should answer."""
+    follows = wanted.follows and not wanted.verified
+    known = {host for host, _ in (server.address, *wanted.verified)}
+    try:
+        found = nameservers.of_zone(server, zone)
+    except DnsError as error:
+        yield Check("name servers", "warn", str(error), error.advice)
+        return
+    for name, addresses in found.items():
+        for address in addresses if not known & {host for host, _ in addresses} else ():
+            yield _followed(server, zone, name, address) if follows else _unchecked(name, address)
+
+
+def _followed(server: Server, zone: str, name: str, address: Address) -> Check:
+    found = _other(server, address, zone)
+    if found.state == "ok":
+        return replace(found, name=f"name server {name}")
+    advice = "let this machine reach it; or name the servers to check in dns.verify, or set dns.verify_ns = false"
+    return Check(f"name server {name}", "warn", found.detail, advice)
+
+
+def _unchecked(name: str, address: Address) -> Check:
+    said = f"the zone names it, and after a change {shown(address)} is not asked"
+    return Check(f"name server {name}", "warn", said, f'add "{shown(address)}" to dns.verify')
+
+
+def accepted(servers: Sequence[Server], zones: Sequence[str]) -> Server:
+    """Of one server with several keys, the first whose key it knows; with none of them, or no answer, the first."""
+    for server in servers if zones else ():
+        with Session(server) as session, suppress(DnsError):
+            reading.soa_serial(session, server, zones[0])
+            return server
+    return servers[0]
+
+
+def _checks(server: Server, zone: str, clock: Clock, wanted: Wanted) -> Iterator[Check]:
+    reached = _try("TCP", lambda: _tcp(server))
+    yield reached
+    if reached.state == "fail":
+        return
+    yield _try("UDP", lambda: _udp(server, zone))
+    with Session(server, clock) as session:
+        signed = _try("key", lambda: _key(session, server, zone))
+        yield signed
+        if signed.state == "fail":
+            return
+        yield _clock(session, zone, clock)
+        served = _try("zone", lambda: f"serial {reading.soa_serial(session, server, zone)}")
+        yield served
+        if served.state == "fail":
+            return
+        yield _transfer(server, zone, clock)
+        name = permission.unused_name(zone)
+        yield _try("addresses", lambda: permission.may_change(session, server, zone, name, "A", "AAAA"))
+        yield _try("markers", lambda: permission.may_change(session, server, zone, marker_name(name, zone), "TXT"))
+        yield from _limits(session, zone, own_name=wanted.own_name)
+        if wanted.controller:
+            yield _try("controller", lambda: _held(session, server, zone, wanted.controller))
+        yield _try("signing", lambda: _signing(session, server, zone))
+
+
+def _try(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, "ok", check())
+    except DnsError as error:
+        return Check(name, "fail", str(error), error.advice)
+
+
+def _tcp(server: Server) -> str:
+    with translated(server, "connection"), socket.create_connection(server.address, server.timeout):
+        return f"{server} takes connections"
+
+
+def _udp(server: Server, zone: str) -> str:
+    verify.ask(server.address, [(zone, "SOA")], server.timeout)
+    return f"{server} answers"
+
+
+def _key(session: Session, server: Server, zone: str) -> str:
+    session.ask(dns.message.make_query(zone, "SOA", flags=0), f"SOA of {zone}")
+    return f"{server.key.name} with {server.key.algorithm} is accepted"
+
+
+def _clock(session: Session, zone: str, clock: Clock) -> Check:
+    answer = session.ask(dns.message.make_query(zone, "SOA", flags=0), f"SOA of {zone}")
+    assert answer.tsig is not None, "the session takes no unsigned answers"
+    tsig = answer.tsig[0]
+    assert isinstance(tsig, TSIG)
+    apart = abs(tsig.time_signed - int(clock()))
+    detail = f"{apart} seconds apart, at most 300 are allowed"
+    if apart > APART:
+        return Check("clock", "warn", detail, "bring both clocks in step (`timedatectl set-ntp true`)")
+    return Check("clock", "ok", detail)
+
+
+def _transfer(server: Server, zone: str, clock: Clock) -> Check:
+    try:
+        # On a connection of its own, as the rest of the transfer is not waited for.
+        with Session(server.reading, clock) as session:
+            rcode = may_transfer(session, zone)
+    except DnsError as error:
+        return Check("transfer", "fail", str(error), error.advice)
+    if rcode == dns.rcode.NOERROR:
+        return Check("transfer", "ok", "the zone can be read at once")
+    return Check(
+        "transfer",
+        "warn",
+        f"{dns.rcode.to_text(rcode)}: each name is asked for by itself, and names under a wildcard seem to be taken",
+        f"allow-transfer {{ key {server.reading.key.name}; }}; in the zone's clause; {PRINTED}",
+    )
+
+
+def _held(session: Session, server: Server, zone: str, controller: str) -> str:
+    found = fence.holders(session, server, [zone])[zone]
+    if found and found != controller:
+        raise fence.held(server, zone, found)
+    return "no other controller changes the zone"
+
+
+def _limits(session: Session, zone: str, *, own_name: bool) -> Iterator[Check]:
+    try:
+        servers = list(nameservers.of_zone(session.server, zone))
+        yield from key_rights.checks(session, zone, servers, own_name=own_name)
+    except DnsError as error:
+        yield Check("limits of the key", "fail", str(error), error.advice)
+
+
+def _signing(session: Session, server: Server, zone: str) -> str:
+    """A zone that is signed beside the one that takes updates has its keys only in the signed one."""
+    asked = f"DNSKEY of {zone}"
+    answer = session.ask(dns.message.make_query(zone, "DNSKEY", flags=0), asked)
+    if not any(rrset.rdtype == dns.rdatatype.DNSKEY for rrset in answer.answer):
+        return "the zone is not signed"
+    update = dns.update.UpdateMessage(zone)
+    update.present(zone, "DNSKEY")
+    update.delete(permission.unused_name(zone), "A")
+    rcode = session.ask(update, asked).rcode()
+    if rcode == dns.rcode.NXRRSET:
+        raise Refused(
+            f"asking {server}: {asked}",
+            "the zone is signed with inline-signing yes: after many changes at once it can go on serving old records",
+            kept="nothing was changed",
+            advice="inline-signing no; in the zone's clause beside its dnssec-policy, then `rndc reconfig`",
+        )
+    if rcode != dns.rcode.NOERROR:
+        raise said_no(rcode, server, asked)
+    return "the zone is signed in place"
+
+
+def _other(server: Server, other: Address, zone: str) -> Check:
+    """A server that follows the primary, or should."""
+    name = f"server {shown(other)}"
+    try:
+        here, there = (_serial(address, zone, server.timeout) for address in (server.address, other))
+    except DnsError as error:
+        return Check(name, "fail", str(error), error.advice)
+    if here is None or there is None:
+        advice = "add the zone to it as a secondary, or take it out of dns.verify"
+        return Check(name, "fail", f"it does not answer for {zone} with authority", advice)
+    if here == there:
+        return Check(name, "ok", f"serial {there}, as the primary")
+    advice = f"see that the primary notifies it and lets it transfer; named.conf: {PRIMARY_OPTIONS.splitlines()[0]}"
+    return Check(name, "warn", f"serial {there}, the primary has {here}", advice)
+
+
+def _serial(address: Address, zone: str, timeout: float) -> int | None:
+    answer = verify.ask(address, [(zone, "SOA")], timeout)[zone, "SOA"]
+    return verify.serial_of(answer) if answer.flags & dns.flags.AA else None

@@ -1,0 +1,1 @@
+"""A private BIND for the demo and for tests."""

@@ -1,0 +1,58 @@
+"""A private primary with a private secondary: as clusters have them, set up as `flex init` says.
+
+In go zones and a key; out come two running servers, of which the second follows the first by NOTIFY and transfers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from flex_dns.bind import PRIMARY_OPTIONS, SECONDARY_OPTIONS, asked_by_tcp
+from flex_dns.private.private_named import LOOPBACK, PrivateNamed, free_port
+from flex_dns.wire.key import Key
+
+
+@contextmanager
+def pair(
+    directory: Path,
+    zones: Sequence[str],
+    key: Key,
+    *,
+    records: Mapping[str, str] | None = None,
+    primary: str = "",
+    threads: int = 1,
+    own_names: Collection[str] = (),
+) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
+    """`primary` replaces the options that `flex init` writes."""
+    with free_port() as first, free_port() as second:
+        notify = f"notify explicit;\nalso-notify {{ {LOOPBACK} port {second} key {key.name}; }};\n"
+        options = primary or notify + PRIMARY_OPTIONS
+        follows = (
+            f"type secondary;\nprimaries {{ {LOOPBACK} port {first} key {key.name}; }};\n"
+            f"allow-notify {{ key {key.name}; }};\nnotify no;\n"
+        )
+        with (
+            PrivateNamed(
+                directory / "primary",
+                zones,
+                key,
+                records=records,
+                port=first,
+                threads=threads,
+                options=options,
+                own_names=own_names,
+            ) as one,
+            PrivateNamed(
+                directory / "secondary",
+                zones,
+                key,
+                port=second,
+                threads=threads,
+                options=SECONDARY_OPTIONS,
+                beside=asked_by_tcp(LOOPBACK),
+                clause=follows,
+            ) as other,
+        ):
+            yield one, other

@@ -1,0 +1,197 @@
+"""The record that keeps a second controller out: who may change a zone, written in the zone itself.
+
+In go a zone and who we are; out comes the prerequisite that every message carries. Who copied our settings and database
+to another machine is refused by the name server, whatever he believes; nothing is taken from anybody here. Behind the
+controller stands an epoch where one was begun: what an earlier run sent and the server did not get to is refused then.
+
+Each change of the record is a compare-and-swap. Whether a run still may is asked behind the reading: who takes its work
+over meanwhile begins an epoch before anything else, and what was read is the record no more.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.update
+from dns.rdtypes.ANY.TXT import TXT
+
+from flex.errors import Refused
+from flex.zones.marker import LABEL
+from flex_dns.wire.server import Server
+from flex_dns.wire.session import Session
+from flex_dns.wire.trouble import UNCHANGED, not_granted, said_no
+
+PREFIX = "flex controller="
+NAME = "_controller"
+TTL = 60
+# What the epoch stands behind. No record had one before there was an undo to need it.
+EPOCH = " epoch="
+# Raises where the run that asks may change nothing any more.
+Ask = Callable[[], None]
+# How often a new epoch is tried while another run of ours begins one, too.
+TRIES = 5
+
+
+def always() -> None:
+    """Where nobody can lose the right to change anything."""
+
+
+def fence_name(zone: str) -> str:
+    """Among our markers, where the key may write; no host name begins so, so it is no site's marker."""
+    return f"{NAME}.{LABEL}.{zone}"
+
+
+def fence_text(holder: str) -> str:
+    """Of a controller, or of one in its epoch."""
+    return f"{PREFIX}{holder}"
+
+
+def controller_of(holder: str) -> str:
+    return holder.partition(EPOCH)[0]
+
+
+def holders(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
+    """The controller that each zone is held by; empty where it is free."""
+    return {zone: controller_of(holder) for zone, holder in said(session, server, zones).items()}
+
+
+def said(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
+    """The same with the epoch: what a message for the zone has to require."""
+    if not zones:
+        return {}
+    asked = f"controller of {zones[0]}"
+    queries = [dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones]
+    return {
+        zone: _said(server, zone, answer) for zone, answer in zip(zones, session.ask_all(queries, asked), strict=True)
+    }
+
+
+def hold(
+    session: Session, server: Server, zones: Sequence[str], controller: str, refuse_lost: Ask = always
+) -> dict[str, str]:
+    """Make sure that each zone is ours, or free and then ours. Raises Refused where another controller holds one.
+
+    Out comes what messages require: us, in the epoch of each zone.
+    """
+    found = ours(session, server, zones, controller)
+    nobodys = [zone for zone, by in found.items() if not by]
+    for zone in nobodys:
+        refuse_lost()
+        _take(session, server, zone, controller)
+    found |= ours(session, server, nobodys, controller)
+    for zone in nobodys:
+        if not found[zone]:
+            raise held(server, zone, "")
+    return found
+
+
+def free(session: Session, server: Server, zones: Sequence[str], controller: str) -> list[str]:
+    """Those of the zones that nobody holds. Raises Refused where another controller holds one."""
+    return [zone for zone, by in ours(session, server, zones, controller).items() if not by]
+
+
+def begin_epoch(
+    session: Session, server: Server, zones: Sequence[str], controller: str, refuse_lost: Ask = always
+) -> None:
+    """From the answer on the server refuses what an earlier run sent to the zones and it did not get to.
+
+    In one that we do not hold it refuses all that is ours already.
+    """
+    for zone, was in said(session, server, zones).items():
+        _begin_epoch(session, server, zone, was, controller, refuse_lost)
+
+
+def _begin_epoch(session: Session, server: Server, zone: str, was: str, controller: str, refuse_lost: Ask) -> None:
+    for _ in range(TRIES):
+        if controller_of(was) != controller:
+            return
+        refuse_lost()
+        if _replaced(session, server, zone, was, f"{controller}{EPOCH}{secrets.token_hex(8)}"):
+            return
+        was = said(session, server, [zone])[zone]
+    raise overtaken(server, zone)
+
+
+def ours(session: Session, server: Server, zones: Sequence[str], controller: str) -> dict[str, str]:
+    """What `said` gives. Raises Refused where another controller holds one."""
+    found = said(session, server, zones)
+    for zone, by in found.items():
+        if controller_of(by) not in ("", controller):
+            raise held(server, zone, by)
+    return found
+
+
+def take_over(
+    session: Session, server: Server, zone: str, controller: str, was: str, refuse_lost: Ask = always
+) -> None:
+    """The zone is ours from now on, if it is `was` who holds it still. Raises Refused otherwise."""
+    found = said(session, server, [zone])[zone]
+    refuse_lost()
+    if controller_of(found) != was or not _replaced(session, server, zone, found, controller):
+        raise held(server, zone, holders(session, server, [zone])[zone])
+
+
+def _replaced(session: Session, server: Server, zone: str, was: str, holder: str) -> bool:
+    """Whether the record said `was` until now; it says `holder` then."""
+    asked = f"taking {zone} over from {controller_of(was)}"
+    update = dns.update.UpdateMessage(zone)
+    update.present(fence_name(zone), "TXT", f'"{fence_text(was)}"')
+    update.replace(fence_name(zone), TTL, "TXT", f'"{fence_text(holder)}"')
+    rcode = session.ask(update, asked).rcode()
+    if rcode == dns.rcode.REFUSED:
+        raise not_granted(server, zone, asked)
+    if rcode not in (dns.rcode.NOERROR, dns.rcode.NXRRSET):
+        raise said_no(rcode, server, asked)
+    return rcode == dns.rcode.NOERROR
+
+
+def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
+    """A text of another form is no controller's: a wildcard's stands for all names that are not there."""
+    if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        raise said_no(answer.rcode(), server, f"controller of {zone}")
+    texts = [
+        b"".join(rdata.strings).decode(errors="replace")
+        for rrset in answer.answer
+        if rrset.rdtype == dns.rdatatype.TXT and rrset.name.to_text().lower() == fence_name(zone)
+        for rdata in rrset
+        if isinstance(rdata, TXT)
+    ]
+    return next((text.removeprefix(PREFIX) for text in texts if text.startswith(PREFIX)), "")
+
+
+def held(server: Server, zone: str, by: str) -> Refused:
+    by = controller_of(by)
+    return Refused(
+        f"asking {server}: whether we may change {zone}",
+        f"another controller holds it: {by or 'somebody took our record away'}",
+        kept=UNCHANGED,
+        advice=f"stop one of the two; if that one is gone for good: `flex dns takeover --from '{by}'`"
+        if by
+        else "another controller may be about to take it; `flex dns holders` says who has it",
+    )
+
+
+def overtaken(server: Server, zone: str) -> Refused:
+    return Refused(
+        f"asking {server}: whether we may change {zone}",
+        "another run of this controller ended what this one began",
+        kept="what this run sent and the server had not got to by then is not made",
+        advice="`flex plan show` says what became of the plan",
+    )
+
+
+def _take(session: Session, server: Server, zone: str, controller: str) -> None:
+    """Whoever comes first has it: the name server sees to that."""
+    asked = f"taking {zone} for {controller}"
+    update = dns.update.UpdateMessage(zone)
+    update.absent(fence_name(zone), "TXT")
+    update.add(fence_name(zone), TTL, "TXT", f'"{fence_text(controller)}"')
+    rcode = session.ask(update, asked).rcode()
+    if rcode == dns.rcode.REFUSED:
+        raise not_granted(server, zone, asked)
+    if rcode not in (dns.rcode.NOERROR, dns.rcode.YXRRSET):
+        raise said_no(rcode, server, asked)

@@ -1,0 +1,101 @@
+"""What a person is told of a run over several zones.
+
+In go plans and what became of them; out comes nothing where all is as planned, else the one error that says what is
+not so, zone by zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable
+from flex.model.domain import Plan
+from flex_dns.update.change_ledger import Tally
+from flex_dns.zone.change_states import overtaken
+
+SHOWN = 10
+RESUME = "then `flex apply --resume` finishes it"
+
+
+def judged(
+    plans: Sequence[Plan], tallies: Mapping[str, Tally], done: Mapping[str, int]
+) -> DnsError | PartlyApplied | None:
+    """`done` changes of each zone held before the run began."""
+    wrong = [plan for plan in plans if plan.zone in tallies and not tallies[plan.zone].is_complete]
+    if not wrong:
+        return None
+    held = {
+        plan.zone: done.get(plan.zone, 0) + (tallies[plan.zone].done if plan.zone in tallies else 0) for plan in plans
+    }
+    errors = {plan.zone: _of_zone(plan, tallies[plan.zone], held[plan.zone]) for plan in wrong}
+    first = errors[wrong[0].zone]
+    changed = any(held.values()) or any(isinstance(error, PartlyApplied) for error in errors.values())
+    if len(plans) == 1 or not changed:
+        return first
+    return _of_all(plans, errors, held)
+
+
+def _of_zone(plan: Plan, tally: Tally, done: int) -> DnsError | PartlyApplied:
+    if tally.unknown and tally.trouble:
+        return _unknown(tally.trouble, tally.unknown)
+    if tally.trouble:
+        return halfway(tally.trouble, plan, done) if done else tally.trouble
+    if tally.conflicts:
+        return overtaken(plan, done, tally.conflicts)
+    error = tally.refused[0][1]
+    return _faulty(error, plan, tally, done) if done else error
+
+
+def _of_all(
+    plans: Sequence[Plan], errors: Mapping[str, DnsError | PartlyApplied], held: Mapping[str, int]
+) -> PartlyApplied:
+    named = "; ".join(f"{zone}: {error.answer}" for zone, error in list(errors.items())[:SHOWN])
+    more = f"; and {len(errors) - SHOWN} more zones" if len(errors) > SHOWN else ""
+    partly = [zone for zone in errors if held[zone]]
+    whole = len(plans) - len(errors)
+    return kind(*errors.values())(
+        f"changing {sum(len(plan.changes) for plan in plans)} record sets in {len(plans)} zones",
+        f"{'1 zone is' if len(errors) == 1 else f'{len(errors)} zones are'} not as planned: {named}{more}",
+        kept=f"{whole} zones are as planned, {len(partly)} in part{_listed(partly)}, "
+        f"{len(errors) - len(partly)} as they were",
+        advice=f"{next(iter(errors.values())).advice.removesuffix(f'; {RESUME}')}; {RESUME}",
+    )
+
+
+def kind(*errors: DnsError | PartlyApplied) -> type[PartlyApplied]:
+    """What a server refuses today it refuses tomorrow; one that is away comes back."""
+    return OnTheWay if any(isinstance(error, (Unreachable, OnTheWay)) for error in errors) else PartlyApplied
+
+
+def _listed(zones: Sequence[str]) -> str:
+    more = ", …" if len(zones) > SHOWN else ""
+    return f" ({', '.join(zones[:SHOWN])}{more})" if zones else ""
+
+
+def _faulty(error: DnsError, plan: Plan, tally: Tally, done: int) -> PartlyApplied:
+    names = list(dict.fromkeys(change.name for change, _ in tally.refused))
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return kind(error)(
+        error.asked,
+        f"{len(tally.refused)} of {len(plan.changes)} ({', '.join(names[:SHOWN])}{more}): {error.answer}",
+        kept=f"{done} of the record sets in {plan.zone} are as planned, the others as they were",
+        advice=f"{error.advice}; {RESUME}",
+    )
+
+
+def _unknown(trouble: DnsError, count: int) -> PartlyApplied:
+    return kind(trouble)(
+        trouble.asked,
+        trouble.answer,
+        kept=f"whether the last {count} record sets were changed is not known",
+        advice=f"{trouble.advice}; {RESUME}",
+    )
+
+
+def halfway(trouble: DnsError, plan: Plan, done: int) -> PartlyApplied:
+    return kind(trouble)(
+        trouble.asked,
+        trouble.answer,
+        kept=f"{done} of the {len(plan.changes)} record sets in {plan.zone} are as planned, the others as they were",
+        advice=f"{trouble.advice}; {RESUME}",
+    )

@@ -1,0 +1,215 @@
+"""Updates on their way: several connections to a primary, for many zones several messages on each before an answer.
+
+In go messages, out comes what became of each, as it becomes known. Nothing is retried here, and once an answer does
+not come nothing more is sent: what was not sent by then is not among the outcomes. Of many zones no more are sent than
+the secondaries can follow.
+"""
+
+from __future__ import annotations
+
+import secrets
+import select
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+import dns.rcode
+
+from flex.errors import DnsError
+from flex_dns.update.pace import AHEAD, Pace
+from flex_dns.update.update import Message
+from flex_dns.wire import signing
+from flex_dns.wire.server import Address, Server
+from flex_dns.wire.session import Clock, connected
+from flex_dns.wire.trouble import translate, translated, untrusted
+
+# BIND reads a connection's next update when it has answered the last one, and tells a zone's secondaries as soon as it
+# has nothing to do for the zone, which costs as much as an update. So the next ones wait on other connections, and only
+# where zones are more than connections several on one. All together they stay below the update-quota of 100: BIND drops
+# without an answer what is over it.
+LINES = 8
+DEEPEST = 12
+# Messages are announced in blocks, while those before them are on their way.
+BLOCK = 32
+# After so many, nothing more of few zones is sent until all is answered: a server that is never without work for a zone
+# would not tell its secondaries before the end.
+BREATH = 8 * BLOCK
+PIECE = 65536
+RESPONSE = 0x80
+
+Outcome = tuple[Message, dns.rcode.Rcode | DnsError]
+Announce = Callable[[Sequence[Message]], None]
+
+
+def deliver(
+    server: Server, messages: Sequence[Message], clock: Clock, announce: Announce, secondaries: Sequence[Address] = ()
+) -> Iterator[Outcome]:
+    """Each message is announced before its first byte leaves. To be read to the end."""
+    lines = [_Line(server, clock) for _ in range(min(LINES, len(messages)))]
+    zones = len({message.zone for message in messages})
+    deep = min(max(zones // LINES, 1), DEEPEST)
+    queue = _Queue(messages, announce)
+    paces = [Pace(secondary) for secondary in secondaries if zones > AHEAD]
+    try:
+        while queue.left or any(line.sent for line in lines):
+            queue.open(rested=deep > 1 or not any(line.sent for line in lines))
+            for pace in paces:
+                pace.question()
+            for line in lines if not any(pace.holds for pace in paces) else ():
+                yield from line.fill(queue, deep)
+            for line, is_readable in _ready([line for line in lines if line.sent], paces):
+                for message, outcome in line.receive() if is_readable else line.give_up():
+                    for pace in paces if outcome == dns.rcode.NOERROR else ():
+                        pace.acknowledged(message)
+                    yield message, outcome
+            if any(line.is_broken for line in lines):
+                queue.drop()
+    finally:
+        for line in lines:
+            line.close()
+        for pace in paces:
+            pace.close()
+
+
+def _ready(lines: Sequence[_Line], paces: Sequence[Pace]) -> Iterator[tuple[_Line, bool]]:
+    """Those with something to read, and those that waited too long for it. What secondaries said is heard, too."""
+    due = [line.deadline for line in lines] + [pace.due for pace in paces if pace.holds]
+    if not due:
+        return
+    poll = select.poll()
+    asked = [pace for pace in paces if pace.is_asked]
+    for fd in [line.fileno() for line in lines] + [pace.fileno() for pace in asked]:
+        poll.register(fd, select.POLLIN)
+    readable = {fd for fd, _ in poll.poll(max(0.0, min(due) - time.monotonic()) * 1000)}
+    for pace in asked:
+        if pace.fileno() in readable:
+            pace.hear()
+    now = time.monotonic()
+    for line in lines:
+        is_readable = line.fileno() in readable
+        if is_readable or line.deadline <= now:
+            yield line, is_readable
+
+
+class _Queue:
+    """Messages still to be sent; the first few of them are announced."""
+
+    def __init__(self, messages: Sequence[Message], announce: Announce) -> None:
+        self.left = deque(messages)
+        self.announced = 0
+        self._announce = announce
+        self._since_rest = 0
+
+    def open(self, *, rested: bool) -> None:
+        """The next block, if the last one is gone, unless a rest is due."""
+        if rested:
+            self._since_rest = 0
+        if self.left and not self.announced and self._since_rest < BREATH:
+            block = [self.left[at] for at in range(min(BLOCK, len(self.left)))]
+            self._announce(block)
+            self.announced = len(block)
+            self._since_rest += len(block)
+
+    def drop(self) -> None:
+        self.left.clear()
+        self.announced = 0
+
+    def take(self) -> Message:
+        self.announced -= 1
+        return self.left.popleft()
+
+
+class _Line:
+    """One connection. When it breaks, all that was sent on it and not answered is open."""
+
+    def __init__(self, server: Server, clock: Clock) -> None:
+        self.sent: dict[int, tuple[Message, bytes, float]] = {}
+        self.is_broken = False
+        self._server = server
+        self._clock = clock
+        self._key = server.key.signer()
+        self._socket: socket.socket | None = None
+        self._bytes = bytearray()
+        self._next_id = secrets.randbelow(65536)
+
+    def fileno(self) -> int:
+        assert self._socket is not None, "something was sent"
+        return self._socket.fileno()
+
+    @property
+    def deadline(self) -> float:
+        """Messages are kept in the order they were sent in: the first is the first to run out of time."""
+        return next(iter(self.sent.values()))[2]
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+
+    def fill(self, queue: _Queue, deep: int) -> Iterator[Outcome]:
+        while queue.announced and len(self.sent) < deep and not self.is_broken:
+            message = queue.take()
+            try:
+                with translated(self._server, _asked(message)):
+                    self._send(message)
+            except DnsError as error:
+                yield from self._broke(error)
+
+    def receive(self) -> Iterator[Outcome]:
+        try:
+            yield from self._receive()
+        except DnsError as error:
+            yield from self._broke(error)
+
+    def give_up(self) -> Iterator[Outcome]:
+        first, _, _ = next(iter(self.sent.values()))
+        yield from self._broke(translate(TimeoutError(), self._server, _asked(first)))
+
+    def _send(self, message: Message) -> None:
+        while self._next_id in self.sent:
+            self._next_id = (self._next_id + 1) % 65536
+        number, self._next_id = self._next_id, (self._next_id + 1) % 65536
+        body = struct.pack("!H", number) + message.wire()[2:]
+        wire, mac = signing.sign(body, self._key, int(self._clock()))
+        self.sent[number] = (message, mac, time.monotonic() + self._server.timeout)
+        if self._socket is None:
+            self._socket = connected(self._server)
+        self._socket.sendall(struct.pack("!H", len(wire)) + wire)
+
+    def _receive(self) -> Iterator[Outcome]:
+        assert self._socket is not None, "something was sent"
+        first, _, _ = next(iter(self.sent.values()))
+        with translated(self._server, _asked(first)):
+            piece = self._socket.recv(PIECE)
+            if not piece:
+                raise EOFError
+        self._bytes += piece
+        while len(self._bytes) >= 2 and len(self._bytes) >= 2 + int.from_bytes(self._bytes[:2]):
+            end = 2 + int.from_bytes(self._bytes[:2])
+            wire = bytes(self._bytes[2:end])
+            del self._bytes[:end]
+            yield self._answered(wire)
+
+    def _answered(self, wire: bytes) -> Outcome:
+        number = int.from_bytes(wire[:2])
+        if len(wire) < 12 or number not in self.sent or not wire[2] & RESPONSE:
+            message, _, _ = next(iter(self.sent.values()), (None, b"", 0.0))
+            asked = _asked(message) if message else "update"
+            raise untrusted(self._server, asked, "the answer is to another question")
+        message, mac, _ = self.sent[number]
+        asked = _asked(message)
+        with translated(self._server, asked):
+            rcode = signing.rcode_of(wire, mac, self._key, self._server, int(self._clock()), asked)
+        del self.sent[number]
+        return message, rcode
+
+    def _broke(self, error: DnsError) -> Iterator[Outcome]:
+        self.is_broken = True
+        left, self.sent = self.sent, {}
+        for message, _, _ in left.values():
+            yield message, error
+
+
+def _asked(message: Message) -> str:
+    return f"update of {len(message.changes)} record sets in {message.zone}"

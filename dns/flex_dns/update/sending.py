@@ -1,0 +1,200 @@
+"""Changes carried to a primary until each holds, was overtaken by somebody else, or was refused.
+
+In go rows of the journal, out comes a Tally for each zone. A message that is refused for what it asks is halved until
+the name at fault is found, and the others are applied. After an answer that leaves it open whether a change was made
+the zone is read, and only what is still to do is sent again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import dns.rcode
+
+from flex.errors import DnsError, Unreachable
+from flex.model.domain import Change
+from flex.model.journal import Journal, JournalRow
+from flex_dns.update import fence, permission, pipeline, update
+from flex_dns.update.change_ledger import Ledger, Tally
+from flex_dns.update.update import Message
+from flex_dns.wire.claim import NOBODY, Claim
+from flex_dns.wire.contents import Contents, Question
+from flex_dns.wire.server import Address, Server
+from flex_dns.wire.session import Clock, Session
+from flex_dns.wire.trouble import not_granted, said_no
+from flex_dns.zone import reading
+from flex_dns.zone.change_states import questions, standing
+
+# Answers after which only the zone itself can say what happened.
+OPEN = (dns.rcode.NXRRSET, dns.rcode.YXRRSET, dns.rcode.NXDOMAIN, dns.rcode.YXDOMAIN, dns.rcode.SERVFAIL)
+# Answers that can be due to one record of many.
+FAULTY = (dns.rcode.REFUSED, dns.rcode.NOTZONE, dns.rcode.FORMERR)
+# Between one round and the next, while nothing moves.
+PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
+LOOK_SECONDS = 0.1
+LONGEST_LOOK = 2.0
+# Names that are looked for one by one among those refused; where there are more, it is not a name's fault.
+MOST_FAULTS = 20
+WHOLE = "somebody else changed a record, and an outdated plan is refused whole"
+
+
+def carry(
+    server: Server,
+    rows: Sequence[tuple[JournalRow, tuple[Change, ...]]],
+    journal: Journal,
+    clock: Clock,
+    patience: float,
+    claim: Claim = NOBODY,
+    secondaries: Sequence[Address] = (),
+) -> dict[str, Tally]:
+    """`patience` is how many seconds a server that went away in the middle is waited for; `secondaries` are to follow.
+
+    Each zone must be held by us, and each name be ours, as far as the `claim` goes.
+    """
+    ledger = Ledger(journal, rows)
+    todo = [Message(row.zone, changes, row.number, claim) for row, changes in rows]
+    pauses = iter(PAUSES)
+    while todo:
+        before = ledger.left, len(todo)
+        sent = _send(server, todo, ledger, clock, secondaries)
+        todo = [*sent.unsent, *_halved(server, sent.refused, ledger, clock)]
+        todo += _looked_after(server, sent.opened, ledger, clock, patience)
+        todo = [message for message in todo if not ledger.tallies[message.zone].is_stopped]
+        if todo and sent.opened and before == (ledger.left, len(todo)):
+            pause = next(pauses, None)
+            if pause is None:
+                ledger.stop({message.zone for message in todo}, sent.opened[-1][1])
+                break
+            time.sleep(pause)
+    ledger.flush()
+    return ledger.tallies
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What is left of a round: messages whose fate only the zone knows, those refused, those not sent at all."""
+
+    opened: list[tuple[Message, DnsError]] = field(default_factory=list)
+    refused: list[tuple[Message, dns.rcode.Rcode]] = field(default_factory=list)
+    unsent: list[Message] = field(default_factory=list)
+
+
+def _send(
+    server: Server, messages: Sequence[Message], ledger: Ledger, clock: Clock, secondaries: Sequence[Address]
+) -> _Sent:
+    left = {id(message): message for message in messages}
+    found = _Sent()
+    for message, outcome in pipeline.deliver(server, messages, clock, ledger.sent, secondaries):
+        del left[id(message)]
+        if isinstance(outcome, Unreachable):
+            found.opened.append((message, outcome))
+        elif isinstance(outcome, DnsError):
+            # It is not about this message: the key, or the time.
+            ledger.stop(ledger.tallies.keys(), outcome)
+        elif outcome == dns.rcode.NOERROR:
+            ledger.done(message, message.changes)
+        elif outcome in OPEN:
+            found.opened.append((message, _no(server, message, outcome)))
+        elif outcome in FAULTY:
+            found.refused.append((message, outcome))
+        else:
+            ledger.stop([message.zone], _no(server, message, outcome))
+    found.unsent = list(left.values())
+    return found
+
+
+def _no(server: Server, message: Message, rcode: dns.rcode.Rcode) -> DnsError:
+    asked = f"update of {len(message.changes)} record sets in {message.zone}"
+    if rcode == dns.rcode.REFUSED:
+        return not_granted(server, message.zone, asked, {change.name for change in message.changes})
+    return said_no(rcode, server, asked)
+
+
+def _halved(
+    server: Server, refused: Sequence[tuple[Message, dns.rcode.Rcode]], ledger: Ledger, clock: Clock
+) -> Iterator[Message]:
+    """Halves of what was refused. A name by itself is at fault; so is the zone when it takes nothing at all."""
+    tried: set[str] = set()
+    for message, rcode in refused:
+        tally, halves = ledger.tallies[message.zone], update.halves(message)
+        first, tried = message.zone not in tried, tried | {message.zone}
+        takes_none = halves and first and not tally.done and not _takes_updates(server, message.zone, rcode, clock)
+        if takes_none or tally.faults >= MOST_FAULTS:
+            ledger.stop([message.zone], _no(server, message, rcode))
+        elif halves:
+            yield from halves
+        else:
+            ledger.refused(message, _no(server, message, rcode))
+
+
+def _takes_updates(server: Server, zone: str, rcode: dns.rcode.Rcode, clock: Clock) -> bool:
+    """Whether the key may change anything in the zone, asked by an update that changes nothing."""
+    if rcode != dns.rcode.REFUSED:
+        return True
+    try:
+        with Session(server, clock) as session:
+            permission.may_change(session, server, zone, permission.unused_name(zone), "A")
+    except DnsError:
+        return False
+    return True
+
+
+def _looked_after(
+    server: Server, opened: Sequence[tuple[Message, DnsError]], ledger: Ledger, clock: Clock, patience: float
+) -> Iterator[Message]:
+    """Where the changes stand of which nobody knows; those that were not made are to be sent again."""
+    deadline = time.monotonic() + patience
+    for zone in dict.fromkeys(message.zone for message, _ in opened):
+        messages = [message for message, _ in opened if message.zone == zone]
+        changes = [change for message in messages for change in message.changes]
+        try:
+            contents = _contents(server, zone, questions(zone, changes), clock, deadline)
+            lost = _lost(server, messages[0], clock)
+        except DnsError:
+            ledger.lose(zone, len(changes), next(error for message, error in opened if message.zone == zone))
+            continue
+        pending = [again for message in messages for again in _settled(message, contents, ledger)]
+        tally = ledger.tallies[zone]
+        if pending and lost:
+            ledger.stop([zone], lost)
+        elif tally.conflicts and not tally.done:
+            ledger.stop([zone], None, WHOLE)
+        yield from pending
+
+
+def _settled(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Message]:
+    found = standing(message.zone, message.changes, contents, message.claim.owner)
+    ledger.done(message, found.done)
+    ledger.overtaken(message, found.conflicts, found.withheld)
+    if found.pending:
+        yield message.only(found.pending)
+
+
+def _lost(server: Server, message: Message, clock: Clock) -> DnsError | None:
+    """Whether another controller holds the zone by now, or another run of ours began a new epoch there."""
+    if not message.claim.controller:
+        return None
+    with Session(server, clock) as session:
+        found = fence.said(session, server, [message.zone])[message.zone]
+    if found == message.claim.holder(message.zone):
+        return None
+    is_ours = fence.controller_of(found) == message.claim.controller
+    return fence.overtaken(server, message.zone) if is_ours else fence.held(server, message.zone, found)
+
+
+def _contents(server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float) -> Contents:
+    """What the zone holds, as soon as the server answers with authority again."""
+    pause = LOOK_SECONDS
+    with Session(server, clock) as session:
+        while True:
+            try:
+                reading.soa_serial(session, server, zone)
+                return reading.read(session, server, zone, asked)
+            except DnsError:
+                session.close()
+                if time.monotonic() + pause > deadline:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_LOOK)

@@ -1,0 +1,132 @@
+"""A plan's changes as RFC 2136 messages of a handy size.
+
+In go changes, out come messages: each `before` a prerequisite, each `after` a replacement or a deletion; that the names
+are still ours, and the zone too, is a prerequisite as well, and so is all that the plan saw at a name that becomes
+ours. Sending them, and what an answer means, is for pipeline.py
+and carrying.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from flex.model.domain import Change, RecordType
+from flex.zones.marker import marker_text, site_name
+from flex.zones.zone_changes import ADDRESSES
+from flex_dns.update import fence
+from flex_dns.wire import messages as wire
+from flex_dns.wire.claim import NOBODY, Claim
+from flex_dns.wire.messages import Kept, Part
+from flex_dns.zone.marked_names import lies_in
+
+# Some 270 replacements with what they require. Each message waits twice for the server's disk and wakes its
+# secondaries, so small ones are slow; queries of one of its threads wait while it works on one, and what it does for a
+# record grows with those before it in the message, so larger ones are no good either.
+MESSAGE_BYTES = 32 * 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """What one message changes. `row` is the line of the journal that it belongs to.
+
+    It requires what we claim: that we hold the zone, and that each name carries our marker. Where one is made for it,
+    the name must be as the plan saw it instead.
+    """
+
+    zone: str
+    changes: tuple[Change, ...]
+    row: int = -1
+    claim: Claim = NOBODY
+
+    def wire(self) -> bytes:
+        """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those before it."""
+        seen = wire.kept(self.zone, kept(self.zone, self.changes))
+        return wire.body(self.zone, [*self.claimed(), wire.parts(self.zone, self.changes), seen])
+
+    def claimed(self) -> Iterator[Part]:
+        if self.claim.controller:
+            yield wire.required(self.zone, fence.fence_name(self.zone), fence.fence_text(self.claim.holder(self.zone)))
+        if self.claim.owner:
+            names, first = marked(self.zone, self.changes), fence.NAME if self.claim.controller else ""
+            yield wire.marked(self.zone, names, marker_text(self.claim.owner), first)
+
+    def only(self, changes: Sequence[Change]) -> Message:
+        """The same message with some of its changes."""
+        return replace(self, changes=tuple(changes))
+
+
+def messages(
+    zone: str, changes: Sequence[Change], limit: int = MESSAGE_BYTES, row: int = -1, claim: Claim = NOBODY
+) -> Iterator[Message]:
+    """The changes in groups that fit one message. All changes of one name are in the same group."""
+    batch: list[Change] = []
+    size, mark = 0, wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None
+    for name, together in _of_names(zone, changes).items():
+        needed = sum([wire.part_size(zone, change) for change in together])
+        if mark is not None and "TXT" not in [change.type for change in together]:
+            needed += len(name) + mark
+        needed += sum([wire.kept_size(zone, one) for one in kept(zone, together)])
+        if batch and size + needed > limit:
+            yield Message(zone, tuple(batch), row, claim)
+            batch, size = [], 0
+        batch += together
+        size += needed
+    if batch:
+        yield Message(zone, tuple(batch), row, claim)
+
+
+def halves(whole: Message) -> tuple[Message, ...]:
+    """The same in two messages; none where it is about one name alone."""
+    names = by_site(whole.zone, whole.changes)
+    middle = len(names) // 2
+    parts = (names[:middle], names[middle:]) if middle else ()
+    return tuple(whole.only([change for name in part for change in name]) for part in parts)
+
+
+def marked(zone: str, changes: Sequence[Change]) -> list[str]:
+    """The names that have to carry our marker before: those whose marker is not changed with them."""
+    names = dict.fromkeys(change.name for change in changes if change.type != "TXT")
+    making = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
+    return [name for name in names if name not in making and lies_in(zone, name)]
+
+
+def kept(zone: str, changes: Sequence[Change]) -> list[Kept]:
+    """What has to be at the names that get a marker, beside what their other changes require.
+
+    Nobody took the name since the plan was made: its addresses are those that the plan saw, and it is no alias and not
+    delegated.
+    """
+    marks = [change for change in changes if change.beside is not None]
+    if not marks:
+        return []
+    changing = {(change.name, change.type): change for change in changes}
+    return [one for mark in marks for one in _kept(zone, mark, changing)]
+
+
+def _kept(zone: str, mark: Change, changing: Mapping[tuple[str, RecordType], Change]) -> Iterator[Kept]:
+    name = site_name(zone, mark.name)
+    saw = {rrset.type: rrset.values for rrset in mark.beside or ()}
+    others = {kind: changing.get((name, kind)) for kind in ADDRESSES}
+    for kind in ADDRESSES:
+        if others[kind] is None:
+            yield Kept(name, kind, saw.get(kind, ()))
+    # A name that has an address is no alias, and what brings one to it requires that.
+    if not saw and not any(one and one.after for one in others.values()):
+        yield Kept(name, "CNAME")
+    if name != zone:
+        yield Kept(name, "NS")
+
+
+def by_site(zone: str, changes: Sequence[Change]) -> list[list[Change]]:
+    """A name's addresses and its marker stand or fall together."""
+    return list(_of_names(zone, changes).values())
+
+
+def _of_names(zone: str, changes: Sequence[Change]) -> dict[str, list[Change]]:
+    of_name: dict[str, list[Change]] = {}
+    for change in changes:
+        either = change.either
+        name = either.name if either.type != "TXT" else site_name(zone, either.name)
+        of_name.setdefault(name, []).append(change)
+    return of_name

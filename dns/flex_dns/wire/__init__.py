@@ -1,0 +1,1 @@
+"""DNS messages as bytes: names, records, keys, signatures, and one connection to a server."""

@@ -1,0 +1,92 @@
+"""Record sets of the names that are wanted, record by record as a transfer brings them.
+
+In go the bytes of a message; out come sets on a Shelf. What says something of the zone, or of what a name can hold, is
+left to harvest.py.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from struct import Struct, unpack_from
+
+from flex import engine
+from flex_dns.wire.contents import Question
+from flex_dns.wire.names import name_at
+
+A, NS, CNAME, SOA, TXT, AAAA, DNAME = 1, 2, 5, 6, 16, 28, 39
+KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
+NOTED = frozenset((SOA, CNAME, NS, DNAME))
+
+# So many values at one name are usual, and worth remembering: of all that a hostile zone can hold nobody wants the sum.
+MOST_SHARED = 16
+
+# TTL and values in order.
+Set = tuple[int, tuple[str, ...]]
+
+# Type, class, TTL, length.
+_FIXED = Struct("!HHIH").unpack_from
+
+
+class Shelf:
+    """The `sets` of the wanted `names`. Each name and each value is kept once, however many records have it."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        every = list(names)
+        self.names = dict(zip(every, every, strict=True))
+        self.sets: dict[Question, Set] = {}
+        # By type, TTL and data, and two of them as one: a cluster has few.
+        self.values: dict[bytes, Set] = {}
+        self.unions: dict[tuple[Set, Set], Set] = {}
+
+    def keep(self, key: Question, record: bytes) -> None:
+        """The record is from its type on."""
+        if (value := self.values.get(record)) is None:
+            kind, ttl = unpack_from("!H2xI", record)
+            value = self.values[record] = ttl, (_text(kind, record[10:]),)
+        if (others := self.sets.setdefault(key, value)) is not value:
+            self.sets[key] = self._union(others, value)
+
+    def _union(self, others: Set, value: Set) -> Set:
+        """With the TTL of the later one."""
+        if (found := self.unions.get((others, value))) is not None:
+            return found
+        found = value[0], tuple(sorted({*others[1], *value[1]}))
+        if len(found[1]) <= MOST_SHARED:
+            self.unions[others, value] = found
+        return found
+
+
+def reference_shelve(wire: bytes, at: int, left: int, known: dict[int, str], shelf: Shelf) -> tuple[int, int]:
+    """From there on as many records, up to the first that is NOTED: where that is, and how many are left.
+
+    Raises IndexError or struct.error where a record is cut off, ValueError for a name or an address that is none.
+    """
+    names, whole = shelf.names, len(wire)
+    while left:
+        name, start = name_at(wire, at, known)
+        kind, _, _, size = _FIXED(wire, start)
+        if kind in NOTED:
+            break
+        if (end := start + 10 + size) > whole:
+            raise IndexError
+        if kind in KINDS and name in names:
+            shelf.keep((names[name], KINDS[kind]), wire[start:end])
+        at, left = end, left - 1
+    return at, left
+
+
+shelve = engine.pick("shelve", reference_shelve)
+
+
+def _text(kind: int, rdata: bytes) -> str:
+    if kind == A:
+        return socket.inet_ntop(socket.AF_INET, rdata)
+    if kind == AAAA:
+        return str(ipaddress.IPv6Address(rdata))
+    strings, at = [], 0
+    while at < len(rdata):
+        strings.append(rdata[at + 1 : at + 1 + rdata[at]].decode(errors="replace"))
+        at += 1 + rdata[at]
+    return '" "'.join(strings)

@@ -1,0 +1,131 @@
+"""One TCP connection to a primary: every message on it is signed, every answer's signature is checked.
+
+In go messages without a signature, out come answers that were verified; what they say is for the caller.
+Nothing is retried here.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+
+import dns.message
+import dns.tsig
+
+from flex.errors import DnsError
+from flex_dns.wire import signing
+from flex_dns.wire.server import Server
+from flex_dns.wire.trouble import translated, untrusted
+
+# BIND answers queries of one connection side by side up to 23; more only wait in its buffers.
+WINDOW = 20
+
+Clock = Callable[[], float]
+
+
+class Session:
+    """Connects when it is first used; to be closed by `with`."""
+
+    def __init__(self, server: Server, clock: Clock = time.time) -> None:
+        self.server = server
+        self.key: dns.tsig.Key = server.key.signer()
+        self._clock = clock
+        self._socket: socket.socket | None = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """What a zone is transferred by: a connection of its own where there is another key for that."""
+        if self.server.reader is None:
+            yield self
+            return
+        with Session(self.server.reading, self._clock) as own:
+            yield own
+
+    def close(self) -> None:
+        """The next message opens a new connection."""
+        if self._socket:
+            self._socket.close()
+            self._socket = None
+
+    def ask(self, message: dns.message.Message, asked: str) -> dns.message.Message:
+        return self.ask_all([message], asked)[0]
+
+    def ask_all(self, messages: Sequence[dns.message.Message], asked: str) -> list[dns.message.Message]:
+        """The answers in the order of the messages, a window of them on their way at a time."""
+        answers: list[dns.message.Message] = []
+        for first in range(0, len(messages), WINDOW):
+            try:
+                with translated(self.server, asked):
+                    answers.extend(self._exchange(messages[first : first + WINDOW], asked))
+            except DnsError:
+                # What is still on its way would answer the next question.
+                self.close()
+                raise
+        return answers
+
+    def send(self, message: dns.message.Message) -> bytes:
+        """Sign and send; the signature is what the answer's one is chained to."""
+        wire, mac = signing.sign(message.to_wire(max_size=65535), self.key, int(self._clock()))
+        if self._socket is None:
+            self._socket = connected(self.server)
+        self._socket.settimeout(self.server.timeout)
+        self._socket.sendall(struct.pack("!H", len(wire)) + wire)
+        return mac
+
+    def receive(self) -> bytes:
+        deadline = time.monotonic() + self.server.timeout
+        (length,) = struct.unpack("!H", self._take(2, deadline))
+        return self._take(length, deadline)
+
+    def verified(self, wire: bytes, mac: bytes, asked: str) -> dns.message.Message:
+        return signing.verified(wire, mac, self.key, self.server, int(self._clock()), asked)
+
+    def _exchange(self, messages: Sequence[dns.message.Message], asked: str) -> list[dns.message.Message]:
+        waiting: dict[int, tuple[int, bytes]] = {}
+        for at, message in enumerate(messages):
+            # A fresh random id for each, unlike all that are on their way.
+            while message.id in waiting:
+                message.id = (message.id + 1) % 65536
+            waiting[message.id] = (at, self.send(message))
+        answers: dict[int, dns.message.Message] = {}
+        while waiting:
+            wire = self.receive()
+            at, mac = waiting.pop(int.from_bytes(wire[:2]), (-1, b""))
+            if at < 0:
+                raise untrusted(self.server, asked, "the answer is to another question")
+            answers[at] = self.verified(wire, mac, asked)
+            if not messages[at].is_response(answers[at]):
+                raise untrusted(self.server, asked, "the answer is to another question")
+        return [answers[at] for at in range(len(messages))]
+
+    def _take(self, count: int, deadline: float) -> bytes:
+        assert self._socket is not None, "we have sent before we receive"
+        taken = bytearray()
+        while len(taken) < count:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
+            piece = self._socket.recv(count - len(taken))
+            if not piece:
+                raise EOFError
+            taken += piece
+        return bytes(taken)
+
+
+def connected(server: Server) -> socket.socket:
+    made = socket.create_connection(server.address, server.timeout)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made

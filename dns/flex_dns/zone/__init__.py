@@ -1,0 +1,1 @@
+"""What a zone says now, read from its primary."""

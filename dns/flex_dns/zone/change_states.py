@@ -1,0 +1,182 @@
+"""Where each change of a plan stands: done, still to do, or overtaken by somebody else.
+
+In go a plan and what the zone holds; out come the changes by standing, and the error that tells a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from flex.errors import PartlyApplied, Stale
+from flex.model.domain import Change, Plan, Rrset
+from flex.zones.marker import marker_name, site_name
+from flex.zones.records import Sets, ZoneState, by_name
+from flex.zones.zone_changes import ADDRESSES
+from flex_dns.wire.contents import Contents, Question, canonical, claimed
+from flex_dns.zone.marked_names import lies_in
+
+SHOWN = 10
+NO_MARKER = "carries no marker of ours any more"
+
+Held = tuple[int, tuple[str, ...]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A change whose record set is neither what the plan saw nor what it wants.
+
+    Of a name that was to become ours `beside` is the question to which the zone gives another answer, and what the plan
+    saw of it.
+    """
+
+    change: Change
+    found: str
+    beside: tuple[Question, Held] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.beside[0][0] if self.beside else self.change.name
+
+    def __str__(self) -> str:
+        (name, kind), held = self.beside or ((self.change.name, self.change.type), _held(self.change.before))
+        return f"{name} {kind}: expected {_shown(held)}, found {self.found}"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`withheld` changes could be made, or hold already, but somebody else changed another record of their name."""
+
+    done: tuple[Change, ...]
+    pending: tuple[Change, ...]
+    conflicts: tuple[Conflict, ...]
+    withheld: tuple[Change, ...] = ()
+
+
+def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
+    """What the zone has to be asked for `standing`: the record sets, and the markers of their names.
+
+    All addresses of names that become ours are asked for, those too that do not change.
+    """
+    names = {name for change in changes if lies_in(zone, name := site_name(zone, change.name))}
+    asked: dict[Question, None] = dict.fromkeys((change.name, change.type) for change in changes)
+    marking = [site_name(zone, change.name) for change in changes if change.beside is not None]
+    asked |= dict.fromkeys((name, kind) for name in marking for kind in ADDRESSES)
+    return list(asked | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names)))
+
+
+def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: str = "") -> Standing:
+    """Values and TTL both count: a TTL that somebody else edited is their edit.
+
+    With an `owner`, names that carry the marker of another by now are theirs, whatever their records say; and those
+    that carry none, and are not to get one by these changes, are not ours any more. Those that are to get one must have
+    all the addresses that the plan saw at them, and no others.
+    """
+    done: list[Change] = []
+    pending: list[Change] = []
+    conflicts: list[Conflict] = []
+    marking = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
+    for change in changes:
+        found = contents.sets.get((change.name, change.type))
+        closed = contents.closed.get(change.name, "")
+        if closed and change.after:
+            conflicts.append(Conflict(change, f"that it {closed}"))
+        elif found == _held(change.after):
+            done.append(change)
+        elif owner and (claim := _claim(zone, change, contents, owner, marking)):
+            conflicts.append(Conflict(change, f"that it {claim}"))
+        elif found == _held(change.before):
+            pending.append(change)
+        else:
+            conflicts.append(Conflict(change, _shown(found)))
+    changed = {site_name(zone, conflict.change.name) for conflict in conflicts}
+    marks = [one for one in pending if one.beside is not None and site_name(zone, one.name) not in changed]
+    taken = list(_taken(zone, marks, changes, contents.sets, contents.closed))
+    if not changed and not taken:
+        return Standing(tuple(done), tuple(pending), ())
+    marks, strangers = [one.change for one in taken], {one.name for one in taken}
+    withheld = [one for one in done if site_name(zone, one.name) in strangers]
+    withheld += [one for one in pending if site_name(zone, one.name) in changed | strangers and one not in marks]
+    settled = {*marks, *withheld}
+    return Standing(
+        tuple(one for one in done if one not in settled),
+        tuple(one for one in pending if one not in settled),
+        (*conflicts, *taken),
+        tuple(withheld),
+    )
+
+
+def _taken(
+    zone: str, marks: Sequence[Change], changes: Sequence[Change], sets: Sets, closed: Mapping[str, str]
+) -> Iterator[Conflict]:
+    """The markers that are not to be made, as their names are not what the plan saw: somebody took them.
+
+    So is a name that has the very address that we were to give it: what we change of it and its marker are one message.
+    """
+    changing = {(change.name, change.type): change for change in changes} if marks else {}
+    for mark in marks:
+        name, saw = site_name(zone, mark.name), {one.type: one for one in mark.beside or ()}
+        for kind in ADDRESSES:
+            change = changing.get((name, kind))
+            held, found = _held(change.before if change else saw.get(kind)), sets.get((name, kind))
+            if name in closed or found != held:
+                said = f"that it {closed[name]}" if name in closed else _shown(found)
+                yield Conflict(mark, said, ((name, kind), held))
+                break
+
+
+def refuse_outdated(plan: Plan, state: ZoneState) -> None:
+    """Raises Stale where what the zone says of the plan's names is neither what it saw nor what it wants."""
+    if found := conflicts(plan, state):
+        raise overtaken(plan, 0, found)
+
+
+def conflicts(plan: Plan, state: ZoneState) -> list[Conflict]:
+    """The changes that somebody else overtook."""
+    have = by_name(state.records)
+    ours = state.owned | {site_name(plan.zone, change.name) for change in plan.changes if change.type == "TXT"}
+    found: list[Conflict] = []
+    for change in (change for change in plan.changes if change.type != "TXT"):
+        said, reason = have.get((change.name, change.type)), state.blocked.get(change.name, "")
+        if not reason and said != _held(change.after) and change.name not in ours:
+            reason = NO_MARKER
+        if reason or said not in (_held(change.before), _held(change.after)):
+            found.append(Conflict(change, f"that it {reason}" if reason else _shown(said)))
+    known = {conflict.name for conflict in found} | state.owned
+    marks = [one for one in plan.changes if one.beside is not None and site_name(plan.zone, one.name) not in known]
+    return [*found, *_taken(plan.zone, marks, plan.changes, have, state.blocked)]
+
+
+def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:
+    """The error for changes that somebody else overtook, after `done` changes of the plan hold."""
+    named = "; ".join(str(conflict) for conflict in conflicts[:SHOWN])
+    more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
+    asked = f"changing {len(plan.changes)} record sets in {plan.zone}"
+    answer = f"{len(conflicts)} are no longer what the plan saw: {named}{more}"
+    if not done:
+        return Stale(asked, answer, kept="nothing was changed", advice="make a new plan with `flex plan`")
+    return PartlyApplied(
+        asked,
+        answer,
+        kept=f"{done} of the record sets are as planned; what others wrote was left alone",
+        advice="look at the named records, then make a new plan with `flex plan`",
+    )
+
+
+def _claim(zone: str, change: Change, contents: Contents, owner: str, marking: Set[str]) -> str:
+    name = site_name(zone, change.name)
+    if not lies_in(zone, name):
+        return ""
+    if name not in marking and (marker_name(name, zone), "TXT") not in contents.sets:
+        return claimed(zone, name, owner, contents) or NO_MARKER
+    return claimed(zone, name, owner, contents)
+
+
+def _held(rrset: Rrset | None) -> Held:
+    if rrset is None:
+        return None
+    return rrset.ttl, tuple(sorted({canonical(rrset.type, value) for value in rrset.values}))
+
+
+def _shown(held: Held) -> str:
+    return f"{held[0]} {' '.join(held[1])}" if held else "nothing"

@@ -1,0 +1,104 @@
+"""Reading record sets from a primary: by one zone transfer where the key may, else name by name.
+
+Complete or an error: what a transfer must be is in transfer.py, an answer counts when the server gave it with
+authority. Without transfers, names under a wildcard seem to exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rdata
+import dns.rdatatype
+import dns.rrset
+from dns.rdtypes.ANY.SOA import SOA
+from dns.rdtypes.ANY.TXT import TXT
+
+from flex_dns.wire.contents import Contents, Question, canonical, owners
+from flex_dns.wire.server import Server
+from flex_dns.wire.session import Session
+from flex_dns.wire.trouble import not_authoritative, said_no
+from flex_dns.zone.transfer import transferred
+from flex_dns.zone.where_names_lead import wildcards
+
+
+def read(
+    session: Session, server: Server, zone: str, questions: Iterable[Question], also: Sequence[str] = ()
+) -> Contents:
+    """The sets in question. Raises a DnsError when any of them could not be learnt for certain.
+
+    A transfer has those of the names of `also` as well.
+    """
+    with session.reading() as reader:
+        names = [*owners(questions), *also, *wildcards(zone, also)]
+        found = transferred(reader, reader.server, zone, names)
+    return found or by_queries(session, server, zone, list(questions))
+
+
+def by_queries(session: Session, server: Server, zone: str, questions: Sequence[Question]) -> Contents:
+    asked = f"records of {zone}"
+    serial = soa_serial(session, server, zone)
+    answers = session.ask_all([dns.message.make_query(name, kind, flags=0) for name, kind in questions], asked)
+    sets: dict[Question, tuple[int, tuple[str, ...]]] = {}
+    closed: dict[str, str] = {}
+    for (name, kind), answer in zip(questions, answers, strict=True):
+        if reason := _delegated(zone, answer) or _alias(name, answer):
+            closed[name] = reason
+            continue
+        if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+            raise said_no(answer.rcode(), server, f"{kind} of {name}")
+        if not answer.flags & dns.flags.AA:
+            raise not_authoritative(server, zone, f"{kind} of {name}")
+        for rrset in answer.answer:
+            if _name(rrset) == name and dns.rdatatype.to_text(rrset.rdtype) == kind:
+                sets[name, kind] = (rrset.ttl, values(rrset))
+    return Contents(serial, sets, closed)
+
+
+def soa_serial(session: Session, server: Server, zone: str) -> int:
+    """The zone's serial, from an answer with authority."""
+    asked = f"SOA of {zone}"
+    answer = session.ask(dns.message.make_query(zone, "SOA", flags=0), asked)
+    if answer.rcode() != dns.rcode.NOERROR:
+        raise said_no(answer.rcode(), server, asked)
+    serials = [_serial(rrset) for rrset in answer.answer if rrset.rdtype == dns.rdatatype.SOA and _name(rrset) == zone]
+    if not answer.flags & dns.flags.AA or not serials:
+        raise not_authoritative(server, zone, asked)
+    return serials[0]
+
+
+def _delegated(zone: str, answer: dns.message.Message) -> str:
+    if answer.flags & dns.flags.AA or answer.rcode() != dns.rcode.NOERROR:
+        return ""
+    cuts = [_name(rrset) for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NS]
+    return next((f"is delegated at {cut}" for cut in cuts if cut.endswith(f".{zone}")), "")
+
+
+def _alias(name: str, answer: dns.message.Message) -> str:
+    targets = [
+        rrset[0].to_text() for rrset in answer.answer if rrset.rdtype == dns.rdatatype.CNAME and _name(rrset) == name
+    ]
+    return f"has a CNAME to {targets[0]}" if targets else ""
+
+
+def _serial(rrset: dns.rrset.RRset) -> int:
+    soa = rrset[0]
+    assert isinstance(soa, SOA)
+    return soa.serial
+
+
+def _name(rrset: dns.rrset.RRset) -> str:
+    return rrset.name.to_text().lower()
+
+
+def values(rrset: dns.rrset.RRset) -> tuple[str, ...]:
+    return tuple(sorted(_value(rdata) for rdata in rrset))
+
+
+def _value(rdata: dns.rdata.Rdata) -> str:
+    if isinstance(rdata, TXT):
+        return '" "'.join(string.decode(errors="replace") for string in rdata.strings)
+    return canonical(dns.rdatatype.to_text(rdata.rdtype), rdata.to_text())

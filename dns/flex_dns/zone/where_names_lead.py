@@ -1,0 +1,106 @@
+"""Where a name leads that nobody places here: its addresses, or those at the end of its CNAMEs.
+
+In go names of a zone and what was read of it; out comes an Answer for each name. What a transfer says plainly is taken
+from there. For all else the primary is asked, which follows wildcards, CNAMEs and DNAMEs as it does for visitors; a
+CNAME that leaves what this primary answers for ends there. Nothing is changed, and nobody else is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rdatatype
+
+from flex.zones.records import Answer
+from flex_dns.wire.contents import Contents, canonical
+from flex_dns.wire.session import Session
+
+ADDRESSES = ("A", "AAAA")
+# Names in a chain of CNAMEs. BIND follows 16.
+LONGEST_CHAIN = 16
+
+
+def wildcards(zone: str, names: Iterable[str]) -> list[str]:
+    """The owners of every wildcard of the zone that could answer for one of the names."""
+    found: dict[str, None] = {}
+    for name in names:
+        parent = name
+        while parent != zone and parent:
+            parent = parent.partition(".")[2]
+            found[f"*.{parent}"] = None
+    return list(found)
+
+
+def answers(session: Session, zone: str, names: Sequence[str], found: Contents) -> dict[str, Answer]:
+    """Raises a DnsError where the primary does not answer."""
+    plain = {name: _plain(zone, name, found) for name in names} if found.whole else {}
+    said = {name: answer for name, answer in plain.items() if answer is not None}
+    asked = [name for name in names if name not in said]
+    return said | _asked(session, zone, asked)
+
+
+def _plain(zone: str, name: str, found: Contents) -> Answer | None:
+    """What the transfer says by itself; None where the name server has to be asked."""
+    addresses = _addresses(name, found)
+    if addresses:
+        return Answer(addresses)
+    if target := found.aliases.get(name):
+        behind = _addresses(target, found)
+        return Answer(behind, (target,)) if behind else None
+    if name in found.closed or any(_is_there(owner, found) for owner in wildcards(zone, [name])):
+        return None
+    return Answer()
+
+
+def _addresses(name: str, found: Contents) -> tuple[str, ...]:
+    return tuple(value for kind in ADDRESSES for value in found.sets.get((name, kind), (0, ()))[1])
+
+
+def _is_there(owner: str, found: Contents) -> bool:
+    return owner in found.aliases or bool(_addresses(owner, found))
+
+
+def _asked(session: Session, zone: str, names: Sequence[str]) -> dict[str, Answer]:
+    questions = [(name, kind) for name in names for kind in ADDRESSES]
+    messages = [dns.message.make_query(name, kind, flags=0) for name, kind in questions]
+    replies = session.ask_all(messages, f"addresses of other names in {zone}")
+    found: dict[str, Answer] = {}
+    for (name, kind), reply in zip(questions, replies, strict=True):
+        answer = _answer(name, kind, reply)
+        known = found.get(name, Answer())
+        chain = answer.chain or known.chain
+        found[name] = Answer((*known.addresses, *answer.addresses), chain, answer.unknown or known.unknown)
+    return found
+
+
+def _answer(name: str, kind: str, reply: dns.message.Message) -> Answer:
+    if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        # Nobody's plan waits for a name that FLEX does not change.
+        return Answer(unknown=f"is answered with {dns.rcode.to_text(reply.rcode())}")
+    chain = tuple(_chain(name, reply))
+    if not chain and not reply.flags & dns.flags.AA:
+        return Answer(unknown="is delegated to other name servers")
+    last = chain[-1] if chain else name
+    values = {
+        canonical(kind, rdata.to_text())
+        for rrset in reply.answer
+        if rrset.name.to_text().lower() == last and dns.rdatatype.to_text(rrset.rdtype) == kind
+        for rdata in rrset
+    }
+    return Answer(tuple(sorted(values)), chain)
+
+
+def _chain(name: str, reply: dns.message.Message) -> Iterator[str]:
+    targets = {
+        rrset.name.to_text().lower(): rrset[0].to_text().lower()
+        for rrset in reply.answer
+        if rrset.rdtype == dns.rdatatype.CNAME
+    }
+    for _ in range(LONGEST_CHAIN):
+        if name not in targets:
+            return
+        name = targets[name]
+        yield name

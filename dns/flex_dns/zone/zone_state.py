@@ -1,0 +1,37 @@
+"""What the core is told of a zone: its tables of what was read.
+
+In go Contents, however they were read; out comes a ZoneState.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from flex.tables import RECORDS
+from flex.zones.marker import marker_name
+from flex.zones.records import Answer, ZoneState
+from flex_dns.wire.contents import Contents, claimed, unfit
+
+ADDRESSES = ("A", "AAAA")
+
+
+def state(
+    zone: str, names: Sequence[str], owner: str, contents: Contents, answers: Mapping[str, Answer] | None = None
+) -> ZoneState:
+    """A name is ours when its marker says so and nothing else stands beside it."""
+    owned: set[str] = set()
+    blocked: dict[str, str] = {}
+    rows: list[tuple[str, str, int, str]] = []
+    for name in names:
+        reason = unfit(zone, name) or contents.closed.get(name, "") or claimed(zone, name, owner, contents)
+        if reason:
+            blocked[name] = reason
+        elif (marker_name(name, zone), "TXT") in contents.sets:
+            owned.add(name)
+        for kind in ADDRESSES:
+            ttl, values = contents.sets.get((name, kind), (0, ()))
+            rows += [(name, kind, ttl, value) for value in values]
+    records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    return ZoneState(zone, contents.serial, records, frozenset(owned), blocked, answers or {})
