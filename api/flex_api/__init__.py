@@ -1,6 +1,6 @@
 """The outermost ring: command line, pages, settings, and the wiring of everything else."""
 
-from flex_api.later import put_off
+from flex_api.lazy_imports import put_off
 
 put_off("pandas", "duckdb", "psycopg", "flex_solver")
 # What only some settings or some verbs need, but modules name that every verb needs.

@@ -18,9 +18,10 @@ import flex
 from flex.errors import FlexError
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
-from flex_api.night.keeping import Watched
+from flex_api.jobs import Workers
+from flex_api.night.watch_process import Watched
 from flex_api.pages import PAGES
-from flex_api.pages.again import refused, unframed
+from flex_api.pages.refused import refused, unframed
 from flex_api.routes import (
     audit,
     badge,
@@ -49,19 +50,18 @@ from flex_api.routes import (
 from flex_api.settings.file import Settings
 from flex_api.web import contract
 from flex_api.web.asking import Asking, seal
-from flex_api.web.desk import House
+from flex_api.web.background import Later
 from flex_api.web.gate import Gate, present
 from flex_api.web.heads import Heads
-from flex_api.web.kept import Kept
-from flex_api.web.later import Later
+from flex_api.web.idempotency import OnceOnly
 from flex_api.web.limits import Rate
-from flex_api.web.once import OnceOnly
+from flex_api.web.response_cache import Kept
+from flex_api.web.session import House
+from flex_api.web.slow_reads import Turns
 from flex_api.web.timing import Timing
-from flex_api.web.turns import Turns
 from flex_api.web.views import Views
 from flex_api.web.warming import warming
 from flex_api.wiring import Clock
-from flex_api.working import Workers
 
 ROUTES = (
     pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, routing,

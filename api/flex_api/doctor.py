@@ -17,7 +17,7 @@ from flex.model.domain import Period
 from flex.store import migrate, open_store
 from flex.zones import records
 from flex_api import hosted, wiring
-from flex_api.known import othernames, trust
+from flex_api.known import other_names, trust
 from flex_api.night.misnamed import misnamed
 from flex_api.schemas.verbs import CheckRow
 from flex_api.settings.dns import Primary
@@ -235,7 +235,7 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     name = "other names"
     try:
         with closing(wiring.world(settings, lambda: now)) as world:
-            found = othernames.followed(world, known_sites(settings), world.pins)
+            found = other_names.followed(world, known_sites(settings), world.pins)
     except FlexError as error:
         yield _warn(name, f"where other names of sites lead was not read: {error}", error.advice)
         return

@@ -17,7 +17,7 @@ import pytest
 from flex.errors import Refused
 from flex.model.domain import Plan
 from flex.store import migrate
-from flex_api import cli, starting
+from flex_api import cli, first_files
 from flex_dns.bind import PRIMARY_OPTIONS
 from flex_dns.private.private_named import LOOPBACK, SYSTEM_PATH, PrivateNamed, free_port, zone_file
 from flex_dns.rfc2136 import Rfc2136Target
@@ -264,10 +264,10 @@ def test_without_a_zone_or_a_key_it_says_what_is_missing(folder: Path, flex: Fle
 
 def test_what_init_writes_is_what_is_printed_for_the_zone_in_it(folder: Path, flex: Flex) -> None:
     made = folder / "made"
-    starting.write(made)
+    first_files.write(made)
     for name in ("flex.key", "flex-transfer.key"):
         (made / name).replace(folder / name)
     text = f'[dns]\nport = {CLOSED}\nkey_file = "flex.key"\ntransfer_key_file = "flex-transfer.key"\n'
-    (folder / "flex.toml").write_text(f'{text}zones = ["{starting.ZONE}"]\n', encoding="utf-8")
+    (folder / "flex.toml").write_text(f'{text}zones = ["{first_files.ZONE}"]\n', encoding="utf-8")
     written = (made / "named.conf.flex").read_text(encoding="utf-8")
     assert written.partition("// In options")[2] in flex("config", "named").out

@@ -229,8 +229,8 @@ def test_a_database_has_one_url(tmp_path: Path) -> None:
 
 
 def test_the_starter_settings_are_good(tmp_path: Path) -> None:
-    from flex_api import starting
+    from flex_api import first_files
 
-    starting.write(tmp_path)
+    first_files.write(tmp_path)
     assert settings.problems(tmp_path / "flex.toml") == ()
     assert [node.name for node in settings.load(tmp_path / "flex.toml").node] == ["n1", "n2"]

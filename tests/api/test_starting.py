@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadInput
-from flex_api import starting
+from flex_api import first_files
 from flex_api.settings import file as settings
 from flex_dns.wire.key import read_key
 
 
 def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
-    written, kept = starting.write(tmp_path / "etc")
+    written, kept = first_files.write(tmp_path / "etc")
     assert {path.name for path in written} == {
         "flex.toml",
         "flex.key",
@@ -30,22 +30,22 @@ def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
 
 
 def test_the_key_is_good_and_for_its_owner_and_group_alone(tmp_path: Path) -> None:
-    starting.write(tmp_path)
-    for file, name in (("flex.key", starting.KEY_NAME), ("flex-transfer.key", starting.READER_NAME)):
+    first_files.write(tmp_path)
+    for file, name in (("flex.key", first_files.KEY_NAME), ("flex-transfer.key", first_files.READER_NAME)):
         assert read_key(tmp_path / file).name == name
         assert stat.S_IMODE((tmp_path / file).stat().st_mode) & 0o007 == 0
 
 
 def test_the_settings_may_hold_a_password_and_are_for_nobody_else(tmp_path: Path) -> None:
-    starting.write(tmp_path)
+    first_files.write(tmp_path)
     assert stat.S_IMODE((tmp_path / "flex.toml").stat().st_mode) & 0o027 == 0
     assert stat.S_IMODE((tmp_path / "flex-nightly.service").stat().st_mode) & 0o004
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "flex.toml").write_text("mine", encoding="utf-8")
-    key = (starting.write(tmp_path), (tmp_path / "flex.key").read_text(encoding="utf-8"))[1]
-    written, kept = starting.write(tmp_path)
+    key = (first_files.write(tmp_path), (tmp_path / "flex.key").read_text(encoding="utf-8"))[1]
+    written, kept = first_files.write(tmp_path)
     assert written == []
     assert len(kept) == 8
     assert (tmp_path / "flex.toml").read_text(encoding="utf-8") == "mine"
@@ -53,11 +53,11 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 
 
 def test_settings_in_etc_keep_their_state_where_services_may_write() -> None:
-    assert starting.state_of(Path("/etc/flex")) == "/var/lib/flex/"
-    assert starting.state_of(Path("/srv/try")) == ""
+    assert first_files.state_of(Path("/etc/flex")) == "/var/lib/flex/"
+    assert first_files.state_of(Path("/srv/try")) == ""
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(BadInput, match="file"):
-        starting.write(tmp_path / "file" / "etc")
+        first_files.write(tmp_path / "file" / "etc")

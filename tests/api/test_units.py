@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flex_api import starting, units
+from flex_api import first_files, units
 
 HOME = units.HOMES[0] / "anna"
 ETC = Path("/etc/flex/flex.toml")
@@ -33,7 +33,7 @@ def test_the_units_name_the_program_that_wrote_them_and_its_settings(
 ) -> None:
     flex = program(tmp_path / place)
     monkeypatch.setattr(sys, "argv", [str(flex), "init"])
-    starting.write(tmp_path / "etc")
+    first_files.write(tmp_path / "etc")
     for unit in UNITS:
         said = exec_start(tmp_path / "etc" / unit)
         assert str(flex).replace("%", "%%") in said
@@ -57,12 +57,12 @@ def test_a_link_stays_what_it_is_for_pipx_makes_what_it_leads_to_anew(
 
 
 def test_units_may_write_where_flex_writes_and_see_where_it_is() -> None:
-    usual = units.words(Path("/usr/local/bin/flex"), ETC, starting.STATE)
+    usual = units.words(Path("/usr/local/bin/flex"), ETC, first_files.STATE)
     assert (usual["@HOME@"], usual["@WRITABLE@"]) == ("yes", "")
     beside = units.words(Path("/usr/local/bin/flex"), Path("/srv/my flex/flex.toml"), "")
     assert beside["@WRITABLE@"] == 'ReadWritePaths="/srv/my flex"\n'
     pipx = HOME / ".local/bin/flex"
-    assert units.words(pipx, ETC, starting.STATE)["@HOME@"] == "read-only"
+    assert units.words(pipx, ETC, first_files.STATE)["@HOME@"] == "read-only"
     assert str(pipx) in units.trouble(pipx, ETC)
     assert "do not run" in units.trouble(units.PRIVATE[0] / "venv/bin/flex", ETC)
     assert units.trouble(Path("/opt/flex/bin/flex"), ETC) == ""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.errors import Away
-from flex_api.night.keeping import OVERDUE, Post, anyway, keep
+from flex_api.night.watch_process import OVERDUE, Post, anyway, keep
 from flex_api.night.watching import Beside
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from flex.model.jobs import Once
 from flex.store import holder, migrate, open_store
 from flex_api.night import applying, nightly
 from flex_api.night.leases import lease
-from flex_api.web.desk import world
+from flex_api.web.session import world
 
 if TYPE_CHECKING:
     from collections.abc import Callable

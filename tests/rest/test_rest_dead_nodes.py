@@ -10,7 +10,7 @@ from flex.errors import Unreachable
 from flex.model.orders import NodeOrder
 from flex.model.retries import Attempt, failed
 from flex_api.night import bulletin
-from flex_api.night.keeping import Watched
+from flex_api.night.watch_process import Watched
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door

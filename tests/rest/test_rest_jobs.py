@@ -17,13 +17,13 @@ import pytest
 from flex.model.jobs import Job
 from flex.store import holder
 from flex.store.holders import PATIENCE
-from flex_api import working
-from flex_api.web.desk import world
+from flex_api import jobs
+from flex_api.web.session import world
 from tests.rest.conftest import NOW
 
 if TYPE_CHECKING:
+    from flex_api.jobs import Follow
     from flex_api.wiring import World
-    from flex_api.working import Follow
     from tests.rest.conftest import Door
 
 
@@ -149,7 +149,7 @@ def test_a_job_of_a_machine_that_is_silent_for_long_keeps_nobody_from_another(do
 
 
 def test_while_it_is_being_done_a_job_says_so(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working, "BEATS", timedelta(milliseconds=5))
+    monkeypatch.setattr(jobs, "BEATS", timedelta(milliseconds=5))
     work = Work(door)
     job, heard = work.start(), 0
     before = job.created

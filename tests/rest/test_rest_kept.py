@@ -15,7 +15,7 @@ from flex.model.domain import Pin
 from flex.store import SqlStore, migrate, open_store
 from flex_api.access import Caller
 from flex_api.web.answers import told
-from flex_api.web.kept import LARGEST, MOST, TRUST, Kept
+from flex_api.web.response_cache import LARGEST, MOST, TRUST, Kept
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door

@@ -14,8 +14,8 @@ import pytest
 from flex.model.consent import Breach, Stop
 from flex.model.orders import Freeze
 from flex_api.night import routed
-from flex_api.night.keeping import Watched
 from flex_api.night.metrics import of_watch
+from flex_api.night.watch_process import Watched
 from flex_api.web.timing import Timing
 
 if TYPE_CHECKING:

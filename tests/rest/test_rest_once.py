@@ -13,7 +13,7 @@ from flex.errors import FlexError
 from flex.store import MemoryStore
 from flex_api.access import Caller
 from flex_api.routes import problems
-from flex_api.web.once import LARGEST, OnceOnly
+from flex_api.web.idempotency import LARGEST, OnceOnly
 
 
 class Route:

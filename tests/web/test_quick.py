@@ -10,7 +10,7 @@ from flex.placing import score
 from flex.placing.problem import Budget, Problem, Solution
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT
-from flex_api.web.desk import world
+from flex_api.web.session import world
 from flex_api.wishes import supposing
 from flex_api.wishes.quick import NOTE, SECONDS, STEPS, quick
 from flex_solver import SOLVERS

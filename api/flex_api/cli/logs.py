@@ -12,7 +12,7 @@ import typer
 from flex.errors import BadInput
 from flex.loop.missing_readings import holes
 from flex.model.domain import Period
-from flex_api import beside
+from flex_api import ingest_only
 from flex_api.cli.common import Context, context, now
 from flex_api.cli.following import following
 from flex_api.cli.night import AsOf
@@ -134,7 +134,7 @@ def _beside(
 ) -> tuple[FileReport, ...]:
     """A machine with nothing but logs needs no settings when the command line says what they are."""
     with following(found.progress) as told:
-        return beside.ingest(_of_machine(found, asked), directory, now(), told, invalid, count_copies)
+        return ingest_only.ingest(_of_machine(found, asked), directory, now(), told, invalid, count_copies)
 
 
 def _of_machine(found: Context, asked: Asked) -> tuple[Source, ...]:

@@ -11,8 +11,8 @@ import typer
 from flex_api import access, auditing
 from flex_api.cli.asked import Asked, asked_of
 from flex_api.cli.common import Reason, given_as, moment, now
-from flex_api.cli.desk import Action, Actor, Expires, Last, Newest, Since, TokenName, TokenRole
 from flex_api.cli.night import Detailed, ReportForm, ReportFormat, deliver, exit_as
+from flex_api.cli.tokens_and_audit import Action, Actor, Expires, Last, Newest, Since, TokenName, TokenRole
 from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokenRow, TokensOutput
 from flex_api.schemas.night import FreezeOutput, JobOutput
 from flex_api.schemas.rest import FreezeGiven, IngestGiven, TokenGiven

@@ -16,7 +16,7 @@ from flex_api.cli.common import PlanId, context, listed
 from flex_api.cli.night import plan_app
 from flex_api.cli.opening import opened
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
-from flex_api.told import foretold_text, given_up, text, words
+from flex_api.told import foretold_text, nodes_given_up, text, words
 from flex_api.told.grids import grid
 from flex_api.wishes import supposing
 
@@ -106,7 +106,7 @@ def show_what_if(console: Console, output: WhatIfOutput) -> None:
         console.print(f"  note: {note}")
     if output.moves:
         console.print()
-        console.print(given_up.table(output.moves))
+        console.print(nodes_given_up.table(output.moves))
     console.print()
     console.print(text.loads(output.before, output.after))
     console.print()

@@ -17,7 +17,7 @@ from flex.loop import verify as checking
 from flex.model.domain import Verdict
 from flex.zones import last_look, records
 from flex.zones.other_names import Stray
-from flex_api.known import othernames
+from flex_api.known import other_names
 from flex_api.wiring import World
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.several import SeveralTargets
@@ -72,7 +72,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
 def _others(world: World, placement: pd.DataFrame) -> tuple[Stray, ...]:
     """None where a primary does not answer: its verdict says so already."""
     try:
-        return othernames.followed(world, set(placement["site"]), world.pins).strays
+        return other_names.followed(world, set(placement["site"]), world.pins).strays
     except DnsError:
         return ()
 

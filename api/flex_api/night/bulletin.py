@@ -15,7 +15,7 @@ from flex.model.domain import Balance, Cycle
 from flex.model.retries import Attempt
 from flex.zones.zone_changes import DRIFT
 from flex_api.schemas.output import SCHEMA_VERSION
-from flex_api.told import given_up, words
+from flex_api.told import nodes_given_up, words
 
 Event = Literal["applied", "approval", "failure", "drift"]
 
@@ -73,10 +73,10 @@ def _verdict(cycle: Cycle, waiting: str) -> str:
     moved = words.count(len({move.site for move in cycle.moves}), "site")
     if waiting:
         over = "; ".join(str(breach) for breach in cycle.breaches)
-        would = given_up.told(cycle.moves, cycle.base, done=False) or f"{moved} would move"
-        return f"waiting for approval: {would}{given_up.misses(cycle.forecasts)}{f' ({over})' if over else ''}"
+        would = nodes_given_up.told(cycle.moves, cycle.base, done=False) or f"{moved} would move"
+        return f"waiting for approval: {would}{nodes_given_up.misses(cycle.forecasts)}{f' ({over})' if over else ''}"
     before = f"{words.share(cycle.before.worst)} -> " if cycle.before else ""
-    did = given_up.told(cycle.moves, cycle.base, done=True) or f"{moved} moved"
+    did = nodes_given_up.told(cycle.moves, cycle.base, done=True) or f"{moved} moved"
     return f"applied: {did}, worst node {before}{words.share(cycle.after.worst)} off"
 
 
@@ -91,7 +91,7 @@ def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) ->
     for edit in cycle.said.edits[:MOST]:
         site, found = edit.name.rstrip("."), " ".join(edit.found) or "no address"
         yield f"Edited   {site} has {found} in DNS by somebody else, and was left alone"
-    rows = given_up.grouped(cycle.moves)
+    rows = nodes_given_up.grouped(cycle.moves)
     for row in rows[:MOST]:
         yield f"         {row.sites}  {row.source} -> {row.target}  {row.reason}"
     if len(rows) > MOST:

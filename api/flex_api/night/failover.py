@@ -22,7 +22,7 @@ from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts
 from flex.zones import records
 from flex.zones import zone_changes as plan
-from flex_api.known import othernames
+from flex_api.known import other_names
 from flex_api.night import applying, nodes, retrying
 from flex_api.night.leases import Lease
 from flex_api.night.steps import Steps
@@ -125,7 +125,7 @@ def facts(world: World) -> Facts:
             advice="`flex plan`, then `flex apply`",
         )
     period, profiles, spreads = found
-    others = othernames.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
+    others = other_names.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
     every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, world.pins, base, placement, others=others)
     every = replace(every, said=world.store.cycle(base).said)
     # What people keep FLEX away from is theirs, whatever dies.

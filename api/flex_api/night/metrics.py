@@ -18,7 +18,7 @@ from flex.model.plan_summary import Headline
 from flex.store import migrate
 from flex.zones.zone_changes import DRIFT
 from flex_api.known.dead import Dead
-from flex_api.night.keeping import Watched
+from flex_api.night.watch_process import Watched
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -24,11 +24,11 @@ from flex.ports import Store
 from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts
 from flex.zones.records import name_of
-from flex_api.known import hindsight, othernames, recent
+from flex_api.known import hindsight, other_names, recent
 from flex_api.known.expecting import expected
 from flex_api.known.learning import learned
 from flex_api.known.trust import refuse_bad
-from flex_api.night import applying, causes, clearing, freezing, gently, notifying, redelivering, warming
+from flex_api.night import applying, dead_nodes_first, freezing, gently, notifying, redelivering, warming, who_caused
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import reporting
@@ -79,7 +79,7 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
     with lease(world, "nightly") as held:
         step = Steps(world, held.run)
         # First of all: logs are read for long, and those of a dead node may stop the night.
-        is_owed = not clearing.cleared(world, step, force)
+        is_owed = not dead_nodes_first.cleared(world, step, force)
         if redelivering.is_wanted(world):
             step("routing", lambda: redelivering.again(world), str)
         files = step("ingest", lambda: ingest(world), _said_of_files)
@@ -88,7 +88,7 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
         period = step("profile", lambda: learn(world, force), str)
         step("tidy", lambda: tidy(world, period), str)
         if is_owed:
-            clearing.cleared(world, step, force, is_last=True)
+            dead_nodes_first.cleared(world, step, force, is_last=True)
         step("finish", lambda: applying.finish_where_allowed(world, force), lambda _: _said_of_begun(world))
         made = step("plan", lambda: propose(world, force, author=author), lambda made: made.cycle.id)
         held.concerns(made.cycle)
@@ -252,7 +252,7 @@ def propose(
 
 
 def _kept(world: World, made: Proposal, author: str) -> Proposal:
-    signed = replace(made, cycle=replace(made.cycle, author=author, wishers=causes.wishers(world, made)))
+    signed = replace(made, cycle=replace(made.cycle, author=author, wishers=who_caused.wishers(world, made)))
     with world.store.together():
         world.store.propose(signed.cycle, signed.placement)
         _replace_equals(world, signed.cycle)
@@ -350,7 +350,7 @@ def gathered(world: World, *, replayed: bool = True) -> Facts:
     period, profiles, spreads = found
     base, placement = world.store.placement()
     settings = world.settings.ingest
-    others = othernames.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
+    others = other_names.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
     return Facts(
         period=period,
         profiles=profiles,
@@ -362,7 +362,7 @@ def gathered(world: World, *, replayed: bool = True) -> Facts:
         pins=world.pins,
         base=base,
         placement=placement,
-        others=othernames.shares(world, period, others) if replayed else others,
+        others=other_names.shares(world, period, others) if replayed else others,
         said=world.store.cycle(base).said if base else Said(),
     )
 

@@ -24,11 +24,11 @@ from flex.model import retries
 from flex.model.domain import Node
 from flex.model.orders import NodeOrder
 from flex_api import wiring
-from flex_api.night import failover, freezing, keeping, notifying, probing, retrying
+from flex_api.night import failover, freezing, notifying, probing, retrying, watch_process
 from flex_api.night.failover import Taken
-from flex_api.night.keeping import Post
 from flex_api.night.leases import lease
 from flex_api.night.redelivering import Redelivery
+from flex_api.night.watch_process import Post
 from flex_api.settings.file import Settings
 from flex_api.told import words
 from flex_api.wiring import World
@@ -150,11 +150,11 @@ def watching(settings: Settings, say: Say) -> Iterator[Beside | None]:
     if not settings.watch.probes:
         yield None
         return
-    post, heard = Post(), keeping.anyway(say)
+    post, heard = Post(), watch_process.anyway(say)
     # Processes of their own and no threads: whoever serves may fork, and a fork takes only one thread along.
     work = partial(_watch, settings, heard)
     process = multiprocessing.get_context("fork").Process(
-        target=keeping.keep, args=(work, post, heard), name="health watch"
+        target=watch_process.keep, args=(work, post, heard), name="health watch"
     )
     process.start()
     try:

@@ -14,7 +14,7 @@ from flex_api.pages.plans import following
 from flex_api.routes import audit
 from flex_api.routes.audit import AuditQuery
 from flex_api.schemas.rest import AuditPage
-from flex_api.web.desk import Viewer
+from flex_api.web.session import Viewer
 
 router = APIRouter(include_in_schema=False)
 

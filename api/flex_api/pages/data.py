@@ -17,7 +17,7 @@ from flex_api.routes import data
 from flex_api.routes.data import IngestsQuery
 from flex_api.schemas.logs import DataOutput
 from flex_api.schemas.rest import IngestGiven, IngestsPage, JobShown
-from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.session import Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 

@@ -15,7 +15,7 @@ from flex_api.known import present, verifying
 from flex_api.pages.forms import led_on
 from flex_api.pages.frame import show
 from flex_api.pages.trouble import checked
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.session import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
 

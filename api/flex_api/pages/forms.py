@@ -16,7 +16,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
 from flex.errors import BadInput, FlexError
-from flex_api.kinds import Problem
+from flex_api.problem_kinds import Problem
 from flex_api.routes import problems
 from flex_api.web.formed import local
 

@@ -25,8 +25,8 @@ from flex_api.pictures.lines import Spark, spark
 from flex_api.report import page as report
 from flex_api.routes.static import address
 from flex_api.told import words
-from flex_api.web.desk import Desk
 from flex_api.web.gate import cookie, csrf_of
+from flex_api.web.session import Desk
 
 Model = TypeVar("Model", bound=BaseModel)
 

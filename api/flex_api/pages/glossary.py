@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from flex_api.pages.frame import show
 from flex_api.told.glossary import TERMS
-from flex_api.web.desk import Viewer
+from flex_api.web.session import Viewer
 
 router = APIRouter(include_in_schema=False)
 

@@ -19,7 +19,7 @@ from flex_api.routes.data import RunsQuery
 from flex_api.schemas.rest import CLEAN, RunsPage
 from flex_api.schemas.supposed import DiffOutput
 from flex_api.told import words
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.session import Desk, Viewer
 from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)

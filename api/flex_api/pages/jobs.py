@@ -9,7 +9,7 @@ from flex_api.pages.forms import DONE, TheForm, done, led_on
 from flex_api.pages.frame import show, told
 from flex_api.routes import jobs
 from flex_api.schemas.rest import JobShown
-from flex_api.web.desk import Operator, Viewer
+from flex_api.web.session import Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 

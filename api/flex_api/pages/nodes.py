@@ -26,7 +26,7 @@ from flex_api.schemas.night import NodeRow
 from flex_api.schemas.rest import DrainGiven, NodesPage
 from flex_api.told import words
 from flex_api.web.answers import Condition, etag
-from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.session import Desk, Operator, Viewer
 from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)

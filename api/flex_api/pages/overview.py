@@ -20,7 +20,7 @@ from flex_api.pages.trouble import checked, said_of_check, waits
 from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
 from flex_api.schemas.plans import ForecastRow
 from flex_api.told import words
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.session import Desk, Viewer
 from flex_api.web.views import PINS, PLANS, SITES
 
 router = APIRouter(include_in_schema=False)

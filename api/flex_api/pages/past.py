@@ -11,7 +11,7 @@ from datetime import datetime
 import pandas as pd
 
 from flex.model.domain import Cycle
-from flex_api.web.desk import Desk
+from flex_api.web.session import Desk
 from flex_api.web.views import IN_FORCE
 
 MOST = 60

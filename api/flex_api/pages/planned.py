@@ -17,7 +17,7 @@ from flex.model.domain import Cycle, Pin
 from flex.zones.records import name_of
 from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs import PlanOutput
-from flex_api.web.desk import Desk
+from flex_api.web.session import Desk
 
 BUSIEST = 50
 EDITED = f"{REASON}, so left alone"

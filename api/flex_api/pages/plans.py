@@ -22,7 +22,7 @@ from flex_api.routes.plans import MovesQuery, PlansQuery
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, MovesPage, PlanGiven, PlansPage, RollbackGiven
 from flex_api.schemas.supposed import FrontierOutput, PointRow
 from flex_api.told import text
-from flex_api.web.desk import Approver, Desk, Operator, Viewer
+from flex_api.web.session import Approver, Desk, Operator, Viewer
 from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)

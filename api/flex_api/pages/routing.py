@@ -14,8 +14,8 @@ from flex_api.known.catalogue import Catalogue
 from flex_api.night import routed
 from flex_api.pages.frame import show
 from flex_api.schemas.rest import CLEAN
-from flex_api.web.desk import Viewer
 from flex_api.web.distributors import GOOD, distributors
+from flex_api.web.session import Viewer
 from flex_api.web.steered import steered, wrong_names
 
 router = APIRouter(include_in_schema=False)

@@ -19,7 +19,7 @@ from flex_api.schemas.rest import FreezeGiven, FreezeShown, TokenGiven, TokenMad
 from flex_api.settings import file as config
 from flex_api.told import words
 from flex_api.web.answers import Condition, etag
-from flex_api.web.desk import Admin, Desk, Operator, Viewer
+from flex_api.web.session import Admin, Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 

@@ -24,7 +24,7 @@ from flex_api.routes.simulations import replayed
 from flex_api.schemas.rest import Given
 from flex_api.told import words
 from flex_api.trials import comparing, simulating
-from flex_api.web.desk import Desk, Operator
+from flex_api.web.session import Desk, Operator
 
 router = APIRouter(include_in_schema=False)
 

@@ -29,7 +29,7 @@ from flex_api.schemas.rest import PinGiven, PinShown, ProfilePage
 from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
 from flex_api.told import words
 from flex_api.web.answers import Condition
-from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.session import Desk, Operator, Viewer
 from flex_api.wishes import explaining, supposing
 from flex_api.wishes.previewing import Preview
 from flex_logs_ingest.counts.hours_and_sample import hours_of_site

@@ -24,7 +24,7 @@ from flex_api.routes import sites
 from flex_api.routes.sites import SitesQuery
 from flex_api.schemas.rest import SitesPage
 from flex_api.told import words
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.session import Desk, Viewer
 from flex_api.web.views import PINS, SITES
 
 router = APIRouter(include_in_schema=False)

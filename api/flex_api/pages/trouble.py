@@ -24,7 +24,7 @@ from flex_api.pages.forms import address
 from flex_api.routes.nodes import in_dns_still
 from flex_api.settings import file as config
 from flex_api.told import dead_text, words
-from flex_api.web.desk import Desk
+from flex_api.web.session import Desk
 from flex_api.web.views import RUNS
 
 # After these the logs are looked at anew.

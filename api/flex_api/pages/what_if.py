@@ -20,7 +20,7 @@ from flex_api.routes import supposed
 from flex_api.schemas.plans import BalanceOutput
 from flex_api.schemas.rest import Given, Supposed
 from flex_api.schemas.supposed import WhatIfOutput
-from flex_api.web.desk import Desk, Operator
+from flex_api.web.session import Desk, Operator
 from flex_api.wishes import supposing
 
 router = APIRouter(include_in_schema=False)

@@ -27,7 +27,7 @@ from flex_api.schemas.verbs import (
     StageRow,
     VerdictRow,
 )
-from flex_api.told import given_up, shown, stopped, text, words
+from flex_api.told import nodes_given_up, shown, stopped, text, words
 
 NIGHTS = 14
 MOST_SITES = 50
@@ -199,7 +199,7 @@ def verdict(data: ReportData) -> str:
 
 def _movement(plan: PlanOutput) -> str:
     if plan.moves or not plan.before:
-        return f"{text.moved(plan)}{given_up.misses(plan.forecasts)}."
+        return f"{text.moved(plan)}{nodes_given_up.misses(plan.forecasts)}."
     return f"Nothing moves; a partition from scratch would move {plan.moves_from_scratch:,}."
 
 

@@ -13,7 +13,7 @@ from flex_api.report import page as report
 from flex_api.report.content import ReportData, state, verdict
 from flex_api.schemas.plans import MoveRow
 from flex_api.schemas.rest import ReportShown
-from flex_api.told import given_up, stopped, words
+from flex_api.told import nodes_given_up, stopped, words
 
 # The busiest sites that a report names, and the moves that Markdown does; the plan has all of them.
 BUSIEST, MOVES = 100, 200
@@ -78,7 +78,7 @@ def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
 
 
 def _moves(rows: Sequence[MoveRow]) -> Iterator[tuple[str, ...]]:
-    found = given_up.grouped(rows)
+    found = nodes_given_up.grouped(rows)
     for row in found[:MOVES]:
         yield row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason
     if len(found) > MOVES:

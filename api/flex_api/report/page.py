@@ -21,7 +21,7 @@ import flex
 from flex.errors import NotWritten
 from flex_api.pictures import margins
 from flex_api.report.content import ReportData, content
-from flex_api.told import given_up, shown, words
+from flex_api.told import nodes_given_up, shown, words
 
 __all__ = ["ReportData", "html", "page", "write"]
 
@@ -99,7 +99,7 @@ def _environment() -> jinja2.Environment:
         "ago": shown.ago,
         "age": words.ago,
         "number": "{:,}".format,
-        "grouped": given_up.grouped,
+        "grouped": nodes_given_up.grouped,
         "path": partial(quote, safe=""),
     }
     style = environment.get_template("style.css").render(step=margins.STEP, steps=margins.STEPS)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flex.traffic.quality import Hole
-from flex_api import beside
+from flex_api import ingest_only
 from flex_api.known import present
 from flex_api.report import reporting
 from flex_api.schemas.verbs import (
@@ -74,8 +74,8 @@ def _rate(name: str, files: Sequence[FileReport]) -> RateRow:
 
 
 def _parcels(directory: Path) -> ParcelsRow:
-    number, size = beside.waiting(directory)
-    return ParcelsRow(directory=str(beside.out(directory)), parcels=number, bytes=size)
+    number, size = ingest_only.waiting(directory)
+    return ParcelsRow(directory=str(ingest_only.out(directory)), parcels=number, bytes=size)
 
 
 def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOutput:

@@ -11,8 +11,8 @@ from flex_api import auditing
 from flex_api.schemas.desk import audit_row
 from flex_api.schemas.rest import CLEAN, AuditPage, AuditVerified, TimedQuery
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Reader, Viewer
 from flex_api.web.paging import Order, decoded, encoded
+from flex_api.web.session import Reader, Viewer
 
 router = APIRouter(prefix="/api/v1/audit", tags=["audit"])
 

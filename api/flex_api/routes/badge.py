@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 
 from flex_api.night import freezing
 from flex_api.told import words
-from flex_api.web.desk import Desk, Viewer
+from flex_api.web.session import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Response
 from flex.errors import Overtaken, Unconditional
 from flex.loop.what_if import Supposition
 from flex.model.consent import Approval
+from flex_api.jobs import Follow, Work
 from flex_api.known import present
 from flex_api.night import applying, approving, nightly
 from flex_api.night.leases import lease
@@ -17,9 +18,8 @@ from flex_api.routes.jobs import shown
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, PlanGiven, RollbackGiven
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import reply
-from flex_api.web.desk import Approver, Desk, Operator
+from flex_api.web.session import Approver, Desk, Operator
 from flex_api.wiring import World
-from flex_api.working import Follow, Work
 
 router = APIRouter(prefix="/api/v1", tags=["plans"])
 

@@ -7,16 +7,16 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.domain import Run, Segment
+from flex_api.jobs import Follow
 from flex_api.known import present
 from flex_api.night import nightly
 from flex_api.routes.jobs import shown
 from flex_api.schemas.rest import CLEAN, IngestGiven, IngestRow, IngestsPage, JobShown, RunsPage, TimedQuery
 from flex_api.told import words
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Operator, Viewer
 from flex_api.web.paging import Order, decoded, encoded, page
+from flex_api.web.session import Operator, Viewer
 from flex_api.wiring import World
-from flex_api.working import Follow
 
 router = APIRouter(prefix="/api/v1", tags=["data"])
 

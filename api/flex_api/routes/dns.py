@@ -11,8 +11,8 @@ from flex.zones import records
 from flex_api.known import present, verifying
 from flex_api.schemas.rest import CLEAN, DriftShown, ListQuery, RecordRow, RecordsPage
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Desk, Reader
 from flex_api.web.paging import page
+from flex_api.web.session import Desk, Reader
 
 router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 

@@ -10,7 +10,7 @@ from flex.model.orders import Freeze
 from flex_api.night import freezing
 from flex_api.schemas.rest import CLEAN, FreezeGiven, FreezeShown
 from flex_api.web.answers import TheCondition, nothing, reply
-from flex_api.web.desk import Desk, Operator, Viewer
+from flex_api.web.session import Desk, Operator, Viewer
 
 router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
 

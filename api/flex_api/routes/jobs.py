@@ -14,13 +14,13 @@ from starlette.responses import StreamingResponse
 
 from flex.errors import Unauthenticated
 from flex.model.jobs import Job, JobState
-from flex_api import working
+from flex_api import jobs as working
 from flex_api.routes.problems import described
 from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, TimedQuery
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.gate import Asked
 from flex_api.web.paging import page
+from flex_api.web.session import Desk, Operator, Viewer
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 

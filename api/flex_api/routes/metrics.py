@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from fastapi import APIRouter, Response
 
-from flex_api import working
+from flex_api import jobs
 from flex_api.night import freezing, routed
 from flex_api.night.exposing import JOBS, of_logs
 from flex_api.night.metrics import CONTENT_TYPE, Known, of_watch, text
 from flex_api.routes.nodes import in_dns_still
-from flex_api.web.desk import Viewer
 from flex_api.web.distributors import distributors
+from flex_api.web.session import Viewer
 
 # After which changes the logs are looked at again.
 READ = ("ingest", "profiles.put", "run.end", "job.end")
@@ -39,7 +39,7 @@ def metrics(desk: Viewer) -> Response:
         latest=desk.views.plan(headlines[0].id) if headlines else None,
         last_lines=last_lines,
         coverage=coverage,
-        jobs=[working.as_it_is(job) for job in desk.store.jobs(JOBS)],
+        jobs=[jobs.as_it_is(job) for job in desk.store.jobs(JOBS)],
         expiry=desk.settings.safety.plan_expiry,
         review=desk.settings.cluster.mode == "review",
     )

@@ -14,6 +14,7 @@ from flex.errors import BadInput, Unverified
 from flex.loop.remarks import some
 from flex.model.domain import Node
 from flex.model.orders import NodeOrder
+from flex_api.jobs import Follow
 from flex_api.known import dead, present
 from flex_api.known.dead import Dead
 from flex_api.night import failover
@@ -35,12 +36,11 @@ from flex_api.schemas.rest import (
 )
 from flex_api.schemas.supposed import PreviewRow
 from flex_api.web.answers import Condition, TheCondition, listed, nothing, reply
-from flex_api.web.desk import DRY_IN_TURN, Admin, Approver, Desk, Operator, Reader, Viewer
 from flex_api.web.paging import page
+from flex_api.web.session import DRY_IN_TURN, Admin, Approver, Desk, Operator, Reader, Viewer
 from flex_api.web.views import Carried
 from flex_api.wiring import World
 from flex_api.wishes import previewing, tonight
-from flex_api.working import Follow
 
 router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
 

@@ -16,8 +16,8 @@ from flex_api.routes.sites import known
 from flex_api.schemas.rest import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown, TimedQuery
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Desk, Viewer
 from flex_api.web.paging import page, page_in_order
+from flex_api.web.session import Desk, Viewer
 from flex_api.web.views import PLANS
 
 router = APIRouter(prefix="/api/v1", tags=["partitions"])

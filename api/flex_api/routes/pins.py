@@ -13,8 +13,8 @@ from flex_api import hosted
 from flex_api.schemas.rest import CLEAN, ListQuery, PinGiven, PinShown, PinsPage, PinTried
 from flex_api.schemas.supposed import PreviewRow
 from flex_api.web.answers import Condition, TheCondition, etag, listed, nothing, reply
-from flex_api.web.desk import DRY_IN_TURN, Desk, Operator, Viewer
 from flex_api.web.paging import page
+from flex_api.web.session import DRY_IN_TURN, Desk, Operator, Viewer
 from flex_api.wiring import World
 from flex_api.wishes import pinning, previewing
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.domain import Cycle, Move
-from flex_api.known import named, present
-from flex_api.known.named import Named
+from flex_api.known import changes_by_name, present
+from flex_api.known.changes_by_name import Named
 from flex_api.night import applying, approving
 from flex_api.report.formats import table
 from flex_api.schemas.paged import DnsDiffPage
@@ -17,8 +17,8 @@ from flex_api.schemas.rest import CLEAN, ListQuery, MovesPage, PlansPage, TimedQ
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.told import words
 from flex_api.web.answers import JSON, NEGOTIATED, TheCondition, accepted, listed, nothing, reply, told
-from flex_api.web.desk import Desk, Operator, Viewer
 from flex_api.web.paging import Fields, Order, ordered, page, page_in_order, page_of_ordered
+from flex_api.web.session import Desk, Operator, Viewer
 from flex_api.web.views import PLANS
 
 router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
@@ -155,14 +155,14 @@ def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -
     """What the zones would say otherwise, name by name, and which names are left alone."""
     plan, by = the_id(desk, plan), Order.parse(query.sort).field
     found = page_in_order(
-        desk.views.few(f"records {plan} {by}", PLANS, lambda: named.named(desk.views.plan(plan), by), len),
+        desk.views.few(f"records {plan} {by}", PLANS, lambda: changes_by_name.named(desk.views.plan(plan), by), len),
         lambda one: one.key(by),
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
         wanted=partial(_asked_for, query),
     )
-    items = list(map(named.row, found.items))
+    items = list(map(changes_by_name.row, found.items))
     return listed(desk.request, DnsDiffPage(plan=plan, items=items, next=found.next), found.next)
 
 

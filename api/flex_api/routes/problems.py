@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from flex.errors import BadInput, BadSetting, FlexError, TooMany, Unknown
-from flex_api.kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Problem
+from flex_api.problem_kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Problem
 from flex_api.report.page import page
 
 SLUG_OF_STATUS = {

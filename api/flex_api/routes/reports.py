@@ -16,8 +16,8 @@ from flex_api.report.gather import gather
 from flex_api.routes.plans import the_plan
 from flex_api.schemas.rest import ReportRow, ReportShown, ReportsPage, TimedQuery
 from flex_api.web.answers import accepted, etag_of, listed, made
-from flex_api.web.desk import Desk, Viewer, in_turn
 from flex_api.web.paging import page
+from flex_api.web.session import Desk, Viewer, in_turn
 
 router = APIRouter(prefix="/api/v1/reports", tags=["reports"])
 

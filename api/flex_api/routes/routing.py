@@ -12,9 +12,9 @@ from flex_api.schemas.paged import RoutingPage
 from flex_api.schemas.rest import CLEAN, ListQuery
 from flex_api.schemas.routing import NodeFiles, left_out, pool_row
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import NodeOrViewer, Viewer
 from flex_api.web.distributors import distributors
 from flex_api.web.paging import page_in_order
+from flex_api.web.session import NodeOrViewer, Viewer
 from flex_api.web.steered import files, steered, wrong_names
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])

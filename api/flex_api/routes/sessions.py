@@ -19,9 +19,9 @@ from flex.model.audit import Author
 from flex_api import access
 from flex_api.access import SESSION, Caller
 from flex_api.report.page import page
-from flex_api.web.desk import House, TheHouse
 from flex_api.web.formed import local
 from flex_api.web.gate import COOKIE, Asked, cookie, forged, is_foreign
+from flex_api.web.session import House, TheHouse
 
 router = APIRouter(include_in_schema=False)
 

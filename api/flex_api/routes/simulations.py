@@ -18,7 +18,7 @@ from flex_api.schemas.rest import Given
 from flex_api.schemas.sim import SimulateOutput
 from flex_api.trials import comparing, simulating
 from flex_api.web.answers import reply
-from flex_api.web.desk import Desk, Operator
+from flex_api.web.session import Desk, Operator
 
 router = APIRouter(prefix="/api/v1/simulations", tags=["what-if"])
 

@@ -17,8 +17,8 @@ from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.schemas.rest import CLEAN, ListQuery, Moment, ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.verbs import ExplainOutput, SiteRow
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Desk, Reader, Viewer
 from flex_api.web.paging import Order, decoded, encoded, page
+from flex_api.web.session import Desk, Reader, Viewer
 from flex_api.web.views import SITES
 from flex_api.wishes import explaining
 

@@ -16,8 +16,8 @@ from flex_api.schemas.paged import DifferencePage
 from flex_api.schemas.rest import CLEAN, ListQuery, Supposed
 from flex_api.schemas.supposed import FrontierOutput, WhatIfOutput
 from flex_api.web.answers import listed, reply
-from flex_api.web.desk import Desk, Operator, Reader
 from flex_api.web.paging import page_in_order
+from flex_api.web.session import Desk, Operator, Reader
 from flex_api.web.views import PLANS
 from flex_api.wishes import supposing
 

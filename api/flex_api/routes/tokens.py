@@ -11,9 +11,9 @@ from flex_api import access
 from flex_api.schemas.desk import TokenRow, token_row
 from flex_api.schemas.rest import CLEAN, ListQuery, TokenGiven, TokenMade, TokensPage
 from flex_api.web.answers import listed, nothing, reply
-from flex_api.web.desk import Admin
-from flex_api.web.once import SHOWN_ONCE
+from flex_api.web.idempotency import SHOWN_ONCE
 from flex_api.web.paging import page
+from flex_api.web.session import Admin
 
 router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
 

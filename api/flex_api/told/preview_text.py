@@ -6,7 +6,7 @@ from rich.console import Console
 
 from flex_api.schemas.night import NodesOutput
 from flex_api.schemas.supposed import PreviewRow
-from flex_api.told import given_up, text, words
+from flex_api.told import nodes_given_up, text, words
 
 
 def nodes(console: Console, output: NodesOutput) -> None:
@@ -20,7 +20,7 @@ def preview(console: Console, found: PreviewRow | None) -> None:
         return
     console.print(_headline(found))
     if found.items:
-        console.print(given_up.table(found.items))
+        console.print(nodes_given_up.table(found.items))
     for note in found.notes:
         console.print(f"  note: {note}")
 

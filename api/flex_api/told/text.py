@@ -30,7 +30,7 @@ from flex_api.schemas.verbs import (
     VerdictRow,
     VerifyOutput,
 )
-from flex_api.told import dead_text, foretold_text, given_up, outcome, stopped, words
+from flex_api.told import dead_text, foretold_text, nodes_given_up, outcome, stopped, words
 from flex_api.told.grids import grid
 
 BAR = 24
@@ -59,11 +59,11 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         console.print(f"  over {'a limit' if len(output.breaches) == 1 else 'limits'}: {stopped.over(output)}")
     if output.moves:
         console.print()
-        console.print(given_up.table(output.moves))
+        console.print(nodes_given_up.table(output.moves))
     if output.put_off:
         console.print()
         console.print(f"Left to later nights: {words.count(len(output.put_off), 'move')}.")
-        console.print(given_up.table(output.put_off))
+        console.print(nodes_given_up.table(output.put_off))
     console.print()
     console.print(loads(output.before, output.after))
     console.print()
@@ -95,14 +95,14 @@ def summary(output: PlanOutput) -> str:
         rewritten = f" though {words.count(changes, 'record set')} would change" if changes else ""
         return f"nothing moves{rewritten}; {worst}{', as before' if output.before else ''}"
     was = f" (was {words.share(output.before.worst_ratio)})" if output.before else ""
-    return f"{moved(output)}{given_up.misses(output.forecasts)}; {worst}{was}"
+    return f"{moved(output)}{nodes_given_up.misses(output.forecasts)}; {worst}{was}"
 
 
 def moved(output: PlanOutput) -> str:
     """7 of 100 sites move (at least 6 must; a partition from scratch would move 71); moved, once they have."""
     if not output.before:
         return f"{words.count(output.sites, 'site')} placed for the first time"
-    if only := given_up.told(output.moves, output.base, done=output.state == "applied"):
+    if only := nodes_given_up.told(output.moves, output.base, done=output.state == "applied"):
         return only
     placed = [move for move in output.moves if move.target]
     sites, rows, taken = len({move.site for move in placed}), len(placed), len(output.moves) - len(placed)

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from flex_api.kinds import KINDS, MEDIA_TYPE, Problem
+from flex_api.problem_kinds import KINDS, MEDIA_TYPE, Problem
 
 # Any, below: the document is plain JSON.
 API = "/api/v1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flex_api.night import routed, steering
 from flex_api.night.routed import Heard
-from flex_api.web.desk import Desk
+from flex_api.web.session import Desk
 from flex_api.web.steered import steered
 from flex_api.web.views import SITES
 from flex_api.wiring import nodes

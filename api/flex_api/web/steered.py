@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from flex_api.night import steering
 from flex_api.night.misnamed import misnamed
 from flex_api.night.steering import Between, Routed
-from flex_api.web.desk import Desk
+from flex_api.web.session import Desk
 from flex_api.web.views import PLANS, RUNS
 
 # What pools are made from, beside slots and the list of sites, of which nobody takes a note.

@@ -18,7 +18,7 @@ from flex.model.domain import Balance, Move, Node, Pin
 from flex.placing import failover, score
 from flex.wishes import campaigns, possible
 from flex_api import wiring
-from flex_api.known import othernames, present
+from flex_api.known import other_names, present
 from flex_api.night import failover as failing
 from flex_api.night import nightly
 from flex_api.schemas.supposed import PreviewRow
@@ -96,7 +96,7 @@ def _preview(world: World, pins: Sequence[Pin], nodes: Sequence[Node] = ()) -> P
 def _next(world: World, every: Facts) -> Supposed:
     rules = wiring.rules(world.settings, every.pins)
     found = what_if.suppose(every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver))
-    return replace(found, notes=(*found.notes, *othernames.not_followed(world)))
+    return replace(found, notes=(*found.notes, *other_names.not_followed(world)))
 
 
 def _row(found: Preview, names: Collection[str]) -> PreviewRow:

@@ -17,7 +17,7 @@ from flex.model.domain import Period, Pin
 from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
 from flex.wishes import possible
-from flex_api.known import differing, foretold, othernames, present, recent
+from flex_api.known import differing, foretold, other_names, present, recent
 from flex_api.known.expecting import expected
 from flex_api.night import nightly
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
@@ -33,7 +33,7 @@ def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -
     facts = nightly.facts(world)
     found = suppose.suppose(facts, world.rules, wanted, solver=quick(world.solver), scratch=world.scratch)
     points = frontier.points(found.problem, short(world.rules.budget), [found.rows]) if with_frontier else ()
-    found = replace(found, notes=(*found.notes, *othernames.not_followed(world)))
+    found = replace(found, notes=(*found.notes, *other_names.not_followed(world)))
     return _output(found, facts.period, points)
 
 
@@ -64,7 +64,7 @@ def with_pin(world: World, wanted: Pin) -> Preview:
 def without_node(world: World, node: str) -> Supposed:
     """What would be done next if a node took no sites any more. Raises Unknown or Infeasible."""
     found = suppose.suppose(nightly.facts(world), world.rules, Supposition(lost=(node,)), solver=quick(world.solver))
-    return replace(found, notes=(*found.notes, *othernames.not_followed(world)))
+    return replace(found, notes=(*found.notes, *other_names.not_followed(world)))
 
 
 def frontier_of(world: World) -> FrontierOutput:
@@ -88,7 +88,7 @@ def frontier_of(world: World) -> FrontierOutput:
         plan=waiting[0].id if waiting else "",
         plan_moves=len(waiting[0].moves) if waiting else None,
         plan_worst_ratio=waiting[0].after.worst if waiting else None,
-        notes=othernames.not_followed(world),
+        notes=other_names.not_followed(world),
     )
 
 

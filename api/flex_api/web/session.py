@@ -17,17 +17,17 @@ from flex.model.audit import Author
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
 from flex_api.access import Caller, refuse_below
-from flex_api.night.keeping import Watched
+from flex_api.jobs import Workers
+from flex_api.night.watch_process import Watched
 from flex_api.settings.file import Settings
-from flex_api.web import known
+from flex_api.web import query_names
+from flex_api.web.background import Later
 from flex_api.web.gate import Gate, unauthenticated
-from flex_api.web.later import Later
 from flex_api.web.paging import refuse_other_filters
+from flex_api.web.slow_reads import Turns
 from flex_api.web.timing import Timing
-from flex_api.web.turns import Turns
 from flex_api.web.views import Views
 from flex_api.wiring import Clock, World
-from flex_api.working import Workers
 
 Connect = Callable[[], DnsTarget]
 
@@ -96,7 +96,7 @@ def _desk(role: Role) -> Callable[[Request], Awaitable[Desk]]:
         if caller is None:
             raise unauthenticated("no token came with the request")
         refuse_below(caller, role, f"{request.method} {request.url.path}")
-        known.refuse_unknown(request)
+        query_names.refuse_unknown(request)
         if request.url.path.startswith("/api/"):
             refuse_other_filters(request.query_params)
         house: House = request.app.state.house

@@ -16,11 +16,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from flex_api.kinds import Problem
 from flex_api.pages.forms import Form, Refusal, Sent
 from flex_api.pages.frame import PAGES, TAKES, show, theme
+from flex_api.problem_kinds import Problem
 from flex_api.report import page as report
-from flex_api.web.desk import Desk, House
+from flex_api.web.session import Desk, House
 
 # What somebody with a page does about it, where a program would send other headers.
 IN_PAGES = {

@@ -18,7 +18,7 @@ from flex import engine
 from flex.errors import BadInput, FlexError
 from flex.store import migrate
 from flex_api import doctor as checking
-from flex_api import named_files, starting, units
+from flex_api import first_files, named_files, units
 from flex_api.cli.common import Context, Format, context, now
 from flex_api.configured import configured
 from flex_api.schemas.configured import ConfigServersOutput, ServerPart
@@ -77,7 +77,7 @@ def init(ctx: typer.Context, folder: Annotated[Path, typer.Argument(metavar="DIR
     Commented settings, a key, the name server's side of it and systemd units. Nothing is overwritten.
     """
     found = context(ctx)
-    written, kept = starting.write(folder)
+    written, kept = first_files.write(folder)
     output = InitOutput(written=[str(path) for path in written], kept=[str(path) for path in kept])
     found.show(output, lambda _: _say_init(found, output, folder))
 
@@ -87,7 +87,7 @@ def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
         found.say(f"wrote {path}")
     for path in output.kept:
         found.say(f"kept  {path}, which was there")
-    if why := units.trouble(units.program(), folder.absolute() / starting.SETTINGS, units.python()):
+    if why := units.trouble(units.program(), folder.absolute() / first_files.SETTINGS, units.python()):
         found.say(f"look at this: {why}")
     found.say(
         f"\nNext: edit {folder / 'flex.toml'}, then `flex --config {folder / 'flex.toml'} db upgrade` and `… doctor`.\n"
