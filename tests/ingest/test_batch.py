@@ -13,10 +13,10 @@ import pytest
 from flex.errors import Busy, NotWritten
 from flex.model.domain import Period, Segment, Stream
 from flex.store import MemoryStore
-from flex_logs_ingest import batch
-from flex_logs_ingest.batch import Batch
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading import batch
+from flex_logs_ingest.reading.batch import Batch
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from tests.ingest.given import DyingStore, Killed
 

@@ -56,15 +56,15 @@ VERBS: Mapping[str, Sequence[str]] = {
     "files": ("files",),
     "export": ("export",),
     "explain": ("why",),
-    **dict.fromkeys(("demo", "init", "doctor", "serve", "completion", "version"), ("house",)),
+    **dict.fromkeys(("demo", "init", "doctor", "serve", "completion", "version"), ("setup",)),
     "plan": ("night", "supposing"),
-    "sites": ("things",),
+    "sites": ("sites",),
     "nodes": ("nodes",),
     "dns": ("fencing",),
     "route": ("route",),
     "simulate": ("simulate",),
-    **dict.fromkeys(("token", "audit"), ("desk",)),
-    **dict.fromkeys(("config", "db"), ("house",)),
+    **dict.fromkeys(("token", "audit"), ("tokens_and_audit",)),
+    **dict.fromkeys(("config", "db"), ("setup",)),
 }
 UNTOUCHED = "nothing was read or changed"
 # Objects made before the collector looks for circles among them. A plan of ten thousand sites is hundreds of thousands,
@@ -114,8 +114,8 @@ def options(
 def main() -> NoReturn:
     """The program: an interruption, too, ends at a safe point with its own exit code."""
     gc.set_threshold(COLLECTED_AFTER)
-    signal.signal(signal.SIGINT, _interrupted)
-    signal.signal(signal.SIGTERM, _interrupted)
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
     piped.begin()
     try:
         code = run(sys.argv[1:])
@@ -134,7 +134,7 @@ def run(arguments: Sequence[str]) -> int:
     completion_init()
     try:
         # Without its own ways to end: a code for an end before the verb's, nothing for its end.
-        ended: object = everywhere.command(_chosen(arguments))(
+        ended: object = everywhere.command(_choose(arguments))(
             args=list(arguments), obj=context, prog_name="flex", standalone_mode=False
         )
         return ended if isinstance(ended, int) else 0
@@ -143,7 +143,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return 1
     except ClickException as error:
-        return misused(error, arguments)
+        return report_misuse(error, arguments)
     except FlexError as error:
         return fail(error, context.output)
     except piped.Unread:
@@ -153,7 +153,7 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def misused(error: ClickException, arguments: Sequence[str]) -> int:
+def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
     """What Typer could not read, as it says so, or as one problem where JSON is asked for: the context may not know."""
     if not _asks_for_json(arguments):
         error.show()
@@ -170,7 +170,7 @@ def _asks_for_json(arguments: Sequence[str]) -> bool:
     )
 
 
-def _chosen(arguments: Sequence[str]) -> typer.Typer:
+def _choose(arguments: Sequence[str]) -> typer.Typer:
     if not any(one.partition("=")[0] == "--server" for one in arguments):
         return application(arguments)
     from flex_api.cli import remote
@@ -178,7 +178,7 @@ def _chosen(arguments: Sequence[str]) -> typer.Typer:
     return remote.app
 
 
-def _interrupted(number: int, _: FrameType | None) -> NoReturn:
+def _interrupt(number: int, _: FrameType | None) -> NoReturn:
     # What is simulated is nobody's work: no run takes it up.
     kept = "nothing was kept" if "simulate" in sys.argv[1:] else "the next run takes the work up where it ended"
     sys.stderr.write(f"flex: interrupted; {kept}\n")

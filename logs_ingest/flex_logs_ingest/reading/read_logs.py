@@ -17,11 +17,11 @@ from pathlib import Path
 from flex.errors import FlexError, NoData
 from flex.model.domain import LAST_DAY
 from flex.ports import Segments
-from flex_logs_ingest.batch import READINGS
 from flex_logs_ingest.counts import files_of_days, partials
 from flex_logs_ingest.files.pipes import Pipe, is_pipe
 from flex_logs_ingest.files.sources import Log, Source, Unusable, paths, shown
 from flex_logs_ingest.reading import failed_files, freed
+from flex_logs_ingest.reading.batch import READINGS
 from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.malformed_file import Invalid
 from flex_logs_ingest.reading.one_log import FileReading

@@ -13,7 +13,6 @@ from pathlib import Path
 from flex.errors import BadInput, NoData
 from flex.model.domain import LAST_DAY, Segment, Stream
 from flex.ports import Segments
-from flex_logs_ingest.batch import READINGS, Batch
 from flex_logs_ingest.counts import partials
 from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.pipes import Pipe
@@ -21,6 +20,7 @@ from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading import finished_files as finished
+from flex_logs_ingest.reading.batch import READINGS, Batch
 from flex_logs_ingest.reading.malformed_file import Invalid
 from flex_logs_ingest.reading.renamed_logs import Elsewhere, may_be, may_be_piped
 from flex_logs_ingest.reading.side_by_side import Apart
