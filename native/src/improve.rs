@@ -1,4 +1,4 @@
-//! The search around a placement: see flex_solver/improve.py, whose reference_improve defines what it computes.
+//! The search around a placement: see flex_solver/search/improve.py, whose reference_improve defines what it computes.
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;

@@ -1,11 +1,11 @@
-//! The merge of sorted runs as a function of Python: flex_logs_ingest/added.py defines it, flex-core computes it.
+//! The merge of sorted runs as a function of Python: flex_logs_ingest/counts/merge_reference.py defines it, flex-core computes it.
 
 use flex_core::merge::{Trouble, merged};
 use flex_core::run::Place;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// `Given` of flex_logs_ingest/added.py.
+/// `Given` of flex_logs_ingest/counts/merge_reference.py.
 type Given = (String, Vec<usize>, Option<i64>, bool);
 
 #[pyfunction]

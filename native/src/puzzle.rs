@@ -1,4 +1,4 @@
-//! What is to be put right by few moves, as it comes from Python: see flex_solver/sift.py, Puzzle.
+//! What is to be put right by few moves, as it comes from Python: see flex_solver/search/all_ways_loop.py, Puzzle.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;

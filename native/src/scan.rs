@@ -1,11 +1,11 @@
-//! The scan loop as a class of Python: flex_logs_ingest/reference.py defines it, flex-core computes it.
+//! The scan loop as a class of Python: flex_logs_ingest/scan/python_loop.py defines it, flex-core computes it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use flex_core::counts::{Counts, Hour, Sampled};
-use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
-use flex_core::ends::Fit;
+use flex_core::cut::{Kind, Layout, Spelled};
+use flex_core::layout::{Fit, Op, slot};
 use flex_core::malformed::Bad;
 use flex_core::others::Other;
 use flex_core::scan::Found;
@@ -56,7 +56,7 @@ impl Scan {
     }
 }
 
-/// `Tables` of flex_logs_ingest/columns.py.
+/// `Tables` of flex_logs_ingest/scan/columns.py.
 #[pyclass(module = "flex_native", frozen)]
 pub struct Tables(Counts);
 
@@ -86,7 +86,7 @@ impl Tables {
     }
 }
 
-/// As `reference_fitting` of flex_logs_ingest/fitting.py.
+/// As `reference_fitting` of flex_logs_ingest/lines/which_layout.py.
 #[pyfunction]
 pub fn fitting(layout: &Bound<'_, PyAny>, lines: Vec<Bound<'_, PyBytes>>) -> PyResult<Vec<usize>> {
     let mut layout = layout_of(layout)?;
@@ -102,7 +102,7 @@ impl Scan {
     }
 }
 
-/// From a SiteRule of flex_logs_ingest/sites.py. It is asked once for each name, as long as names are remembered.
+/// From a SiteRule of flex_logs_ingest/scan/site_rules.py. It is asked once for each name, as long as names are remembered.
 fn rule_of(rule: &Bound<'_, PyAny>, failed: Failed) -> PyResult<Rule> {
     let (fixed, directory) = (rule.getattr("fixed")?.extract()?, rule.getattr("directory")?.extract()?);
     let every_host = rule.getattr("every_host")?.extract()?;
@@ -126,7 +126,7 @@ fn asking(answer: Py<PyAny>, failed: Failed, otherwise: &'static str) -> Naming 
     })
 }
 
-/// From the value of that name in flex_logs_ingest/layout.py.
+/// From the value of that name in flex_logs_ingest/lines/layout.py.
 fn layout_of(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
     let start: Vec<u8> = layout.getattr("start")?.extract()?;
     let kind = match layout.getattr("kind")?.extract::<String>()?.as_str() {
@@ -167,7 +167,7 @@ fn number(field: &str) -> PyResult<usize> {
     slot(field).ok_or_else(|| PyValueError::new_err(format!("{field} is not a field")))
 }
 
-/// `Found` of flex_logs_ingest/columns.py.
+/// `Found` of flex_logs_ingest/scan/columns.py.
 fn into_python(py: Python<'_>, all: Found) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     let strangers: Vec<(Bound<'_, PyBytes>, u64)> =

@@ -1,4 +1,4 @@
-//! All ways to put some places right with few moves: see flex_solver/sift.py, whose reference_sift defines what it
+//! All ways to put some places right with few moves: see flex_solver/search/all_ways_loop.py, whose reference_sift defines what it
 //! computes.
 
 use std::time::{Duration, Instant};

@@ -6,7 +6,8 @@ use std::fs::{File, read_to_string};
 use std::io::Read;
 use std::time::Duration;
 
-use flex_core::cut::{BYTES, Kind, Layout, Op, REQUEST, STATUS, TIME, VHOST};
+use flex_core::cut::{Kind, Layout};
+use flex_core::layout::{BYTES, Op, REQUEST, STATUS, TIME, VHOST};
 use flex_core::scan::Scan;
 use flex_core::sites::Rule;
 

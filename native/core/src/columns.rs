@@ -1,8 +1,8 @@
-//! Lines whose columns the log itself names: see flex_logs_ingest/extract.py, which defines it.
+//! Lines whose columns the log itself names: see flex_logs_ingest/lines/extract.py, which defines it.
 
 use memchr::{memchr, memchr_iter, memmem};
 
-use crate::cut::{DATE, FIELDS, Joined, METHOD, REQUEST, STATUS, TIME, Texts, URI, join};
+use crate::layout::{DATE, FIELDS, Joined, METHOD, REQUEST, STATUS, TIME, Texts, URI, join};
 
 /// The field of each column; empty while they do not say enough.
 pub struct Columns(Vec<Option<usize>>);

@@ -1,40 +1,21 @@
-//! A line of a layout cut into the texts of its fields: see flex_logs_ingest/extract.py, which defines it.
+//! A line of a layout cut into the texts of its fields: see flex_logs_ingest/lines/extract.py, which defines it.
 //! JSON lines are cut in members.rs, lines with named columns in columns.rs.
 
 use crate::clock::Clock;
 use crate::columns::Columns;
-use crate::ends::{Fit, end_of};
+use crate::ends::end_of;
 use crate::find;
+use crate::layout::{BYTES, FIELDS, Joined, METHOD, Op, REQUEST, STATUS, TIME, Texts, URI, VHOST, closing, join};
 use crate::line::{scheme_width, strip_start};
 use crate::members::cut_json;
 use crate::usual::{Line, Usual};
 
-/// In the order of FIELDS in flex_logs_ingest/layout.py.
-pub const VHOST: usize = 0;
-pub const TIME: usize = 1;
-pub const REQUEST: usize = 2;
-pub const STATUS: usize = 3;
-pub const BYTES: usize = 4;
-pub const METHOD: usize = 5;
-pub const URI: usize = 6;
-pub const DATE: usize = 7;
-pub const FIELDS: [&str; 8] = ["vhost", "time", "request", "status", "bytes", "method", "uri", "date"];
-
 const HEADING_LIMIT: usize = 4096;
-
-pub type Texts<'a> = [&'a [u8]; FIELDS.len()];
-
-/// Room for a request and a time that a line has in parts.
-#[derive(Default)]
-pub struct Joined {
-    pub request: Vec<u8>,
-    pub time: Vec<u8>,
-}
 
 /// The spellings of each field, by its number.
 pub type Spelled = Vec<(usize, Vec<Vec<u8>>)>;
 
-/// As the value of that name in flex_logs_ingest/layout.py.
+/// As the value of that name in flex_logs_ingest/lines/layout.py.
 pub struct Layout {
     kind: Kind,
     url_site: bool,
@@ -50,19 +31,6 @@ pub enum Kind {
     Fields { start: Vec<u8>, ops: Vec<Op>, whole: bool },
     Json { keys: Vec<Vec<u8>>, fields: Vec<(usize, Vec<usize>)> },
     W3c { keys: Spelled, columns: Columns, heading: Vec<u8> },
-}
-
-#[derive(Clone)]
-pub struct Op {
-    pub slot: Option<usize>,
-    pub literal: Vec<u8>,
-    pub quoted: bool,
-    /// Whether it ends at the first of its literals, or the first that closes its quotation; the rest is for others.
-    pub plain: bool,
-    pub width: usize,
-    pub listed: bool,
-    pub ahead: usize,
-    pub fits: Fit,
 }
 
 impl Layout {
@@ -170,18 +138,6 @@ impl Kind {
     }
 }
 
-impl Op {
-    /// One that ends at the first of its literals.
-    pub fn new(slot: Option<usize>, literal: Vec<u8>, quoted: bool) -> Op {
-        Op { slot, literal, quoted, plain: true, width: 0, listed: false, ahead: 0, fits: Fit::Any }
-    }
-}
-
-/// The number of the field of that name.
-pub fn slot(field: &str) -> Option<usize> {
-    FIELDS.iter().position(|name| *name == field)
-}
-
 fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>> {
     if !find::begins(line, start) {
         return None;
@@ -208,19 +164,7 @@ fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>>
     Some(texts)
 }
 
-/// Where the literal begins, at `at` or behind it, that an even number of backslashes stands before.
-pub fn closing(line: &[u8], literal: &[u8], at: usize) -> Option<usize> {
-    let mut end = find::literal(line, literal, at)?;
-    loop {
-        let escapes = line[at..end].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if escapes % 2 == 0 {
-            return Some(end);
-        }
-        end = find::literal(line, literal, end + 1)?;
-    }
-}
-
-/// The time as line.rs reads it: see the function of that name in flex_logs_ingest/stamps.py.
+/// The time as line.rs reads it: see the function of that name in flex_logs_ingest/lines/timestamps.py.
 fn stamped<'a>(time: &'a [u8], moved: &[i64], room: &'a mut Vec<u8>) -> &'a [u8] {
     room.clear();
     for place in moved {
@@ -235,15 +179,6 @@ fn stamped<'a>(time: &'a [u8], moved: &[i64], room: &'a mut Vec<u8>) -> &'a [u8]
         room.push(byte);
     }
     room
-}
-
-pub fn join<'a>(method: &[u8], uri: &[u8], joined: &'a mut Vec<u8>) -> &'a [u8] {
-    let method = if method.is_empty() { b"GET" } else { method };
-    joined.clear();
-    for part in [method, b" ", uri, b" HTTP/1.1"] {
-        joined.extend_from_slice(part);
-    }
-    joined
 }
 
 /// The host of the URL that a request asks for; empty when it is none.

@@ -1,40 +1,13 @@
-//! Where a text ends in a line that can hold what stands behind it: see flex_logs_ingest/ends.py, which defines it.
+//! Where a text ends in a line that can hold what stands behind it: flex_logs_ingest/lines/text_ends.py defines it.
 
 use memchr::memchr;
 
-use crate::cut::{Op, closing};
 use crate::find;
+use crate::layout::{Fit, Op, closing};
 
 /// As of the same name there.
 const TRIES: usize = 256;
 const BEFORE_PATH: &[u8] = b"/*? \"|,;\t";
-
-/// What the text of a field looks like: as the value of that name in flex_logs_ingest/layout.py.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Fit {
-    Any,
-    Word,
-    Number,
-    Status,
-    Method,
-    Version,
-    Time,
-}
-
-impl Fit {
-    pub fn named(name: &str) -> Option<Fit> {
-        Some(match name {
-            "" => Fit::Any,
-            "word" => Fit::Word,
-            "number" => Fit::Number,
-            "status" => Fit::Status,
-            "method" => Fit::Method,
-            "version" => Fit::Version,
-            "time" => Fit::Time,
-            _ => return None,
-        })
-    }
-}
 
 /// Where the text of the first of these ops ends that begins there.
 pub fn end_of(ops: &[Op], line: &[u8], at: usize) -> Option<usize> {

@@ -1,6 +1,7 @@
-//! Which lines are of a layout: see flex_logs_ingest/fitting.py, which defines it.
+//! Which lines are of a layout: see flex_logs_ingest/lines/which_layout.py, which defines it.
 
-use crate::cut::{BYTES, Joined, Layout, STATUS, TIME, VHOST};
+use crate::cut::Layout;
+use crate::layout::{BYTES, Joined, STATUS, TIME, VHOST};
 use crate::line::{is_status, number, seconds, unescaped};
 
 /// Their numbers.

@@ -13,6 +13,7 @@ mod encoded;
 pub mod ends;
 mod find;
 pub mod fitting;
+pub mod layout;
 pub mod line;
 pub mod malformed;
 mod members;

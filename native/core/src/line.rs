@@ -1,4 +1,5 @@
-//! What the texts of a log line mean: see flex_logs_ingest/line.py and sites.py, which define every function here.
+//! What the texts of a log line mean: flex_logs_ingest/lines/field_values.py and
+//! flex_logs_ingest/scan/site_rules.py define every function here.
 
 use std::borrow::Cow;
 

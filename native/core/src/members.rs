@@ -1,6 +1,6 @@
-//! The wanted members of a log line that is a JSON object: see flex_logs_ingest/members.py, which defines it.
+//! The wanted members of a log line that is a JSON object: see flex_logs_ingest/lines/json_members.py, which defines it.
 
-use crate::cut::{FIELDS, METHOD, REQUEST, STATUS, TIME, Texts, URI, closing, join};
+use crate::layout::{FIELDS, METHOD, REQUEST, STATUS, TIME, Texts, URI, closing, join};
 
 pub fn cut_json<'a>(
     line: &'a [u8],

@@ -1,4 +1,4 @@
-//! Sorted runs added up into one: see reference_merge in flex_logs_ingest/runs.py, which defines what it computes.
+//! Sorted runs added up into one: see reference_merge in flex_logs_ingest/counts/merge_reference.py, which defines it.
 
 use std::io;
 

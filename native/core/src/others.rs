@@ -1,4 +1,4 @@
-//! What came to sites by other names of theirs, name by name and day by day: see flex_logs_ingest/reference.py.
+//! What came to sites by other names of theirs, name by name and day by day: see flex_logs_ingest/scan/python_loop.py.
 
 use std::mem::take;
 

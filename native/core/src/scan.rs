@@ -1,4 +1,4 @@
-//! The scan loop: see flex_logs_ingest/reference.py, which defines what it computes.
+//! The scan loop: see flex_logs_ingest/scan/python_loop.py, which defines what it computes.
 
 use std::mem::take;
 
@@ -6,7 +6,8 @@ use memchr::{memchr, memrchr};
 
 use crate::clock::Clock;
 use crate::counts::Counts;
-use crate::cut::{BYTES, Joined, Layout, REQUEST, STATUS, TIME, VHOST};
+use crate::cut::Layout;
+use crate::layout::{BYTES, Joined, REQUEST, STATUS, TIME, VHOST};
 use crate::line::{asked, is_status, number, strip_end, strip_start};
 use crate::malformed::{Bad, Malformed, NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG};
 use crate::others::Other;
@@ -22,7 +23,7 @@ const OTHER_STATUS: usize = 1;
 const NO_REQUEST: usize = 2;
 const MALFORMED: usize = 3;
 
-/// What one stretch of a log counted: see `Found` of flex_logs_ingest/columns.py.
+/// What one stretch of a log counted: see `Found` of flex_logs_ingest/scan/columns.py.
 #[derive(Debug, PartialEq)]
 pub struct Found {
     pub counts: Counts,

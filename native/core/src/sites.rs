@@ -1,4 +1,4 @@
-//! The sites of a log, by number: flex_logs_ingest/sites.py says which site a name stands for, here it is remembered.
+//! The sites of a log, by number: flex_logs_ingest/scan/site_rules.py says which site a name stands for, here it is remembered.
 
 use std::mem::take;
 

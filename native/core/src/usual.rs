@@ -4,8 +4,8 @@
 //! Of any other line nothing is said here: cut.rs and line.rs read it, and of these lines they would say the same.
 
 use crate::clock::Clock;
-use crate::cut::{BYTES, Op, REQUEST, STATUS, TIME, VHOST};
 use crate::find;
+use crate::layout::{BYTES, Op, REQUEST, STATUS, TIME, VHOST};
 use crate::line::{LARGEST, TARGET_LIMIT};
 
 /// How long such a time is.

@@ -6,8 +6,8 @@
 
 use std::sync::OnceLock;
 
-use flex_core::cut::{Kind, Layout, Op, Spelled, slot};
-use flex_core::ends::Fit;
+use flex_core::cut::{Kind, Layout, Spelled};
+use flex_core::layout::{Fit, Op, slot};
 
 /// A new one for each scan: the columns of a W3C log change while it is read.
 pub fn wanted() -> Layout {
