@@ -42,7 +42,7 @@ def keep(name: str, figures: Figures) -> Path:
     return path
 
 
-def kept(name: str) -> Figures:
+def kept_figures(name: str) -> Figures:
     """The figures that an earlier run has kept."""
     path = RESULTS / f"{name}.json"
     found: Figures = json.loads(path.read_text()) if path.exists() else {}

@@ -35,7 +35,7 @@ from flex.prediction.replay import Sample, reference_replay
 from flex.prediction.target_kinds import kinds
 from flex.sim.fitted import twin
 from flex.sim.published import PUBLISHED
-from flex.sim.routing import mixed
+from flex.sim.routing import hash_numbers
 from flex.sim.traces import Trace
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT
@@ -64,14 +64,14 @@ def measure() -> Figures:
         of_trace = dict(_accuracy(trace))
         for rate, told in of_trace.items():
             found[rate].append(told)
-        figures |= _told(f"_{trace.name}", list(of_trace.values()))
-        figures |= _told(f"_sampled_{trace.name}", [told for rate, told in of_trace.items() if rate < 1])
-    figures |= _told("", [told for each in found.values() for told in each])
-    figures |= _told("_sampled", [told for rate, each in found.items() if rate < 1 for told in each])
+        figures |= _tell(f"_{trace.name}", list(of_trace.values()))
+        figures |= _tell(f"_sampled_{trace.name}", [told for rate, told in of_trace.items() if rate < 1])
+    figures |= _tell("", [told for each in found.values() for told in each])
+    figures |= _tell("_sampled", [told for rate, each in found.items() if rate < 1 for told in each])
     return figures
 
 
-def _told(of: str, found: list[tuple[Floats, Floats]]) -> Figures:
+def _tell(of: str, found: list[tuple[Floats, Floats]]) -> Figures:
     """`of` ends the figures' names. At a rate of 1 nothing is left out, so a prediction is what was replayed."""
     if not found:
         return {}
@@ -180,7 +180,7 @@ def _with_sites(trace: Trace) -> Trace:
     """A trace of one site is cut into forty by a hash of the target."""
     if len(trace.sites) > 1:
         return trace
-    site = mixed(np.arange(len(trace.size))) % 40
+    site = hash_numbers(np.arange(len(trace.size))) % 40
     return replace(trace, site=site, sites=tuple(f"part-{n}" for n in range(40)))
 
 
@@ -188,7 +188,7 @@ def _accuracy(trace: Trace) -> Iterator[tuple[float, tuple[Floats, Floats]]]:
     """By rate, points between predicted and replayed miss ratio, per node; and whether each pair of placements ranks
     alike."""
     whole = Sample(trace.sites, trace.site, trace.size, trace.target, np.arange(len(trace.target)), 1.0)
-    samples = [sample for sample in (_sampled(whole, rate) for rate in RATES) if len(sample.target) >= LEAST]
+    samples = [sample for sample in (_sample(whole, rate) for rate in RATES) if len(sample.target) >= LEAST]
     off: dict[float, list[float]] = {sample.rate: [] for sample in samples}
     agree: dict[float, list[bool]] = {sample.rate: [] for sample in samples}
     for share in MEMORY:
@@ -203,9 +203,9 @@ def _accuracy(trace: Trace) -> Iterator[tuple[float, tuple[Floats, Floats]]]:
         yield rate, (np.array(points), np.array(agree[rate], dtype=np.float64))
 
 
-def _sampled(whole: Sample, rate: float) -> Sample:
+def _sample(whole: Sample, rate: float) -> Sample:
     """All accesses to the targets that a hash chooses, with the totals of all targets, as the ingest keeps them."""
-    chosen = mixed(np.arange(len(whole.size)) + 12_345) < rate * 2**63
+    chosen = hash_numbers(np.arange(len(whole.size)) + 12_345) < rate * 2**63
     kept = chosen[whole.target]
     times = np.bincount(whole.target, minlength=len(whole.size))
     totals = kinds(whole.site[times > 0], times[times > 0], whole.size[times > 0]) if rate < 1 else None

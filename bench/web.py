@@ -35,7 +35,7 @@ COMING, AGAIN = 'class="coming"', 0.4
 
 
 def measure() -> Figures:
-    size = given.Size().scaled(SCALE)
+    size = given.Size().scale(SCALE)
     with _client(size) as (client, views):
         began = process_time()
         views.warm()

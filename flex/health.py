@@ -53,7 +53,7 @@ def _next(pulse: Pulse, is_well: bool, terms: Terms) -> Pulse:
     return Pulse(not pulse.is_sick) if turned else Pulse(pulse.is_sick, against)
 
 
-def judged(
+def finding_of_round(
     pulses: Mapping[str, Pulse],
     serving: Collection[str],
     down: int,

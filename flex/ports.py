@@ -144,10 +144,10 @@ class Segments(Protocol):
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         """Those with accesses in any of these days, in order of id."""
 
-    def ended(self, places: Collection[str]) -> frozenset[str]:
+    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
         """Those of these places that a reading ended at, whenever that was."""
 
-    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         """Those of these segments that there are."""
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
@@ -198,7 +198,7 @@ class Profiles(Protocol):
         """What one site asked in each period that is kept, by the names of PROFILES; the earliest first."""
         ...
 
-    def sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
+    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         """Bytes sent, a row for each site and a column for each period: this one and those as long as it that end a
         day earlier each, until one is missing; with `gaps` those that there are. The last one is the last column.
         """
@@ -342,7 +342,7 @@ class Audit(Protocol):
         """Behind that number, the newest first or last; an action also stands for all that begin with it and a dot."""
         ...
 
-    def noted(self, *actions: str) -> int:
+    def last_number(self, *actions: str) -> int:
         """The number of the last entry of any of these actions, of all where none is named; 0 before the first."""
         ...
 
@@ -390,7 +390,7 @@ class Store(
 ):
     """All of the above in one place, as the database has it."""
 
-    def signed(self, author: Author) -> Self:
+    def in_the_name_of(self, author: Author) -> Self:
         """The same store; what is changed by it is noted in the author's name."""
         ...
 

@@ -189,19 +189,19 @@ def _parts(value: object) -> Mapping[str, object]:
 
 
 def of_pin(pin: Pin) -> tuple[Thing, Parts]:
-    return Thing("pin.put", pin.site, pin.campaign), _said(pin)
+    return Thing("pin.put", pin.site, pin.campaign), _parts_of(pin)
 
 
 def of_order(order: NodeOrder) -> tuple[Thing, Parts]:
-    return Thing("node.order", order.node), _said(order)
+    return Thing("node.order", order.node), _parts_of(order)
 
 
 def of_node(node: Node) -> tuple[Thing, Parts]:
-    return Thing("node.put", node.name), _said(node)
+    return Thing("node.put", node.name), _parts_of(node)
 
 
 def of_freeze(freeze: Freeze) -> tuple[Thing, Parts]:
-    return Thing("freeze"), _said(freeze)
+    return Thing("freeze"), _parts_of(freeze)
 
 
 def of_token(token: Token) -> tuple[Thing, Parts]:
@@ -210,23 +210,23 @@ def of_token(token: Token) -> tuple[Thing, Parts]:
 
 def told_of_token(token: Token) -> Parts:
     """What the record has of a token: neither when it was used, nor what it is known by, but the hash of that."""
-    found = _said(token)
+    found = _parts_of(token)
     del found["last_used"], found["digest"]
     return found | {"known_by": digest_of(token.digest)}
 
 
 def of_headline(plan: Headline) -> tuple[Thing, Parts]:
-    return Thing("plan.propose", plan.id), _said(plan)
+    return Thing("plan.propose", plan.id), _parts_of(plan)
 
 
 def of_plan(plan: Cycle) -> tuple[Thing, Parts]:
     approvals = cast(Parts, plain({"approvals": [asdict(one) for one in plan.approvals]}))
-    return Thing("plan.propose", plan.id), _said(headline(plan)) | approvals
+    return Thing("plan.propose", plan.id), _parts_of(headline(plan)) | approvals
 
 
 def of_base(plan: str) -> tuple[Thing, Parts]:
     return IN_FORCE, {"plan": plan}
 
 
-def _said(value: Pin | NodeOrder | Node | Freeze | Token | Headline) -> Parts:
+def _parts_of(value: Pin | NodeOrder | Node | Freeze | Token | Headline) -> Parts:
     return cast(Parts, plain({one.name: getattr(value, one.name) for one in fields(value)}))

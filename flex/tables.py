@@ -34,13 +34,13 @@ class Schema:
         """The frame in the declared shape: columns picked and cast, rows sorted by key; then checked."""
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
-            raise self._broken(f"columns are missing: {', '.join(missing)}")
+            raise self._broken_error(f"columns are missing: {', '.join(missing)}")
         picked = frame[list(self.columns)]
         if picked.isna().to_numpy().any():
-            raise self._broken("some values are missing")
+            raise self._broken_error("some values are missing")
         cast = picked.astype(dict(self.columns))
         if not self.key or _rises(cast[list(self.key)]):
-            return self._checked(cast.reset_index(drop=True))
+            return self._check_columns(cast.reset_index(drop=True))
         return self.check(cast.sort_values(list(self.key), kind="stable", ignore_index=True))
 
     def from_columns(self, columns: Mapping[str, Sequence[object] | np.ndarray]) -> pd.DataFrame:
@@ -48,35 +48,35 @@ class Schema:
 
     def check(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The same frame, or BadTable naming the first rule it breaks."""
-        self._checked(frame)
+        self._check_columns(frame)
         if not self.key:
             return frame
         keys = frame[list(self.key)]
         if keys.duplicated().any():
             twice = keys[keys.duplicated()].iloc[0].tolist()
-            raise self._broken(f"the key {twice} is there twice")
+            raise self._broken_error(f"the key {twice} is there twice")
         return frame
 
-    def _checked(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def _check_columns(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The same by its columns, each by itself."""
         found = {name: str(dtype) for name, dtype in frame.dtypes.items()}
         if found != dict(self.columns):
-            raise self._broken(f"columns are {found}, not {dict(self.columns)}")
+            raise self._broken_error(f"columns are {found}, not {dict(self.columns)}")
         for name in self.columns:
             self._check_column(name, frame[name])
         return frame
 
     def _check_column(self, name: str, column: pd.Series) -> None:
         if column.isna().any():
-            raise self._broken(f"{name} has missing values")
+            raise self._broken_error(f"{name} has missing values")
         if column.dtype.kind not in "if" or not len(column):
             return
         if column.dtype.kind == "f" and not np.isfinite(column.to_numpy()).all():
-            raise self._broken(f"{name} has a value that is not a finite number")
+            raise self._broken_error(f"{name} has a value that is not a finite number")
         if (least := column.min()) < 0:
-            raise self._broken(f"{name} has the negative value {least}")
+            raise self._broken_error(f"{name} has the negative value {least}")
 
-    def _broken(self, how: str) -> BadTable:
+    def _broken_error(self, how: str) -> BadTable:
         return BadTable(
             f"a table of {self.name}",
             how,
@@ -91,17 +91,17 @@ def _rises(keys: pd.DataFrame) -> bool:
 
 
 def _rises_within(keys: pd.DataFrame) -> bool:
-    columns = (listed(keys[name]) for name in keys.columns)
+    columns = (values_of(keys[name]) for name in keys.columns)
     return all(starmap(lt, pairwise(zip(*columns, strict=True))))
 
 
 def texts(column: pd.Series) -> list[str]:
     """A column's strings."""
-    found: list[str] = listed(column)
+    found: list[str] = values_of(column)
     return found
 
 
-def listed(column: pd.Series) -> list[Any]:
+def values_of(column: pd.Series) -> list[Any]:
     """What is in a column. Taking strings out one by one costs ten times as much. Any: numbers or texts."""
     found: list[Any] = column.to_numpy(dtype=object).tolist()
     return found

@@ -35,7 +35,7 @@ def test_no_cache_holds_more_than_its_memory_or_anything_larger_than_it(
     memory = CACHES[cache](limit)
     for target in asked:
         memory.ask(target, size[target])
-        held = memory.held()
+        held = memory.contents()
         assert sum(held.values()) <= limit
         assert (target in held) == (size[target] <= limit)
 
@@ -45,9 +45,9 @@ def test_a_hit_is_only_what_was_put_in_and_is_still_there(cache: str, drawn: tup
     asked, size, limit = drawn
     memory = CACHES[cache](limit)
     for target in asked:
-        before = memory.held()
+        before = memory.contents()
         assert memory.ask(target, size[target]) == (target in before)
-        assert memory.held().items() - before.items() <= {(target, size[target])}
+        assert memory.contents().items() - before.items() <= {(target, size[target])}
 
 
 @given(accesses())
@@ -56,7 +56,7 @@ def test_what_is_looked_at_first_is_in_memory(cache: str, drawn: tuple[list[int]
     memory = CACHES[cache](limit)
     for target in asked:
         memory.ask(target, size[target])
-        assert memory.oldest() in memory.held() if memory.held() else memory.oldest() is None
+        assert memory.oldest() in memory.contents() if memory.contents() else memory.oldest() is None
 
 
 @given(accesses(), st.integers(1, 3))
@@ -107,9 +107,9 @@ def _evicted(cache: str, accesses: str, *, limit: int, sizes: dict[str, int] | N
     """What leaves memory, in order, while targets a, b, c … are asked for."""
     memory, gone = CACHES[cache](limit), ""
     for name in accesses:
-        before = memory.held()
+        before = memory.contents()
         memory.ask(ord(name), (sizes or {}).get(name, 1))
-        gone += "".join(sorted(chr(target) for target in before.keys() - memory.held().keys()))
+        gone += "".join(sorted(chr(target) for target in before.keys() - memory.contents().keys()))
     return gone
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.prediction.target_kinds import Kinds, added, class_of, each, kinds
+from flex.prediction.target_kinds import Kinds, add_up, class_of, each, kinds
 
 # The bytes of a site are a whole number of 64 bits: these targets have less than 2**63 in all.
 TARGETS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 2**35), st.integers(0, 2**22)), max_size=40)
@@ -23,7 +23,7 @@ def rows(found: Kinds) -> list[tuple[int, ...]]:
 
 @given(TARGETS, TARGETS)
 def test_kinds_of_parts_add_up_to_the_kinds_of_the_whole(one: list[Target], other: list[Target]) -> None:
-    assert rows(added([of(one), of(other)])) == rows(of(one + other))
+    assert rows(add_up([of(one), of(other)])) == rows(of(one + other))
 
 
 @given(TARGETS)

@@ -42,7 +42,7 @@ def upgrade() -> None:
         sa.CheckConstraint("id = 1", name=op.f("ck_audit_head_single")),
     )
     connection = op.get_bind()
-    head = _begun(connection)
+    head = _first_head(connection)
     connection.execute(sa.insert(HEAD), {"id": 1, "number": head.number, "hash": head.hash})
     sqlite = connection.dialect.name == "sqlite"
     entries, of_head = (
@@ -52,7 +52,7 @@ def upgrade() -> None:
         op.execute(statement)
 
 
-def _begun(connection: sa.Connection) -> Head:
+def _first_head(connection: sa.Connection) -> Head:
     """Behind an entry that tells what has none of its own, where there is such: it is older than the record."""
     row = connection.execute(sa.select(AUDIT.c.number, AUDIT.c.hash).order_by(AUDIT.c.number.desc())).first()
     head = Head(row.number, row.hash) if row else Head()

@@ -89,14 +89,14 @@ def create(
 def revoke(store: Store, caller: Caller, token_id: str, now: datetime) -> Token:
     """It opens nothing any more. Raises Unknown where there is none, or none that still opens."""
     with store.together():
-        token = found(store, token_id)
+        token = find(store, token_id)
         refuse_below(caller, token.role, f"revoking the token {token.id}")
         if not store.revoke_token(token.id, now):
             raise unknown(token_id, "it was revoked before")
-        return found(store, token.id)
+        return find(store, token.id)
 
 
-def found(store: Store, token_id: str) -> Token:
+def find(store: Store, token_id: str) -> Token:
     token = store.token(token_id)
     if token is None:
         raise unknown(token_id, "there is none of that id")

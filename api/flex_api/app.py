@@ -21,7 +21,7 @@ from flex_api import wiring
 from flex_api.jobs import Workers
 from flex_api.night.watch_process import Watched
 from flex_api.pages import PAGES
-from flex_api.pages.refused import refused, unframed
+from flex_api.pages.refused import plain_page, refuse
 from flex_api.routes import (
     audit,
     badge,
@@ -103,13 +103,13 @@ def create_app(
         gate,
         views,
         Later(store),
-        Workers(lambda error, job, request: problems.described(error, f"/api/v1/jobs/{job.id}", request)),
+        Workers(lambda error, job, request: problems.describe(error, f"/api/v1/jobs/{job.id}", request)),
         timing,
         Turns(ticks),
         watched,
     )
     # Routes do not know of pages; the application knows both.
-    app.state.refused, app.state.unframed = refused, unframed
+    app.state.refused, app.state.unframed = refuse, plain_page
     for resource in ROUTES:
         app.include_router(resource.router)
     _answer_problems(app)

@@ -19,7 +19,7 @@ from flex.recorded import Parts, Record, Thing
 TOLD = 20
 
 
-def verified(store: Store, last: str = "") -> Head:
+def verify_record(store: Store, last: str = "") -> Head:
     """The last entry's number and hash. Raises NotWhole, saying where, for a record that is not whole.
 
     `last` is a hash that somebody noted before. Others may write meanwhile: what is there is looked at between the two
@@ -30,30 +30,32 @@ def verified(store: Store, last: str = "") -> Head:
     newest, record = Head(), Record()
     missed = ({before.hash} - {chain.NOTHING}) | ({last} - {""})
     for entries in _pieces(store):
-        if broken := chain.broken(entries, newest):
-            raise altered(broken)
+        if broken := chain.fault_of_chain(entries, newest):
+            raise altered_error(broken)
         newest = Head(entries[-1].number, entries[-1].hash)
         missed -= {entry.hash for entry in entries}
         for entry in entries:
             record.hear(entry)
     _refuse_missing(before, newest, store.audit_head(), missed, last)
     if wrong := record.differences(found, before.number):
-        raise altered(_listed(wrong))
+        raise altered_error(_list_differences(wrong))
     return newest
 
 
-def _listed(differences: Sequence[str]) -> str:
+def _list_differences(differences: Sequence[str]) -> str:
     more = [f"and {len(differences) - TOLD} more"] if len(differences) > TOLD else []
     return "\n  ".join([*differences[:TOLD], *more])
 
 
 def _refuse_missing(before: Head, newest: Head, after: Head, missed: set[str], last: str) -> None:
     if newest.number < before.number:
-        raise altered(f"{before.number - newest.number} entries are missing at the end: there were {before.number}")
+        raise altered_error(
+            f"{before.number - newest.number} entries are missing at the end: there were {before.number}"
+        )
     if before.hash in missed or newest.number > after.number:
-        raise altered("its end is not what was written last: entries were replaced or added past FLEX")
+        raise altered_error("its end is not what was written last: entries were replaced or added past FLEX")
     if last in missed:
-        raise altered(f"no entry has the hash {last}: it, and what came after, was taken out or replaced")
+        raise altered_error(f"no entry has the hash {last}: it, and what came after, was taken out or replaced")
 
 
 def there(store: Store) -> Iterable[tuple[Thing, Parts]]:
@@ -80,7 +82,7 @@ def _pieces(store: Store) -> Iterator[tuple[Entry, ...]]:
         after = found[-1].number
 
 
-def altered(answer: str) -> NotWhole:
+def altered_error(answer: str) -> NotWhole:
     return NotWhole(
         "checking the audit log",
         answer,

@@ -234,7 +234,7 @@ class Client(Asking):
         for page in self.pages(RecordsPage, "/dns/records", filters):
             yield from page.items
 
-    def routed(self, **filters: Filter) -> Iterator[RoutedRow]:
+    def routing_rows(self, **filters: Filter) -> Iterator[RoutedRow]:
         for page in self.pages(RoutingPage, "/routing", filters):
             yield from page.items
 
@@ -255,7 +255,7 @@ class Client(Asking):
     def report(self, plan: str, form: str) -> str:
         return self.text(f"/reports/{part(plan or 'latest')}?format={part(form)}", ANY + "/" + ANY)
 
-    def printed(self, plan: str) -> bytes:
+    def report_pdf(self, plan: str) -> bytes:
         """The report as PDF."""
         return self.send("GET", f"/reports/{part(plan or 'latest')}?format=pdf", None, {"Accept": ANY + "/" + ANY})[0]
 
@@ -296,7 +296,7 @@ class Client(Asking):
     def cancel(self, job: str) -> JobShown:
         return self.ask(JobShown, "DELETE", f"/jobs/{part(job)}", None, {})[0]
 
-    def followed(self, job: JobShown, say: Callable[[str], None] = lambda _: None) -> JobShown:
+    def follow(self, job: JobShown, say: Callable[[str], None] = lambda _: None) -> JobShown:
         """The job once it has ended. Raises what it failed with."""
         stage = ""
         while job.state == "running":

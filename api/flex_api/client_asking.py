@@ -79,9 +79,9 @@ class Asking:
             with error:
                 elsewhere = http_without_redirects.elsewhere(error)
                 said = f"it answered {error.code}{elsewhere and ': '}{elsewhere}"
-                raise _told(error.read()) or self._away(said) from error
+                raise _error_in(error.read()) or self._away(said) from error
         except (OSError, ValueError, HTTPException) as error:
-            raise self._away(str(error), _kept(method, error)) from error
+            raise self._away(str(error), _what_stayed(method, error)) from error
 
     def text(self, path: str, media: str) -> str:
         """What is no model, such as a report."""
@@ -96,7 +96,7 @@ class Asking:
         )
 
 
-def _kept(method: str, error: Exception) -> str:
+def _what_stayed(method: str, error: Exception) -> str:
     reason = getattr(error, "reason", error)
     if isinstance(reason, ConnectionRefusedError | socket.gaierror | ValueError):
         return "nothing was sent"
@@ -111,7 +111,7 @@ def plain(value: Filter) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _told(body: bytes) -> FlexError | None:
+def _error_in(body: bytes) -> FlexError | None:
     """The error that a problem stands for; None where the answer is none of FLEX's."""
     try:
         problem = json.loads(body)

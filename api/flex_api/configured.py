@@ -21,7 +21,7 @@ from flex_dns import bind, knot
 from flex_dns.checks import nameservers
 from flex_dns.part import NOBODYS, KeyFile, Part, ZonePart
 from flex_dns.wire.key import Key, read_keys
-from flex_dns.wire.server import Server, shown
+from flex_dns.wire.server import Server, address_text
 
 KINDS: Mapping[str, Callable[[Part], str]] = {"named": bind.configuration, "knot": knot.configuration}
 
@@ -86,7 +86,7 @@ def _of_primary(
         followers=tuple(one for one in wiring.servers(primary) if one != server.address),
     )
     asked = tuple(zone for zone in zones if told.get(zone))
-    return Configured(shown(server.address), tuple(zones), asked, write(part))
+    return Configured(address_text(server.address), tuple(zones), asked, write(part))
 
 
 def _file(path: Path | None, keys: Sequence[Key]) -> KeyFile:

@@ -184,7 +184,7 @@ dir = "reports"
 
 def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> None:
     say(f"  read      {text.lines(lines).rstrip('.')} from {words.count(files, 'file')}")
-    say(f"  plan      {text.moved(output)}")
+    say(f"  plan      {text.moves_text(output)}")
     say(f"  balance   worst node {words.share(output.after.worst_ratio)} off its fair share{_before(output)}")
     say(f"  DNS       {_dns(output)}")
     for forecast in output.forecasts:

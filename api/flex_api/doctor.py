@@ -18,7 +18,7 @@ from flex.store import migrate, open_store
 from flex.zones import records
 from flex_api import hosted, wiring
 from flex_api.known import other_names, trust
-from flex_api.night.misnamed import misnamed
+from flex_api.night.misnamed import misnamed_sites
 from flex_api.schemas.verbs import CheckRow
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
@@ -27,7 +27,7 @@ from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.preflight.primary_check import Wanted, preflight
 from flex_dns.wire.session import Session
 from flex_dns.zone.zones_of_names import zones_of
-from flex_logs_ingest.files.sources import Source, paths, shown
+from flex_logs_ingest.files.sources import Source, path_text, paths
 
 OTHER_NAMES = "make each a CNAME to its site, which then takes it along; only an apex cannot be one"
 # Less than this beside the partials and the database makes a night a gamble.
@@ -96,10 +96,10 @@ def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         of_node.setdefault(source.node, []).extend(map(Path, files))
     for node, logs in of_node.items():
         yield _logs_of(node, logs, settings, now)
-    yield from _shared(of_source)
+    yield from _check_shared_files(of_source)
 
 
-def _shared(of_source: Sequence[tuple[Source, Sequence[str]]]) -> Iterator[CheckRow]:
+def _check_shared_files(of_source: Sequence[tuple[Source, Sequence[str]]]) -> Iterator[CheckRow]:
     """A file of two sources is read for the first, but a copy that is made of it may count for the other.
 
     Patterns of names can share out the files of one glob.
@@ -114,7 +114,7 @@ def _shared(of_source: Sequence[tuple[Source, Sequence[str]]]) -> Iterator[Check
     for (one, other), path in both.items():
         yield _warn(
             f"logs of {one} and {other}",
-            f"both match {shown(path)}",
+            f"both match {path_text(path)}",
             "mend the globs: a log belongs to one source, and only the first of the two reads it",
         )
 
@@ -129,7 +129,7 @@ def _sources(settings: Settings) -> Sequence[Source]:
 
 def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime) -> CheckRow:
     name = f"logs of {node}"
-    times = [time for time in map(_written, files) if time is not None]
+    times = [time for time in map(_time_written, files) if time is not None]
     if not times:
         return _warn(name, "its globs match no file", "correct the globs, or let the logs arrive")
     written = datetime.fromtimestamp(max(times), UTC)
@@ -139,7 +139,7 @@ def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime
     return _ok(name, said)
 
 
-def _written(path: Path) -> float | None:
+def _time_written(path: Path) -> float | None:
     """None for a link that leads nowhere, and for what has gone since it was found."""
     try:
         return path.stat().st_mtime
@@ -152,8 +152,8 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     period = Period.days_before(now, settings.profile.window.days)
     try:
         with open_store(settings.database.url) as store:
-            found = trust.judged(settings, store, period, now)
-            gone = trust.gone(settings, store, period)
+            found = trust.judge(settings, store, period, now)
+            gone = trust.gone_sources(settings, store, period)
             unread = {node.name for node in found.nodes if not store.readings(1, node=node.name)}
             nothing = not store.readings(1)
     except FlexError:
@@ -192,7 +192,7 @@ def _sites(settings: Settings) -> CheckRow:
             "hosted sites", detail, "list your sites in ingest.sites_file if your logs hold names visitors sent"
         )
     try:
-        listed = hosted.listed(settings.ingest.sites_file)
+        listed = hosted.read_site_list(settings.ingest.sites_file)
     except FlexError as error:
         return _fail("hosted sites", error)
     return _ok("hosted sites", f"{words.count(len(listed), 'site')} in {settings.ingest.sites_file}")
@@ -212,7 +212,7 @@ def _routing(settings: Settings) -> Iterator[CheckRow]:
         return
     try:
         with open_store(settings.database.url) as store:
-            found = misnamed(settings, store)
+            found = misnamed_sites(settings, store)
     except FlexError:
         return
     yield from (_warn("routing", line, "correct the name in [[routing.site]], or leave it out") for line in found)
@@ -270,7 +270,7 @@ def known_sites(settings: Settings) -> list[str]:
     """Those listed, else those that are placed or have been seen."""
     try:
         if settings.ingest.sites_file is not None:
-            return sorted(hosted.listed(settings.ingest.sites_file))
+            return sorted(hosted.read_site_list(settings.ingest.sites_file))
         with open_store(settings.database.url) as store:
             kept, (_, placement) = store.profiles(), store.placement()
     except FlexError:

@@ -14,13 +14,13 @@ import pandas as pd
 
 from flex.errors import BadInput, BadSetting
 from flex.tables import PROFILES
-from flex_logs_ingest.scan.site_rules import LABEL, ascii_name, spelled
+from flex_logs_ingest.scan.site_rules import LABEL, ascii_name, spelling_in_logs
 
 # A host that DNS can name, or a directory.
 SITE = re.compile(rf"{LABEL}(?:\.{LABEL})+|/(?:[^/]+/)?")
 
 
-def listed(path: Path) -> tuple[str, ...]:
+def read_site_list(path: Path) -> tuple[str, ...]:
     """The sites of a file, one a line; # begins a comment. Names beyond ASCII become those of DNS."""
     try:
         rows = path.read_text(encoding="utf-8").splitlines()
@@ -42,7 +42,7 @@ def site_name(written: str, where: str = "") -> str:
     """
     name = written.strip()
     if name.startswith("/"):
-        return spelled(f"{name.rstrip('/')}/")
+        return spelling_in_logs(f"{name.rstrip('/')}/")
     name = name.lower().rstrip(".")
     try:
         return ascii_name(name)

@@ -32,7 +32,7 @@ def ingest(
     copies_too: bool = False,
 ) -> tuple[FileReport, ...]:
     """Raises NotWritten when the directory takes no more, and what read.ingest raises."""
-    with partials.held(directory):
+    with partials.hold_directory(directory):
         url = f"sqlite:///{directory.absolute() / 'state.db'}"
         migrate.upgrade(url)
         with open_store(url) as store:

@@ -43,10 +43,10 @@ class Follow:
             self.told = moment
             self._change(stage=f"{step.source} {step.path}"[:500], done=step.source_done, size=step.source_size)
 
-    def seen(self) -> None:
+    def beat(self) -> None:
         """Others see by it that this process is still at it."""
         with self.store.together():
-            self.store.put_job(replace(found(self.store, self.job_id), seen=datetime.now(UTC)))
+            self.store.put_job(replace(find(self.store, self.job_id), seen=datetime.now(UTC)))
 
     def past_return(self) -> None:
         """From here on it can not be ended any more."""
@@ -54,7 +54,7 @@ class Follow:
 
     def _change(self, **values: object) -> None:
         with self.store.together():
-            job = found(self.store, self.job_id)
+            job = find(self.store, self.job_id)
             if job.cancelled_by:
                 raise Cancelled(
                     f"the job {job.id}",
@@ -100,13 +100,13 @@ class Workers:
     def _do(self, world: World, follow: Follow, work: Work) -> None:
         try:
             follow.say("begun")
-            with beating(f"seen-{follow.job_id}", follow.seen, BEATS):
+            with beating(f"seen-{follow.job_id}", follow.beat, BEATS):
                 result = work(world, follow)
             self._end(follow, state="done", result=result, stage="done")
         except Cancelled:
             self._end(follow, state="cancelled", stage="cancelled")
         except BaseException as error:  # noqa: BLE001  whatever it was, the job says so
-            problem = self.describe(error, found(follow.store, follow.job_id), follow.request)
+            problem = self.describe(error, find(follow.store, follow.job_id), follow.request)
             self._end(follow, state="failed", problem=problem, stage="failed")
         finally:
             self.threads.pop(follow.job_id, None)
@@ -114,7 +114,7 @@ class Workers:
     def _end(self, follow: Follow, **values: object) -> None:
         store = follow.store
         with store.together():
-            job = found(store, follow.job_id)
+            job = find(store, follow.job_id)
             store.put_job(replace(job, ended=datetime.now(UTC), **values))  # type: ignore[arg-type]  # as above
             store.note("job.end", job.id, None, {"kind": job.kind, "state": values["state"]})
 
@@ -122,7 +122,7 @@ class Workers:
 def cancel(store: Store, job_id: str, author: str) -> Job:
     """Ask for its end. Raises Busy where it has ended already, or nothing can end it any more."""
     with store.together():
-        job = found(store, job_id)
+        job = find(store, job_id)
         if not job.live or job.past_return:
             answer = f"it is {job.state}" if not job.live else "it changes DNS already, and goes on to its end"
             raise Busy(
@@ -137,7 +137,7 @@ def cancel(store: Store, job_id: str, author: str) -> Job:
     return job
 
 
-def found(store: Store, job_id: str) -> Job:
+def find(store: Store, job_id: str) -> Job:
     """As it is: what a process that is gone was doing is not being done any more."""
     job = store.job(job_id)
     if job is None:
@@ -156,7 +156,7 @@ def as_it_is(job: Job) -> Job:
     return job
 
 
-def interrupted(job: Job) -> Interrupted:
+def interrupted_error(job: Job) -> Interrupted:
     """Why a job has failed that says nothing of it."""
     return Interrupted(
         f"the job {job.id}",

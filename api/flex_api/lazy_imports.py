@@ -18,7 +18,7 @@ _LOADING = RLock()
 
 class _Later(ModuleType):
     def __getattr__(self, attribute: str) -> object:
-        package = _loaded(self)
+        package = _load(self)
         self.__dict__.update(package.__dict__)
         return getattr(package, attribute)
 
@@ -33,7 +33,7 @@ def put_off(*names: str) -> None:
                 setattr(sys.modules[package], module, later)
 
 
-def _loaded(later: _Later) -> ModuleType:
+def _load(later: _Later) -> ModuleType:
     name = later.__name__
     with _LOADING:
         if sys.modules.get(name) is later:

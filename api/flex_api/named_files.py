@@ -25,7 +25,7 @@ def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
     if settings.ingest.sites_file is None:
         return
     try:
-        hosted.listed(settings.ingest.sites_file)
+        hosted.read_site_list(settings.ingest.sites_file)
     except FlexError as error:
         yield f"{error}; {error.advice}"
 
@@ -39,7 +39,7 @@ def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
         if root and not Path(root).exists():
             yield f"ingest.source[{number}].document_root: there is no {root}"
     try:
-        listed = set(hosted.listed(settings.ingest.sites_file)) if settings.ingest.sites_file else set()
+        listed = set(hosted.read_site_list(settings.ingest.sites_file)) if settings.ingest.sites_file else set()
         found = sources(settings)
     except FlexError:
         return

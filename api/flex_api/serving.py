@@ -24,7 +24,7 @@ def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
     """Until it is told to stop. Raises BadInput when the address cannot be had, or the database cannot be used, Away
     when the health watch cannot be kept alive.
     """
-    with _bound(listen) as bound, watching(settings, say) as beside:
+    with _bind(listen) as bound, watching(settings, say) as beside:
         # Looked at here, where it can be said: a process that fails at once would only be started again.
         open_store(settings.database.url).close()
         say(f"FLEX is at http://{listen}/ (Ctrl-C stops it)")
@@ -75,7 +75,7 @@ def _supervise(settings: Settings, bound: socket.socket, beside: Beside | None) 
             process.join()
 
 
-def _bound(listen: str) -> socket.socket:
+def _bind(listen: str) -> socket.socket:
     """Bound here and not by uvicorn, whose own failure is a log line and a bare exit."""
     host, _, port = listen.rpartition(":")
     host = host.strip("[]")

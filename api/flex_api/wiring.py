@@ -98,7 +98,7 @@ def world(
     progress: read_logs.Progress = silent,
     author: Author | None = None,
 ) -> World:
-    store = open_store(settings.database.url).signed(author or Author())
+    store = open_store(settings.database.url).in_the_name_of(author or Author())
     return World(
         settings=settings,
         store=store,
@@ -208,7 +208,7 @@ def server(settings: Settings, primary: Primary) -> Server:
     timeout = settings.dns.timeout.total_seconds()
     reader = primary.transfer_key_file and read_keys(primary.transfer_key_file)[0]
     found = [Server(primary.server, primary.port, one, timeout, reader or None) for one in keys(primary)]
-    return found[0] if len(found) == 1 else primary_check.accepted(found, primary.zones)
+    return found[0] if len(found) == 1 else primary_check.choose_key(found, primary.zones)
 
 
 def _address(name: str) -> tuple[str, int]:
@@ -221,7 +221,7 @@ def _address(name: str) -> tuple[str, int]:
 def site_names(settings: Settings) -> SiteRule:
     """What all sources have in common in how their sites are named."""
     ingest = settings.ingest
-    listed = frozenset(hosted.listed(ingest.sites_file)) if ingest.sites_file else None
+    listed = frozenset(hosted.read_site_list(ingest.sites_file)) if ingest.sites_file else None
     return SiteRule(aliases=ingest.aliases, listed=listed or None, www=ingest.www)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from bench.figures import Figures
 
 
-def measured(module: str, *arguments: str, say: Callable[[str], None], told: str = "") -> Figures:
+def measure_apart(module: str, *arguments: str, say: Callable[[str], None], told: str = "") -> Figures:
     """What `python -m module` prints as JSON in the end. It is `told` that by standard input, and the lines before are
     said as they come.
     """

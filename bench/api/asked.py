@@ -55,7 +55,7 @@ _NEVER_TWICE = count()
 
 def measure(folder: Path, size: given.Size, workers: int, say: Callable[[str], None]) -> Figures:
     secret = _token(folder)
-    with _served(folder, workers) as (address, process):
+    with _serve(folder, workers) as (address, process):
         found = _lists(address, secret, size, say)
         before = _cpu_seconds(process.pid)
         asked = _load(address, secret, size, say)
@@ -72,7 +72,7 @@ def _token(folder: Path) -> str:
 
 
 @contextmanager
-def _served(folder: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def _serve(folder: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A server without limits for one token, until the end of the block."""
     path = folder / "served.toml"
     extra = f"[api]\nworkers = {workers}\nrequests_per_second = 0\n"
@@ -163,7 +163,7 @@ def _page(connection: HTTPConnection, secret: str, path: str) -> tuple[float, st
 
 def _load(address: str, secret: str, size: given.Size, say: Callable[[str], None]) -> Figures:
     """In a process of its own: one that also measures would be late by its own fault."""
-    return apart.measured("bench.api.asked", address, str(size.sites), str(size.nodes), say=say, told=secret)
+    return apart.measure_apart("bench.api.asked", address, str(size.sites), str(size.nodes), say=say, told=secret)
 
 
 @dataclass(slots=True)
@@ -195,24 +195,24 @@ class Load:
 
     async def _connection(self, first: int) -> None:
         loop = asyncio.get_running_loop()
-        reader, writer = await self._opened()
+        reader, writer = await self._open()
         for number in range(first, RATE * SECONDS, CONNECTIONS):
             due = self.began + number / RATE
             await asyncio.sleep(max(0.0, due - loop.time()))
             try:
-                writer.write(self._asked(number))
+                writer.write(self._ask(number))
                 self.errors += await asyncio.wait_for(_answer(reader), 30) != 200
             except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
                 self.errors += 1
                 writer.close()
-                reader, writer = await self._opened()
+                reader, writer = await self._open()
             self.late.append(loop.time() - due)
         writer.close()
 
-    async def _opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection(urlsplit(self.address).hostname, urlsplit(self.address).port)
 
-    def _asked(self, number: int) -> bytes:
+    def _ask(self, number: int) -> bytes:
         path = self.paths[number % len(self.paths)]
         return f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.secret}\r\n\r\n".encode()
 

@@ -34,7 +34,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
     settings = given.installation(folder, size)
     target = MemoryTarget([given.ZONE], settings.owner)
     world = replace(wiring.world(settings, lambda: size.now), connect=lambda: target)
-    _published(world, target)
+    _publish(world, target)
     profiles = given.profiles_of(size, size.nights)
     seconds: dict[str, float] = {}
     begun = process_time()
@@ -66,7 +66,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
     }
 
 
-def _published(world: wiring.World, target: MemoryTarget) -> None:
+def _publish(world: wiring.World, target: MemoryTarget) -> None:
     """The partition in force as the name server has it after all those nights."""
     _, placement = world.store.placement()
     wanted = records.records(placement, world.nodes, world.settings.dns.ttl)
@@ -76,4 +76,4 @@ def _published(world: wiring.World, target: MemoryTarget) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(night(Path(sys.argv[1]), given.Size().scaled(float(sys.argv[2])))))
+    print(json.dumps(night(Path(sys.argv[1]), given.Size().scale(float(sys.argv[2])))))

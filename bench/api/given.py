@@ -41,7 +41,7 @@ class Size:
     nodes: int = 256
     nights: int = 90
 
-    def scaled(self, scale: float) -> Size:
+    def scale(self, scale: float) -> Size:
         every = (self.sites, self.nodes, self.nights)
         return Size(*(max(round(number * scale), least) for number, least in zip(every, (200, 4, 5), strict=True)))
 
@@ -107,7 +107,7 @@ def _settings(size: Size) -> str:
 
 
 def _fill(store: SqlStore, url: str, size: Size) -> None:
-    placement = _balanced(size)
+    placement = _balance(size)
     for night in range(size.nights):
         if not night:
             store.put_profiles(_period(0), profiles_of(size, 0), SPREADS.empty())
@@ -249,7 +249,7 @@ def _run(size: Size, night: int) -> Run:
     )
 
 
-def _balanced(size: Size) -> pd.DataFrame:
+def _balance(size: Size) -> pd.DataFrame:
     """The largest first, each where it fits what is left of a fair share of both best: in balance, as after many
     nights of FLEX.
     """

@@ -18,7 +18,7 @@ SCALE = float(os.environ.get("SCALE", "1"))
 
 
 def measure() -> Figures:
-    size = given.Size().scaled(SCALE)
+    size = given.Size().scale(SCALE)
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as name:
         folder = Path(os.environ.get("API_FOLDER", name))
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def control(folder: Path) -> Figures:
     """
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as name:
         copy = shutil.copytree(folder, Path(name, "night"))
-        return apart.measured("bench.api.control", str(copy), str(SCALE), say=_say)
+        return apart.measure_apart("bench.api.control", str(copy), str(SCALE), say=_say)
 
 
 def _say(line: str) -> None:

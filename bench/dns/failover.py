@@ -63,13 +63,13 @@ def failover_figures(size: int) -> dict[str, float]:
         return {
             "failover_10000_s": took,
             "failover_cpu_10000_s": worked,
-            "failover_watched_10000_s": _watched(size, installed),
+            "failover_watched_10000_s": _watch(size, installed),
         }
 
 
 def _command(size: int, environment: Mapping[str, str]) -> tuple[float, float]:
     """The seconds of the whole command, and those its process worked."""
-    with _served(size) as one:
+    with _serve(size) as one:
         command = [sys.executable, "-c", COMMAND, "--config", str(one.folder / "flex.toml"), "nodes", "down", "n1"]
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
@@ -77,20 +77,20 @@ def _command(size: int, environment: Mapping[str, str]) -> tuple[float, float]:
         return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _watched(size: int, environment: Mapping[str, str]) -> float:
-    with _served(size) as one:
+def _watch(size: int, environment: Mapping[str, str]) -> float:
+    with _serve(size) as one:
         command = [sys.executable, "-c", WATCH, str(one.folder / "flex.toml")]
         return float(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)
 
 
 @contextmanager
-def _served(size: int) -> Iterator[Rig]:
+def _serve(size: int) -> Iterator[Rig]:
     """Every site in DNS and in the database; and none of them leads to the node that died when this ends."""
     sites = [f"site-{number}.{ZONE}".rstrip(".") for number in range(size)]
     with rig(0, records={ZONE: "".join(_records(sites))}) as one:
-        _settled(one, sites)
+        _settle(one, sites)
         yield one
-        assert not any(_left(one, sites)), "no address of the dead node is left anywhere"
+        assert not any(_names_left(one, sites)), "no address of the dead node is left anywhere"
 
 
 def _homes(number: int) -> list[str]:
@@ -103,7 +103,7 @@ def _records(sites: list[str]) -> Iterator[str]:
         yield from (f"{site}. 300 A {NODES[node]}\n" for node in _homes(number))
 
 
-def _settled(one: Rig, sites: list[str]) -> None:
+def _settle(one: Rig, sites: list[str]) -> None:
     """A store in which that placement is in force, and settings."""
     now = datetime.now(UTC)
     period = Period.days_before(now, 1)
@@ -129,7 +129,7 @@ def _settled(one: Rig, sites: list[str]) -> None:
     )
 
 
-def _left(one: Rig, sites: list[str]) -> Iterator[bool]:
+def _names_left(one: Rig, sites: list[str]) -> Iterator[bool]:
     for server in (one.primary, one.secondary):
         target = replace(one.target, server=server.server)
         yield "192.0.2.1" in set(target.read(ZONE, [f"{site}." for site in sites]).records["value"])

@@ -60,9 +60,9 @@ class Rig:
         before, after = f"192.0.2.{self.address}", f"192.0.2.{self.address % 250 + 1}"
         self.address = self.address % 250 + 1
         names = self.names[: count or self.size]
-        return Plan(ZONE, tuple(_replaced(name, before, after) for name in names))
+        return Plan(ZONE, tuple(_replacement(name, before, after) for name in names))
 
-    def wanted(self) -> pd.DataFrame:
+    def wanted_records(self) -> pd.DataFrame:
         """What the zone should hold after the last plan."""
         columns = {"name": self.names, "type": "A", "ttl": TTL, "value": f"192.0.2.{self.address}"}
         return RECORDS.make(pd.DataFrame(columns))
@@ -104,12 +104,12 @@ class Rig:
         subprocess.run(["nsupdate", "-v", "-k", str(self.key_file), str(script)], check=True)
 
 
-def placed(name: str, marker: str) -> str:
+def zone_lines(name: str, marker: str) -> str:
     """A name of ours in a zone's file."""
     return f'{name} A {OLD}\n{marker} TXT "{marker_text(OWNER)}"\n'
 
 
-def _replaced(name: str, before: str, after: str) -> Change:
+def _replacement(name: str, before: str, after: str) -> Change:
     return Change(Rrset(name, "A", TTL, (before,)), Rrset(name, "A", TTL, (after,)))
 
 
@@ -127,8 +127,8 @@ def rig(size: int, zones: Sequence[str] = (ZONE,), records: Mapping[str, str] | 
     folder.chmod(0o755)
     (folder / "key").touch(mode=0o600)
     (folder / "key").write_text(key.clause(), encoding="ascii")
-    lines = "".join(placed(f"site-{number}", f"site-{number}._flex") for number in range(size))
-    both = placed("@", "_flex") + placed("www", "www._flex")
+    lines = "".join(zone_lines(f"site-{number}", f"site-{number}._flex") for number in range(size))
+    both = zone_lines("@", "_flex") + zone_lines("www", "www._flex")
     records = records or {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, both)
     try:
         threads = THREADS_A_CORE * (os.cpu_count() or 1)

@@ -87,14 +87,14 @@ def measure() -> Figures:
     # The whole run is measured in this process: it collects as the command line does.
     gc.set_threshold(COLLECTED_AFTER)
     figures: Figures = {"rounds": ROUNDS, "scale": SCALE, "load_average": os.getloadavg()[0]}
-    figures |= _one_zone("10k", _scaled(10_000))
-    figures |= _one_zone("100k", _scaled(100_000))
-    figures |= _many_zones(_scaled(2000))
-    times = [_said(failover_figures(_scaled(10_000))) for _ in range(ROUNDS)]
+    figures |= _one_zone("10k", _scale(10_000))
+    figures |= _one_zone("100k", _scale(100_000))
+    figures |= _many_zones(_scale(2000))
+    times = [_tell(failover_figures(_scale(10_000))) for _ in range(ROUNDS)]
     return figures | _medians(times)
 
 
-def _said(found: dict[str, float], of: str = "") -> dict[str, float]:
+def _tell(found: dict[str, float], of: str = "") -> dict[str, float]:
     """The same, told as soon as it is known: the whole takes minutes."""
     print(
         f"{of}: " if of else "", ", ".join(f"{name} {value:.3g}" for name, value in found.items()), sep="", flush=True
@@ -106,7 +106,7 @@ def _medians(rounds: Sequence[dict[str, float]], of: str = "") -> Figures:
     return {f"{name}{of}": median(each[name] for each in rounds) for name in rounds[0]}
 
 
-def _scaled(count: int) -> int:
+def _scale(count: int) -> int:
     return max(int(count * SCALE), 20)
 
 
@@ -118,12 +118,12 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def _one_zone(label: str, size: int) -> Figures:
     with rig(size) as one:
-        rounds = [_said(_round(one), label) for _ in range(ROUNDS)]
+        rounds = [_tell(_round(one), label) for _ in range(ROUNDS)]
         found = _medians(rounds, f"_{label}")
         if label == "100k":
             return found | _read(one)
-        script = one.script(one.next_plan(_scaled(1000)), 1)
-        singly = _seconds(lambda: one.nsupdate(script)) * size / _scaled(1000)
+        script = one.script(one.next_plan(_scale(1000)), 1)
+        singly = _seconds(lambda: one.nsupdate(script)) * size / _scale(1000)
         return found | {"verified_vs_one_send_per_site": singly / median(each["verified_seconds"] for each in rounds)}
 
 
@@ -183,7 +183,7 @@ def _without_prerequisites(plan: Plan) -> Iterator[Message]:
 def _whole(one: Rig) -> tuple[float, float]:
     """Journal on disk, prerequisites, and every name checked on both servers; and how long the last one took."""
     # A plan knows the serial of the zone it was made from.
-    plan, wanted = replace(one.next_plan(), serial=one.target.read(ZONE, []).serial), one.wanted()
+    plan, wanted = replace(one.next_plan(), serial=one.target.read(ZONE, []).serial), one.wanted_records()
     started = time.perf_counter()
     one.target.apply(plan, journal=one.journal())
     verdicts = one.target.verify(plan.zone, wanted, patience=PATIENCE)
@@ -211,7 +211,7 @@ def _read(one: Rig) -> Figures:
     for _ in range(ROUNDS):
         theirs = _seconds(lambda: subprocess.run(dig, check=True, stdout=subprocess.DEVNULL))
         said = subprocess.run(ours, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
-        ratios.append(_said({"read_vs_dig_100k": float(said[0]) / theirs})["read_vs_dig_100k"])
+        ratios.append(_tell({"read_vs_dig_100k": float(said[0]) / theirs})["read_vs_dig_100k"])
         peaks.append(float(said[1]))
     return {"read_vs_dig_100k": median(ratios), "read_peak_mib": max(peaks)}
 
@@ -232,7 +232,7 @@ def _many_zones(count: int) -> Figures:
             lag = _behind(many.secondary, zones, second)
             ms = 1000 * (_cpu(many.secondary) - worked) / count
             found = {"zones2000_vs_nsupdate": ratio, "secondary_lag_s": lag, "secondary_cpu_ms_a_zone": ms}
-            rounds.append(_said(found))
+            rounds.append(_tell(found))
     return _medians(rounds)
 
 
@@ -261,7 +261,7 @@ def _behind(secondary: PrivateNamed, zones: Sequence[str], address: str) -> floa
                 if wanted not in secondaries.recv(512):
                     if time.perf_counter() - started > unheard:
                         unheard *= 2
-                        _said({"told_again": nudged(secondary.server.address, zones[number], secondary.key, 1.0)})
+                        _tell({"told_again": nudged(secondary.server.address, zones[number], secondary.key, 1.0)})
                     # Who asks all the time keeps the secondary from what it is asked for.
                     time.sleep(LOOK_SECONDS)
                     break

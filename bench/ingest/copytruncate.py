@@ -27,7 +27,7 @@ def figures(folder: Path, goaccess: GoAccess | None) -> Figures:
     if goaccess:
         kept = folder / "kept"
         kept.mkdir()
-        theirs = _extra(folder / "theirs", lambda logs: goaccess.counted(logs, kept))
+        theirs = _extra(folder / "theirs", lambda logs: goaccess.count(logs, kept))
         found["copytruncate_goaccess_extra_lines"] = theirs
     return found
 

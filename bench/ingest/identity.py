@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     folders = sorted(path for path in given.traces.iterdir() if path.is_dir())
     with nullcontext() if given.without_spark else _spark() as spark:
         found = {
-            folder.name: _counted(folder, spark) for folder in folders if not given.sets or folder.name in given.sets
+            folder.name: _count(folder, spark) for folder in folders if not given.sets or folder.name in given.sets
         }
     _show(found)
     differing = [name for name, (_, ways) in found.items() if len(set(ways.values())) > 1]
@@ -119,7 +119,7 @@ def _row(name: str, lines: int, ways: Mapping[str, Totals]) -> list[str]:
     return [name, *(f"{number:,}" for number in numbers), *verdicts]
 
 
-def _counted(folder: Path, spark: SparkSession | None) -> tuple[int, dict[str, Totals]]:
+def _count(folder: Path, spark: SparkSession | None) -> tuple[int, dict[str, Totals]]:
     """How many lines were read, and what each way made of them."""
     sources = _sources(folder)
     found: dict[str, Totals] = {}
@@ -128,9 +128,7 @@ def _counted(folder: Path, spark: SparkSession | None) -> tuple[int, dict[str, T
         lines, found["native"] = _here(sources, counts)
         found["python"] = _by_reference(folder)
         if lines:
-            found["duckdb"] = _merged(
-                merge_expression.on_duckdb, *(_paths(counts, kind) for kind in ("files", "hours"))
-            )
+            found["duckdb"] = _merge(merge_expression.on_duckdb, *(_paths(counts, kind) for kind in ("files", "hours")))
         if lines and spark:
             found["spark"] = _there(spark, sources, f"{scratch}/there")
     return lines, found
@@ -175,14 +173,14 @@ def _by_reference(folder: Path) -> Totals:
 def _there(spark: SparkSession, sources: Sequence[Source], to: str) -> Totals:
     for source in sources:
         cluster.read(cluster.on_spark(spark), source, to)
-    return _merged(partial(merge_expression.on_spark, spark), cluster.counts(to, "files"), cluster.counts(to, "hours"))
+    return _merge(partial(merge_expression.on_spark, spark), cluster.counts(to, "files"), cluster.counts(to, "hours"))
 
 
 def _paths(counts: Path, kind: str) -> list[str]:
     return sorted(str(path) for path in counts.glob(f"*.{kind}.parquet"))
 
 
-def _merged(rows: Callable[[Sequence[str]], Any], files: Sequence[str], hours: Sequence[str]) -> Totals:
+def _merge(rows: Callable[[Sequence[str]], Any], files: Sequence[str], hours: Sequence[str]) -> Totals:
     return _totals(
         merge_expression.table(merge_expression.files(rows(files), ALWAYS), FILES),
         merge_expression.table(merge_expression.hours(rows(hours), ALWAYS), HOURS),

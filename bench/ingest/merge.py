@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from bench.figures import Figures
 from flex.prediction.replay import Ints
-from flex_logs_ingest.counts.merge_reference import GROUP, LAYOUT, SCHEMA, regrouped
+from flex_logs_ingest.counts.merge_reference import GROUP, LAYOUT, SCHEMA, regroup
 
 PARTIALS = 10
 ROWS = 10_000_000
@@ -45,7 +45,7 @@ def measure_in(folder: Path, partials: int, rows: int, *, distinct: bool = False
     paths = [folder / f"{kind}-{number}-{rows}.parquet" for number in range(partials)]
     for number, path in enumerate(paths):
         if not path.exists():
-            write(path, _distinct(number, partials, rows) if distinct else _shared(number, rows))
+            write(path, _distinct(number, partials, rows) if distinct else _rows_of_run(number, rows))
     alone = [sys.executable, "-c", "from bench.ingest.merge import alone; alone()", *map(str, paths)]
     done = subprocess.run(alone, check=True, capture_output=True, text=True)
     figures: Figures = json.loads(done.stdout)
@@ -83,12 +83,12 @@ def write(path: Path, names: Iterator[Ints]) -> None:
     """A partial of these targets, which are numbers in order, as the ingest writes them."""
     unfinished = path.with_suffix(".part")
     with pq.ParquetWriter(unfinished, SCHEMA, **LAYOUT) as writer:
-        for piece in regrouped(map(_rows, names), GROUP):
+        for piece in regroup(map(_rows, names), GROUP):
             writer.write_table(piece)
     unfinished.replace(path)
 
 
-def _shared(number: int, rows: int) -> Iterator[Ints]:
+def _rows_of_run(number: int, rows: int) -> Iterator[Ints]:
     rng = np.random.default_rng(number)
     for every in _blocks(rows * CHANCE):
         yield every[rng.integers(0, CHANCE, len(every)) == 0]

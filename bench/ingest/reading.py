@@ -29,10 +29,10 @@ def main() -> None:
     given = asked.parse_args()
     if given.python:
         sys.modules["flex_native"] = None  # type: ignore[assignment]  # what Python does where an import must fail
-    print(json.dumps(measured(given.logs, Path(given.counts), given.site)))
+    print(json.dumps(measure(given.logs, Path(given.counts), given.site)))
 
 
-def measured(logs: list[str], counts: Path, site: str | None) -> dict[str, float]:
+def measure(logs: list[str], counts: Path, site: str | None) -> dict[str, float]:
     _warm_up()
     started, spent = perf_counter(), process_time()
     lines = read(logs, counts, site)

@@ -15,16 +15,16 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.ingest.rounds import Spent, spent
+from bench.ingest.rounds import Spent, time_command
 
 
 def wc(*logs: Path) -> Spent:
-    return spent("wc", "-l", *logs)
+    return time_command("wc", "-l", *logs)
 
 
 def unpacked_wc(program: str, log: Path) -> Spent:
     """`gzip -dc LOG | wc -l`, both processes together."""
-    return spent("sh", "-c", '"$0" -dc "$1" | wc -l', program, log)
+    return time_command("sh", "-c", '"$0" -dc "$1" | wc -l', program, log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class GoAccess:
         """How its version stands in the names of figures."""
         return self.version.replace(".", "_")
 
-    def spent(self, log: Path, format_: str) -> Spent:
+    def spend(self, log: Path, format_: str) -> Spent:
         """From the log to a report in JSON beside it, with one job."""
-        return spent(*self._command([log], format_, log.with_name("report.json")), "--jobs=1")
+        return time_command(*self._command([log], format_, log.with_name("report.json")), "--jobs=1")
 
-    def counted(self, logs: list[Path], kept: Path) -> int:
+    def count(self, logs: list[Path], kept: Path) -> int:
         """How many requests it knows of after reading these, too, going on from what it kept in the folder."""
         report = kept / "report.json"
-        spent(*self._command(logs, "COMBINED", report), "--restore", "--persist", f"--db-path={kept}")
+        time_command(*self._command(logs, "COMBINED", report), "--restore", "--persist", f"--db-path={kept}")
         return int(json.loads(report.read_text())["general"]["total_requests"])
 
     def _command(self, logs: list[Path], format_: str, report: Path) -> list[str | Path]:

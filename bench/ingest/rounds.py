@@ -31,7 +31,7 @@ class Spent:
     cpu: float
 
 
-def spent(*command: str | Path) -> Spent:
+def time_command(*command: str | Path) -> Spent:
     """What the command cost from its start to its end."""
     started = perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -45,7 +45,7 @@ def spent(*command: str | Path) -> Spent:
     return Spent(wall, usage.ru_utime + usage.ru_stime)
 
 
-def answered(module: str, *arguments: str | Path) -> dict[str, float]:
+def figures_of(module: str, *arguments: str | Path) -> dict[str, float]:
     """The line of JSON that one of our own modules says when it is run with these arguments."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -28,7 +28,7 @@ from bench.figures import Figures
 from bench.ingest import copytruncate, merge, real, synthetic
 from bench.ingest.real import RealLog
 from bench.ingest.rivals import GoAccess, goaccess, unpacked_wc, wc
-from bench.ingest.rounds import answered, middle, on_cores, ratio, spent
+from bench.ingest.rounds import figures_of, middle, on_cores, ratio, time_command
 from flex import engine
 
 SCALE = float(os.environ.get("SCALE", "1"))
@@ -51,7 +51,7 @@ def measure() -> Figures:
     }
     with _folder() as folder:
         figures |= _cpu(folder, rival)
-        figures |= _packed(folder / "one.log")
+        figures |= _measure_packed(folder / "one.log")
         figures |= _two_cores(folder)
         figures |= _wall(folder)
         figures |= _real(folder, rival)
@@ -89,7 +89,7 @@ def _cpu(folder: Path, rival: GoAccess | None) -> Figures:
 
 def _duckdb(log: Path, *options: str) -> Row:
     with tempfile.TemporaryDirectory(dir=log.parent) as counts, on_cores(1):
-        return answered("bench.ingest.duck", *options, counts, log)
+        return figures_of("bench.ingest.duck", *options, counts, log)
 
 
 def _goaccess(rival: GoAccess, log: Path, format_: str) -> Row:
@@ -97,22 +97,22 @@ def _goaccess(rival: GoAccess, log: Path, format_: str) -> Row:
     begin = log.with_name("begin.log")
     with log.open("rb") as file:
         begin.write_bytes(b"".join(islice(file, 10)))
-    whole = rival.spent(log, format_).cpu
-    return {"cpu": whole - rival.spent(begin, format_).cpu, "process_cpu": whole}
+    whole = rival.spend(log, format_).cpu
+    return {"cpu": whole - rival.spend(begin, format_).cpu, "process_cpu": whole}
 
 
-def _packed(log: Path) -> Figures:
+def _measure_packed(log: Path) -> Figures:
     """All CPU of a reading of a packed log, beside that of unpacking it and counting lines."""
     figures: Figures = {}
     for program, suffix in (("gzip", ".gz"), ("zstd", ".zst")):
         if not shutil.which(program):
-            _skipped(f"{program} is not installed")
+            _nothing_measured(f"{program} is not installed")
             continue
         packed = log.with_name(log.name + suffix)
         _pack(program, log, packed)
         parts: dict[str, Callable[[], Row]] = {
             "ours": partial(_reading, packed),
-            "theirs": partial(_unpacked, program, packed),
+            "theirs": partial(_measure_unpacking, program, packed),
         }
         rows = list(_rounds(parts))
         figures |= ratio(f"{program}_cpu_vs_{program}_wc", _column(rows, "ours", "cpu"), _column(rows, "theirs", "cpu"))
@@ -120,13 +120,13 @@ def _packed(log: Path) -> Figures:
     return figures
 
 
-def _unpacked(program: str, packed: Path) -> Row:
+def _measure_unpacking(program: str, packed: Path) -> Row:
     return {"cpu": unpacked_wc(program, packed).cpu}
 
 
 def _pack(program: str, log: Path, packed: Path) -> None:
     if program == "gzip":
-        spent("sh", "-c", 'gzip -6 -c "$0" > "$1"', log, packed)
+        time_command("sh", "-c", 'gzip -6 -c "$0" > "$1"', log, packed)
     else:
         with log.open("rb") as plain, packed.open("wb") as file:
             zstandard.ZstdCompressor(level=3).copy_stream(plain, file)
@@ -138,7 +138,7 @@ def _two_cores(folder: Path) -> Figures:
     The processes share nothing but the machine: what they gain is what its cores, memory and disk allow.
     """
     if len(os.sched_getaffinity(0)) < 2:
-        return _skipped("there is one core only")
+        return _nothing_measured("there is one core only")
     logs = [folder / "one.log", folder / "other.log"]
     synthetic.write(logs[1], LINES, seed=2)
     parts: dict[str, Callable[[], Row]] = {
@@ -181,10 +181,10 @@ def _real(folder: Path, rival: GoAccess | None) -> Figures:
     """Each large set of real logs as one plain log; the figures of all of them together, and of each."""
     traces = os.environ.get("TRACES")
     if not traces:
-        return _skipped("no real logs: TRACES names no folder")
+        return _nothing_measured("no real logs: TRACES names no folder")
     sets = list(real.logs(Path(traces), folder))
     if not sets:
-        return _skipped(f"no set of logs in {traces} has {real.LEAST_LINES} lines that FLEX reads")
+        return _nothing_measured(f"no set of logs in {traces} has {real.LEAST_LINES} lines that FLEX reads")
     figures = _real_cpu(max(sets, key=lambda log: log.path.stat().st_size), rival) if rival else {}
     parts: dict[str, Callable[[], Row]] = {}
     for log in sets:
@@ -202,7 +202,7 @@ def _real(folder: Path, rival: GoAccess | None) -> Figures:
 def _real_cpu(log: RealLog, rival: GoAccess) -> Figures:
     """CPU on the largest real log, where GoAccess has a name for its format."""
     if log.format not in GOACCESS_FORMATS:
-        return _skipped(f"GoAccess on {log.name}: it has no name for {log.format}")
+        return _nothing_measured(f"GoAccess on {log.name}: it has no name for {log.format}")
     theirs = partial(_goaccess, rival, log.path, GOACCESS_FORMATS[log.format])
     rows = list(_rounds({"ours": partial(_reading, log.path, site=log.site), "goaccess": theirs}))
     name = f"cpu_vs_goaccess_{rival.figure}_{log.name}"
@@ -212,7 +212,7 @@ def _real_cpu(log: RealLog, rival: GoAccess) -> Figures:
 def _reading(*logs: Path, site: str = "", python: bool = False, cores: int = 1) -> Row:
     options = [*(["--python"] if python else []), *(["--site", site] if site else [])]
     with tempfile.TemporaryDirectory(dir=logs[0].parent) as counts, on_cores(cores):
-        return answered("bench.ingest.reading", *options, counts, *logs)
+        return figures_of("bench.ingest.reading", *options, counts, *logs)
 
 
 def _wc(log: Path) -> Row:
@@ -234,7 +234,7 @@ def _column(rows: Sequence[dict[str, Row]], who: str, what: str) -> list[float]:
     return [row[who][what] for row in rows]
 
 
-def _skipped(why: str) -> Figures:
+def _nothing_measured(why: str) -> Figures:
     sys.stderr.write(f"left out: {why}\n")
     return {}
 

@@ -99,18 +99,18 @@ class _Day:
         file = self.first_file[site] + np.clip(rank, 0, self.files[site] - 1)
         client = rng.integers(0, CLIENTS, count)
         host, clients, time = self.hosts.take(site), self.clients.take(client), self.clock.take(seconds)
-        target = self._asked(file, rng)
-        status = _drawn(rng, STATUSES, count)
+        target = self._draw_requests(file, rng)
+        status = _draw(rng, STATUSES, count)
         whole = pc.binary_join_element_wise(
-            host, _chosen((":443", ":80"), client % 5 == 0), _same(" "), clients, _same(" - - ["), time, _same('] "'),
-            _texts(list(METHODS)).take(_weighted(rng, METHODS, count)), _same(" "), target, _queries(count, rng),
-            _chosen((' HTTP/2.0" ', ' HTTP/1.1" '), client % 3 == 0), _numbers(status), _same(" "),
-            self._sent(status, file, client), _same(' "'), _texts(REFERERS).take(rng.integers(0, len(REFERERS), count)),
+            host, _choose((":443", ":80"), client % 5 == 0), _same(" "), clients, _same(" - - ["), time, _same('] "'),
+            _texts(list(METHODS)).take(_draw_weighted(rng, METHODS, count)), _same(" "), target, _queries(count, rng),
+            _choose((' HTTP/2.0" ', ' HTTP/1.1" '), client % 3 == 0), _numbers(status), _same(" "),
+            self._bytes_sent(status, file, client), _same(' "'), _texts(REFERERS).take(rng.integers(0, len(REFERERS), count)),
             _same('" "'), self.agents.take(self._agent(client, rng)), _same('"\n'), _same(""),
         )  # fmt: skip
         return _bytes(_spoilt(whole, host, clients, time, target, rng))
 
-    def _asked(self, file: Ints, rng: np.random.Generator) -> pa.Array:
+    def _draw_requests(self, file: Ints, rng: np.random.Generator) -> pa.Array:
         count = len(file)
         words = _texts(WORDS).take(rng.integers(0, len(WORDS), count))
         once = pc.binary_join_element_wise(
@@ -123,7 +123,7 @@ class _Day:
         other = _zipf(rng, len(self.agents), len(client))
         return np.where(rng.random(len(client)) < 0.05, other, self.agent_of_client[client])
 
-    def _sent(self, status: Ints, file: Ints, client: Ints) -> pa.Array:
+    def _bytes_sent(self, status: Ints, file: Ints, client: Ints) -> pa.Array:
         size = self.sizes[file]
         size = np.where(status == 206, np.maximum(size // (2 + client % 7), 1), size)
         size = np.where((status >= 300) & (status < 400), np.where(status == 304, 0, 200 + client % 80), size)
@@ -157,7 +157,7 @@ def _targets(count: int, rng: np.random.Generator) -> pa.Array:
         )
         for level in range(4)
     ]
-    kinds = _texts(list(KINDS)).take(_weighted(rng, KINDS, count))
+    kinds = _texts(list(KINDS)).take(_draw_weighted(rng, KINDS, count))
     return pc.binary_join_element_wise(*folders, _same("/"), _numbers(rng.integers(0, 10**7, count)), kinds, _same(""))
 
 
@@ -187,13 +187,13 @@ def _zipf(rng: np.random.Generator, size: int, count: int) -> Ints:
     return drawn
 
 
-def _weighted(rng: np.random.Generator, weights: dict[str, int] | dict[int, int], count: int) -> Ints:
+def _draw_weighted(rng: np.random.Generator, weights: dict[str, int] | dict[int, int], count: int) -> Ints:
     heaped = np.cumsum(list(weights.values()))
     return np.searchsorted(heaped, rng.integers(0, heaped[-1], count), side="right").astype(np.int64)
 
 
-def _drawn(rng: np.random.Generator, weights: dict[int, int], count: int) -> Ints:
-    return np.array(list(weights), dtype=np.int64)[_weighted(rng, weights, count)]
+def _draw(rng: np.random.Generator, weights: dict[int, int], count: int) -> Ints:
+    return np.array(list(weights), dtype=np.int64)[_draw_weighted(rng, weights, count)]
 
 
 def _texts(texts: Sequence[str]) -> pa.Array:
@@ -208,7 +208,7 @@ def _same(text: str) -> pa.Scalar:
     return pa.scalar(text.encode(), type=pa.large_binary())
 
 
-def _chosen(texts: tuple[str, str], second: np.ndarray) -> pa.Array:
+def _choose(texts: tuple[str, str], second: np.ndarray) -> pa.Array:
     return _texts(texts).take(pa.array(second.astype(np.int64)))
 
 

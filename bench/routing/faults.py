@@ -82,15 +82,15 @@ DRILLS = (
     Drill(
         1,
         (
-            Fault("slow", lambda each: each.told("slow", 1, SLOW), NODES - 1),
-            Fault("quick_again", lambda each: each.told("slow", 1, 1.0), NODES),
+            Fault("slow", lambda each: each.tell("slow", 1, SLOW), NODES - 1),
+            Fault("quick_again", lambda each: each.tell("slow", 1, 1.0), NODES),
         ),
     ),
     Drill(
         1,
         (
-            Fault("killed", lambda each: each.told("kill", 1), NODES - 1),
-            Fault("returned", lambda each: each.told("revive", 1), NODES),
+            Fault("killed", lambda each: each.tell("kill", 1), NODES - 1),
+            Fault("returned", lambda each: each.tell("revive", 1), NODES),
         ),
     ),
     Drill(
@@ -119,17 +119,17 @@ def measure(quick: bool, slower: float) -> Figures:
     figures: Figures = {f"healthy_per_second_k{nodes}": rate for nodes, rate in healthy.items()}
     figures |= _reloads(case, pace)
     for drill in DRILLS:
-        figures |= _drilled(drill, case, pace, healthy)
+        figures |= _drill(drill, case, pace, healthy)
     return figures
 
 
-def _started(each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1) -> None:
-    each.relayed()
+def _start(each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1) -> None:
+    each.relay()
     each.start("lardr", Limits(), on=list(each.addresses)[:distributors], mastered=True)
-    each.told("machine", value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0))
+    each.tell("machine", value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0))
     each.all_once(case.trace, VISITORS)
     each.during(VISITORS, pace.warm)
-    each.told("machine", value=machine)
+    each.tell("machine", value=machine)
     each.during(VISITORS, pace.warm / 2)
 
 
@@ -137,7 +137,7 @@ def _healthy(case: Case, nodes: int, pace: Pace) -> float:
     """Requests a second of a cluster in which nothing happens."""
     machine = Machine(case.memory).slower(pace.slower)
     with rig(nodes, machine, case.trace) as each:
-        _started(each, case, machine, pace)
+        _start(each, case, machine, pace)
         answers = each.during(VISITORS, pace.each / 2)
         return len(answers.at) / (pace.each / 2)
 
@@ -153,18 +153,18 @@ def _reloads(case: Case, pace: Pace) -> Figures:
             time.sleep(max(0.0, 1.0 - (time.monotonic() - began)))
         answers = each.end()
     return {
-        "failed_requests_reload": answers.failed,
+        "failed_requests_reload": answers.failures,
         "reloads": pace.reloads,
         "requests_reload": len(answers.at),
         "asked_again_reload": answers.asked_again,
     }
 
 
-def _drilled(drill: Drill, case: Case, pace: Pace, healthy: Mapping[int, float]) -> Figures:
+def _drill(drill: Drill, case: Case, pace: Pace, healthy: Mapping[int, float]) -> Figures:
     machine = Machine(case.memory).slower(pace.slower)
     moments = []
     with rig(NODES, machine, case.trace) as each:
-        _started(each, case, machine, pace, drill.distributors)
+        _start(each, case, machine, pace, drill.distributors)
         each.begin(VISITORS)
         each.settle(pace.each / 4)
         for fault in drill.faults:
@@ -195,12 +195,12 @@ def _heal(each: Rig, rate: float, pace: Pace) -> None:
 
 def _figures(fault: Fault, answers: Answers, begin: float, end: float, healthy: float) -> Figures:
     last = answers.between(end - WINDOW, end)
-    at_once = answers.between(begin, begin + AT_ONCE).failed
+    at_once = answers.between(begin, begin + AT_ONCE).failures
     return {
         f"{fault.name}_seconds_until_90_percent": _until(answers, begin, end, ENOUGH * healthy),
         f"{fault.name}_at_last_vs_healthy": len(last.at) / WINDOW / healthy,
         f"{fault.name}_failed_in_flight": at_once,
-        f"{fault.name}_failed_later": answers.failed - at_once,
+        f"{fault.name}_failed_later": answers.failures - at_once,
     }
 
 

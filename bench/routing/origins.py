@@ -53,7 +53,7 @@ class Origin:
     connections: set[asyncio.Transport] = field(default_factory=set)
     listening: asyncio.Server | None = None
 
-    def asked(self, target: int, size: int, to: asyncio.Transport) -> None:
+    def note_request(self, target: int, size: int, to: asyncio.Transport) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
         if target in self.cache:
@@ -117,7 +117,7 @@ class _Asked(asyncio.Protocol):
             path = self.buffer.split(b" ", 2)[1]
             self.buffer = b""
             _, _, target, size = path.split(b"/")
-            self.origin.asked(int(target), int(size), self.transport)
+            self.origin.note_request(int(target), int(size), self.transport)
 
 
 Command = Literal["stats", "machine", "slow", "kill", "revive", "forget"]
@@ -140,11 +140,11 @@ class Origins:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         for number in self.addresses:
             await self.listen(number)
-        loop.add_reader(self.pipe.fileno(), self._commanded, ended)
+        loop.add_reader(self.pipe.fileno(), self._follow_commands, ended)
         self.pipe.send("listening")
         await ended.wait()
 
-    def _commanded(self, ended: asyncio.Event) -> None:
+    def _follow_commands(self, ended: asyncio.Event) -> None:
         try:
             command, number, value = self.pipe.recv()
         except EOFError:

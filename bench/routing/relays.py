@@ -24,7 +24,7 @@ class _Relays:
 
     async def mend(self) -> None:
         for (host, port), to in self.links.items():
-            self.listening.append(await asyncio.start_server(partial(self._relayed, to), host, port))
+            self.listening.append(await asyncio.start_server(partial(self._relay, to), host, port))
 
     def cut(self) -> None:
         while self.listening:
@@ -32,7 +32,7 @@ class _Relays:
         for writer in self.writers:
             writer.transport.abort()
 
-    async def _relayed(self, to: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(self, to: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             their_reader, their_writer = await asyncio.open_connection(*to)
         except OSError:
@@ -40,11 +40,11 @@ class _Relays:
             return
         both = {writer, their_writer}
         self.writers |= both
-        await asyncio.gather(_copied(reader, their_writer), _copied(their_reader, writer))
+        await asyncio.gather(_copy(reader, their_writer), _copy(their_reader, writer))
         self.writers -= both
 
 
-async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):
         while part := await reader.read(2**16):
             writer.write(part)

@@ -47,7 +47,7 @@ class Rig:
     running: dict[str, int] = field(default_factory=dict)
     links: Connection | None = None
 
-    def relayed(self) -> None:
+    def relay(self) -> None:
         """From now on distributors reach each other by links that can be cut."""
         port = self.ports["peers"]
         links = {(_relay_of(address), port): (address, port) for address in self.addresses.values()}
@@ -71,7 +71,7 @@ class Rig:
             program.write(self.files(node, policy, limits, threads, nodes), folder)
             port, address = self.ports["visit"], self.addresses[node]
             ours = (
-                program.mastered(self.found, folder, port, folder / "m", address)
+                program.start_with_master(self.found, folder, port, folder / "m", address)
                 if mastered
                 else program.running(self.found, folder, port, address)
             )
@@ -124,7 +124,7 @@ class Rig:
     def entrances(self) -> list[tuple[str, int]]:
         return [(self.addresses[node], self.ports["visit"]) for node in self.running]
 
-    def told(self, command: origins.Command, number: int = 0, value: Any = None) -> Any:  # as each command has it
+    def tell(self, command: origins.Command, number: int = 0, value: Any = None) -> Any:  # as each command has it
         self.web.send((command, number, value))
         return _answer(self.web)
 
@@ -162,7 +162,7 @@ class Rig:
 
     def memory(self) -> tuple[int, int]:
         """Hits and misses of all nodes so far."""
-        told = self.told("stats").values()
+        told = self.tell("stats").values()
         return sum(hits for hits, _ in told), sum(misses for _, misses in told)
 
     @staticmethod
@@ -176,7 +176,7 @@ class Rig:
 
     def processor(self) -> float:
         """Seconds of CPU that the distributors used so far."""
-        return sum(_used(pid) for pid in self.running.values())
+        return sum(_cpu_seconds(pid) for pid in self.running.values())
 
     def _visitors(self, command: str, value: Any) -> Any:
         self.crowd.send((command, value))
@@ -193,7 +193,7 @@ def _answer(pipe: Connection) -> Any:  # what was commanded says what it is
     return pipe.recv()
 
 
-def _used(pid: int) -> float:
+def _cpu_seconds(pid: int) -> float:
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 

@@ -122,7 +122,7 @@ def _worst(figures: Figures) -> Figures:
 
 def _on_eight() -> Figures:
     case = next(traffic.made_up(8))
-    eight = compared(case, 8, FEW)
+    eight = compare(case, 8, FEW)
     _show(case, 8, eight)
     return _against_wrr(eight, 8)
 
@@ -130,7 +130,7 @@ def _on_eight() -> Figures:
 def _on_trace(case: Case) -> Figures:
     """Every policy on four nodes. Round robin and a distributor on each node only where a figure is made of them."""
     more = {"zipf": ("round_robin", f"lardr{EVERYWHERE}"), "hot": (f"lardr{EVERYWHERE}",)}.get(case.name, ())
-    found = compared(case, 4, (*(FEW[1:] if QUICK else POLICIES), *more))
+    found = compare(case, 4, (*(FEW[1:] if QUICK else POLICIES), *more))
     _show(case, 4, found)
     best = max(each.rate for each in found.values())
     figures: Figures = {f"lardr_vs_best_{case.name}": found["lardr"].rate / best}
@@ -163,7 +163,7 @@ def _against_wrr(found: dict[str, Measured], nodes: int) -> Figures:
     }
 
 
-def compared(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measured]:
+def compare(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measured]:
     found = {policy: Measured(policy) for policy in policies}
     machine = Machine(case.memory).slower(PACE / case.quicker)
     # As long as a queue for large answers takes, and longer.
@@ -196,13 +196,13 @@ def warm(each: Rig, case: Case, machine: Machine, nodes: int, *, by_sets: bool) 
     crowded, and there are as many seconds as ever until they lose a member.
     """
     clients = VISITORS * nodes
-    each.told("machine", value=Machine(case.memory, 0, 0, 0, 0))
+    each.tell("machine", value=Machine(case.memory, 0, 0, 0, 0))
     fits = case.memory >= case.trace.working_set()
     each.all_once(case.trace, clients, nodes if fits else 1)
     fast = replace(machine, read=machine.read / 50, answer=machine.answer / 10, answer_byte=machine.answer_byte / 10)
-    each.told("machine", value=machine if by_sets else fast)
+    each.tell("machine", value=machine if by_sets else fast)
     each.during(clients, WARM)
-    each.told("machine", value=machine)
+    each.tell("machine", value=machine)
     each.during(clients, WARM / 2)
 
 
@@ -275,6 +275,6 @@ def _show(case: Case, nodes: int, found: dict[str, Measured]) -> None:
             f"{1e3 * each.slowest(99):,.0f}",
             f"{each.imbalance(nodes):.2f}",
             f"{1e6 * each.per_request:.0f}",
-            f"{sum(turn.failed for turn in each.turns)}",
+            f"{sum(turn.failures for turn in each.turns)}",
         )
     CONSOLE.print(table)

@@ -45,7 +45,7 @@ class Answers:
         )
 
     @property
-    def failed(self) -> int:
+    def failures(self) -> int:
         return int(np.count_nonzero(self.status != 200))
 
 
@@ -67,7 +67,7 @@ class _Crowd:
         self.next = (self.next + 1) % len(self.target)
         return _REQUEST % (number, int(self.size[number]), HOST.encode())
 
-    def answered(self, started: float, status: int, node: int, hit: int) -> None:
+    def note_answer(self, started: float, status: int, node: int, hit: int) -> None:
         now = asyncio.get_running_loop().time()
         for column, value in zip(self.rows, (now, now - started, status, node, hit), strict=True):
             column.append(value)
@@ -111,7 +111,7 @@ class _Visitor(asyncio.Protocol):
             return
         self.buffer, self.request, self.first = b"", b"", False
         status = int(head[9:12])
-        self.crowd.answered(self.started, status, _number(head, b"x-node: "), _number(head, b"x-hit: "))
+        self.crowd.note_answer(self.started, status, _number(head, b"x-node: "), _number(head, b"x-hit: "))
         assert self.transport
         if b"connection: close" in head:
             self.transport.close()
@@ -120,7 +120,7 @@ class _Visitor(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
         if self.request and (self.first or self.buffer):
-            self.crowd.answered(self.started, 0, 0, 0)
+            self.crowd.note_answer(self.started, 0, 0, 0)
             self.request = b""
         self.crowd.asked_again += bool(self.request)
         self.buffer = b""

@@ -29,8 +29,8 @@ def measure(quick: bool, slower: float) -> Figures:
     seconds = 10.0 if quick else 60.0
     case = next(traffic.made_up(4))
     known, later = np.array_split(case.trace.target, 2)
-    cold = _missed(case, later, None, seconds, slower)
-    warmed = _missed(case, later, known, seconds, slower)
+    cold = _miss_ratio(case, later, None, seconds, slower)
+    warmed = _miss_ratio(case, later, known, seconds, slower)
     return {
         "cold_first_minute_miss": cold,
         "warm_first_minute_miss": warmed,
@@ -38,7 +38,7 @@ def measure(quick: bool, slower: float) -> Figures:
     }
 
 
-def _missed(case: Case, asked: np.ndarray, known: np.ndarray | None, seconds: float, slower: float) -> float:
+def _miss_ratio(case: Case, asked: np.ndarray, known: np.ndarray | None, seconds: float, slower: float) -> float:
     """Of all requests."""
     machine = Machine(case.memory).slower(slower)
     with rig(1, machine, replace(case.trace, target=asked)) as each:

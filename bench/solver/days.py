@@ -41,7 +41,7 @@ class Month:
 def measure() -> Figures:
     figures: Figures = {}
     for scenario, change in SCENARIOS.items():
-        start = _balanced(change)
+        start = _balance(change)
         for policy, act in POLICIES.items():
             month = live(start, act, change)
             name = f"days_{scenario}_{policy}"
@@ -61,10 +61,10 @@ def live(start: Problem, act: Act, change: Change) -> Month:
     """What the days do to a cluster that somebody looks after."""
     rows, moves, acted, worst = start.old, 0, 0, []
     for day, factor in enumerate(_wander(len(start.sites))):
-        today = change(_loaded(start, start.load * factor), day)
+        today = change(_with_load(start, start.load * factor), day)
         today = replace(today, old=rows)
         rows = act(today)
-        moved = len(score.moved(today, rows))
+        moved = len(score.new_rows(today, rows))
         moves, acted = moves + moved, acted + bool(moved)
         worst.append(score.balance(today, rows).worst)
     return Month(moves, acted, tuple(worst))
@@ -78,7 +78,7 @@ def _from_scratch(today: Problem) -> Ints:
     return SOLVERS["scratch"](today, BUDGET).rows
 
 
-def _balanced(change: Change) -> Problem:
+def _balance(change: Change) -> Problem:
     """A cluster on its first morning, in balance and with its wishes kept."""
     problem = change(cluster(SITES, NODES, seed=1, tolerance=AIM), 0)
     return replace(problem, old=SOLVERS["scratch"](problem, BUDGET).rows)
@@ -95,7 +95,7 @@ def _wander(sites: int) -> Iterator[Floats]:
         yield np.exp(exponent)
 
 
-def _loaded(problem: Problem, load: Floats) -> Problem:
+def _with_load(problem: Problem, load: Floats) -> Problem:
     total = (load * problem.replicas[:, None]).sum(axis=0)
     return replace(problem, load=load * problem.share.sum() / total)
 
@@ -104,12 +104,12 @@ def _as_it_is(problem: Problem, day: int) -> Problem:  # noqa: ARG001  # Every d
     return problem
 
 
-def _drained(problem: Problem, day: int) -> Problem:
+def _with_drained_node(problem: Problem, day: int) -> Problem:
     """The last node is closed from the day of the change on."""
     return _with_open(problem, len(problem.nodes) - (day >= CHANGE))
 
 
-def _added(problem: Problem, day: int) -> Problem:
+def _with_added_node(problem: Problem, day: int) -> Problem:
     """The last node is open only from the day of the change on."""
     return _with_open(problem, len(problem.nodes) - (day < CHANGE))
 
@@ -117,10 +117,10 @@ def _added(problem: Problem, day: int) -> Problem:
 def _with_open(problem: Problem, count: int) -> Problem:
     is_open = np.arange(len(problem.nodes)) < count
     changed = replace(problem, open=is_open, share=np.where(is_open, 100.0, 0.0))
-    return _loaded(changed, changed.load)
+    return _with_load(changed, changed.load)
 
 
-def _pinned(problem: Problem, day: int) -> Problem:  # noqa: ARG001  # The pins hold all month.
+def _with_pins(problem: Problem, day: int) -> Problem:  # noqa: ARG001  # The pins hold all month.
     """A fifth of those that were the hundred largest sites on the first day is pinned to nodes in turn."""
     if problem.pinned:
         return problem
@@ -135,4 +135,9 @@ POLICIES: dict[str, Act] = {
     **{name: _above(trigger) for name, trigger in TRIGGERS.items()},
     "scratch": _from_scratch,
 }
-SCENARIOS: dict[str, Change] = {"drift": _as_it_is, "drained": _drained, "added": _added, "pinned": _pinned}
+SCENARIOS: dict[str, Change] = {
+    "drift": _as_it_is,
+    "drained": _with_drained_node,
+    "added": _with_added_node,
+    "pinned": _with_pins,
+}

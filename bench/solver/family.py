@@ -76,7 +76,7 @@ def _first_day(random: Random, sites: int, nodes: int) -> Day:
     rank[np.argsort(-common)] = np.arange(1, sites + 1)
     access = 1e12 / rank
     working = 1e7 * np.exp(1.8 * (0.6 * common + 0.8 * random.standard_normal(sites)))
-    return Day(access, _clipped(working, nodes), _split(access, nodes).clip(1, nodes))
+    return Day(access, _clip(working, nodes), _split(access, nodes).clip(1, nodes))
 
 
 def _next_day(random: Random, day: Day, nodes: int, drift: float = 0.3) -> Day:
@@ -87,7 +87,7 @@ def _next_day(random: Random, day: Day, nodes: int, drift: float = 0.3) -> Day:
     surging = _surging(random, day.access, nodes)
     access[surging] *= random.uniform(3, 10, len(surging))
     working[surging] *= random.uniform(1, 3, len(surging))
-    return Day(access, _clipped(working, nodes), _split_again(access, day.replicas, nodes))
+    return Day(access, _clip(working, nodes), _split_again(access, day.replicas, nodes))
 
 
 def _surging(random: Random, access: Floats, nodes: int) -> Ints:
@@ -99,7 +99,7 @@ def _surging(random: Random, access: Floats, nodes: int) -> Ints:
     return chosen
 
 
-def _clipped(working: Floats, nodes: int) -> Floats:
+def _clip(working: Floats, nodes: int) -> Floats:
     for _ in range(30):
         working = np.minimum(working, LARGEST * working.sum() / nodes)
     return working

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from bench.figures import Figures, keep, kept
+from bench.figures import Figures, keep, kept_figures
 from bench.solver.family import SIZES, cluster
 from flex import engine
 from flex.placing import score
@@ -72,7 +72,7 @@ class Found:
 
 
 def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
-    asked = _asked(seeds)
+    asked = _seeds_by_size(seeds)
     figures = _of_other_sizes(name, asked) | {"note": engine.WHY_NOT or "native loops installed"}
     for size, count in asked.items():
         found, beaten = list[Found](), 0
@@ -95,10 +95,10 @@ quick = partial(measure, QUICK, "solver-quick")
 def _of_other_sizes(name: str, asked: Mapping[str, int]) -> Figures:
     """The figures of an earlier run, of the sizes that are not measured again."""
     again = tuple(f"{size}_" for size in asked)
-    return {figure: value for figure, value in kept(name).items() if not figure.startswith(again)}
+    return {figure: value for figure, value in kept_figures(name).items() if not figure.startswith(again)}
 
 
-def _asked(seeds: Mapping[str, int]) -> Mapping[str, int]:
+def _seeds_by_size(seeds: Mapping[str, int]) -> Mapping[str, int]:
     """The sizes and seeds that the environment wants, of those there are."""
     families = os.environ.get("FAMILIES", " ".join(seeds)).split()
     return {size: int(os.environ.get("SEEDS", count)) for size, count in seeds.items() if size in families}

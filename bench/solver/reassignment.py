@@ -59,7 +59,7 @@ def measure() -> Figures:
     seconds = float(os.environ.get("ROADEF_SECONDS", SECONDS))
     figures: Figures = {"roadef_seconds_each": seconds}
     for name, of in instances(Path(folder)):
-        found = reassigned(of, seconds)
+        found = reassign(of, seconds)
         figures[f"roadef_{name}_cost"] = cost(of, found)
         if best := BEST.get(name):
             figures[f"roadef_{name}_best"] = best
@@ -69,7 +69,7 @@ def measure() -> Figures:
     return figures
 
 
-def reassigned(of: Instance, seconds: float) -> Ints:
+def reassign(of: Instance, seconds: float) -> Ints:
     """The cheapest assignment found that keeps the challenge's rules; every other time, what they refused stays."""
     best, refused = of.initial, np.zeros(len(of.service), dtype=np.bool_)
     until = time.monotonic() + seconds

@@ -106,16 +106,16 @@ def _around(part: Part) -> str:
 // In options: the secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for
 // each other at 20 a second, nor for a connection. A zone of which half changes is sent whole: that costs a secondary
 // no wait for its disk.
-{_indented(PRIMARY_OPTIONS, "//   ")}\
+{_indent(PRIMARY_OPTIONS, "//   ")}\
 // In the options of each secondary, which holds the key {reader} too: a NOTIFY can get lost, and the secondary is
 // behind then until its refresh timer runs out. FLEX sends another one to those that do not follow.
-{_indented(SECONDARY_OPTIONS, "//   ")}\
+{_indent(SECONDARY_OPTIONS, "//   ")}\
 //   allow-notify {{ key {part.readers[0]}; }};
 // Beside the options of each secondary, with the primary's address: by UDP two of many questions for serials may go out
 // from the same port, and the answer to one of them gets lost.
-{_indented(asked_by_tcp(part.address), "//   ")}\
+{_indent(asked_by_tcp(part.address), "//   ")}\
 // As a clause of its own, or these two lines in the one you have: else named logs every record that is changed.
-{_indented(update_logging(), "//   ")}
+{_indent(update_logging(), "//   ")}
 
 // Run the primary with twice as many threads as it has cores, as `-n 8` on four; Debian has OPTIONS for that in
 // /etc/default/named. The thread that works on a change answers nobody meanwhile: of two threads every second question
@@ -138,9 +138,9 @@ zone "{zone.zone}" {{
   // The key may change A and AAAA of every name in the zone but those that are denied, and FLEX's own markers.
   // One deny line for every name server whose address is in this zone; `flex doctor` tries whether one is missing.
   // {apex or f"Take the line of {zone.zone} itself out where a site is called so."}
-{_indented(policy_of(zone, part.keys.names), "  ")}}};
+{_indent(policy_of(zone, part.keys.names), "  ")}}};
 """
 
 
-def _indented(text: str, by: str) -> str:
+def _indent(text: str, by: str) -> str:
     return "".join(f"{by}{line}\n" for line in text.splitlines())

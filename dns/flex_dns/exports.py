@@ -19,7 +19,7 @@ from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import by_name
 from flex.zones.zone_changes import lines
 from flex_dns.update import fence
-from flex_dns.update.update import kept, marked, messages
+from flex_dns.update.update import kept, messages, names_to_mark
 from flex_dns.wire.claim import NOBODY, Claim
 from flex_dns.wire.messages import Kept
 
@@ -40,7 +40,7 @@ class Wanted:
 Export = Callable[[Sequence[Wanted]], str]
 
 
-def wanted(plan: Plan, records: pd.DataFrame, claim: Claim, ttl: int) -> Wanted:
+def wanted_zone(plan: Plan, records: pd.DataFrame, claim: Claim, ttl: int) -> Wanted:
     sets = [Rrset(name, kind, *found) for (name, kind), found in by_name(records).items()]  # type: ignore[arg-type]  # RECORDS hold no other types
     names = sorted({rrset.name for rrset in sets})
     markers = [Rrset(marker_name(name, plan.zone), "TXT", ttl, (marker_text(claim.owner),)) for name in names]
@@ -80,13 +80,13 @@ def _script(wanted: Wanted) -> Iterator[str]:
         yield from _taking(plan.zone, claim.controller)
     for message in messages(plan.zone, plan.changes, claim=claim):
         yield f"zone {plan.zone}"
-        yield from _claimed(plan.zone, message.changes, claim)
+        yield from _claim_lines(plan.zone, message.changes, claim)
         for change in message.changes:
-            yield from _required(change)
+            yield from _prerequisite_lines(change)
         for one in kept(plan.zone, message.changes):
             yield from _kept(one)
         for change in message.changes:
-            yield from _made(change)
+            yield from _update_lines(change)
         yield "send"
 
 
@@ -94,18 +94,18 @@ def _taking(zone: str, controller: str) -> Iterator[str]:
     name, text = fence.fence_name(zone), fence.fence_text(controller)
     yield f"zone {zone}"
     yield f"prereq nxrrset {name} IN TXT"
-    yield f"update add {name} {fence.TTL} TXT {_quoted(text)}"
+    yield f"update add {name} {fence.TTL} TXT {_quote(text)}"
     yield "send"
 
 
-def _claimed(zone: str, changes: Sequence[Change], claim: Claim) -> Iterator[str]:
+def _claim_lines(zone: str, changes: Sequence[Change], claim: Claim) -> Iterator[str]:
     if claim.controller:
-        yield f"prereq yxrrset {fence.fence_name(zone)} IN TXT {_quoted(fence.fence_text(claim.holder(zone)))}"
-    for name in marked(zone, changes) if claim.owner else ():
-        yield f"prereq yxrrset {marker_name(name, zone)} IN TXT {_quoted(marker_text(claim.owner))}"
+        yield f"prereq yxrrset {fence.fence_name(zone)} IN TXT {_quote(fence.fence_text(claim.holder(zone)))}"
+    for name in names_to_mark(zone, changes) if claim.owner else ():
+        yield f"prereq yxrrset {marker_name(name, zone)} IN TXT {_quote(marker_text(claim.owner))}"
 
 
-def _required(change: Change) -> Iterator[str]:
+def _prerequisite_lines(change: Change) -> Iterator[str]:
     if change.before:
         for value in change.before.values:
             yield f"prereq yxrrset {change.name} IN {change.type} {_value(change.before, value)}"
@@ -122,7 +122,7 @@ def _kept(one: Kept) -> Iterator[str]:
         yield f"prereq nxrrset {one.name} IN {one.kind}"
 
 
-def _made(change: Change) -> Iterator[str]:
+def _update_lines(change: Change) -> Iterator[str]:
     yield f"update delete {change.name} {change.type}"
     for value in change.after.values if change.after else ():
         assert change.after is not None, "it has values"
@@ -192,10 +192,10 @@ def _below(zone: Wanted, rrset: Rrset, apex: str) -> str:
 
 
 def _value(rrset: Rrset, value: str) -> str:
-    return _quoted(value) if rrset.type == "TXT" else value
+    return _quote(value) if rrset.type == "TXT" else value
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

@@ -89,7 +89,7 @@ class GentleTarget:
         in the end where some names were left to others.
         """
         begun, lost = bool(journal and journal.rows()), Lost()
-        left = self._left(plans, lost) if begun else plans
+        left = self._what_is_left(plans, lost) if begun else plans
         if not begun:
             self._refuse_outdated(plans)
         steps, made = self._steps(plans, left, lost), list[_Step]()
@@ -113,11 +113,11 @@ class GentleTarget:
         for made in plans:
             if made.changes:
                 state = self.target.read(made.zone, zone_changes.touched(made))
-                refuse_outdated(zone_changes.left(made, state, self.ttl), state)
+                refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
 
     def _steps(self, plans: Sequence[Plan], left: Sequence[Plan], lost: Lost) -> list[_Step]:
         wave_of = waves.waves(plans, self.shares)
-        steps = [_Step(tuple(zone_changes.lowered(made, self.ttl) for made in left))]
+        steps = [_Step(tuple(zone_changes.lower_ttls(made, self.ttl) for made in left))]
         ready = [zone_changes.from_lowered(made, self.ttl) for made in left]
         serving = frozenset[str]()
         for number in range(max(wave_of.values(), default=0) + 1):
@@ -125,8 +125,8 @@ class GentleTarget:
             serving |= {address for addresses in coming.values() for address in addresses}
             parts = [waves.part(made, wave_of, number) for made in ready]
             steps += [
-                _Step(tuple(zone_changes.widened(made, self.ttl) for made in parts), number, coming, serving),
-                _Step(tuple(zone_changes.narrowed(made, self.ttl) for made in parts), number, None, serving),
+                _Step(tuple(zone_changes.add_new_addresses(made, self.ttl) for made in parts), number, coming, serving),
+                _Step(tuple(zone_changes.take_old_addresses(made, self.ttl) for made in parts), number, None, serving),
             ]
         return [needed for step in steps if (needed := _without(step, lost)).plans]
 
@@ -158,13 +158,13 @@ class GentleTarget:
         """Until no resolver can know any more what was there before."""
         with self.hooks.idle():
             try:
-                self._refuse_disagreement(_kept(plans, lost))
+                self._refuse_disagreement(_without_lost(plans, lost))
             except Late:
-                if not (found := self._overtaken(map(_as_made, _kept(plans, lost)))):
+                if not (found := self._overtaken(map(_as_made, _without_lost(plans, lost)))):
                     raise
                 lost |= found
-                self._refuse_disagreement(_kept(plans, lost))
-        if kept := _kept(plans, lost):
+                self._refuse_disagreement(_without_lost(plans, lost))
+        if kept := _without_lost(plans, lost):
             self.wait(_wait_after(kept))
 
     def _settle_again(self, standing: Sequence[Plan], seconds: float) -> None:
@@ -173,11 +173,11 @@ class GentleTarget:
             self._refuse_disagreement(standing)
         self.wait(seconds)
 
-    def _left(self, plans: Sequence[Plan], lost: Lost) -> list[Plan]:
+    def _what_is_left(self, plans: Sequence[Plan], lost: Lost) -> list[Plan]:
         found: list[Plan] = []
         for made in plans:
             state = self.target.read(made.zone, zone_changes.touched(made))
-            found.append(zone_changes.left(made, state, self.ttl))
+            found.append(zone_changes.what_is_left(made, state, self.ttl))
             lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
         return found
 
@@ -212,10 +212,10 @@ def _wait_after(plans: Iterable[Plan]) -> float:
 def _without(step: _Step, lost: Lost) -> _Step:
     """What of the step is not others', in the zones in which that is anything."""
     coming = step.coming and {name: new for name, new in step.coming.items() if name not in lost}
-    return replace(step, plans=_kept(step.plans, lost), coming=coming)
+    return replace(step, plans=_without_lost(step.plans, lost), coming=coming)
 
 
-def _kept(plans: Iterable[Plan], lost: Lost) -> tuple[Plan, ...]:
+def _without_lost(plans: Iterable[Plan], lost: Lost) -> tuple[Plan, ...]:
     parts = (
         replace(made, changes=tuple(one for one in made.changes if site_name(made.zone, one.name) not in lost))
         if lost

@@ -22,7 +22,7 @@ from flex_dns.checks import nameservers, settling
 from flex_dns.preflight import key_rights
 from flex_dns.update import fence, update
 from flex_dns.update.change_ledger import Tally
-from flex_dns.update.outcome import judged
+from flex_dns.update.outcome import judge
 from flex_dns.update.sending import carry
 from flex_dns.wire.claim import Claim
 from flex_dns.wire.contents import Asked
@@ -72,7 +72,7 @@ class Rfc2136Target:
         DnsError when the server did not do as asked.
         """
         begun, found = journal.rows() if journal else (), dict[str, Standing]()
-        rows, done = _left_of(plans, begun), _held(plans, begun)
+        rows, done = _left_of(plans, begun), _changes_held(plans, begun)
         if not begun:
             found = self._looked_at(plans)
             done = {zone: len(one.done) for zone, one in found.items()}
@@ -85,7 +85,7 @@ class Rfc2136Target:
         tallies = carry(self.server, rows, kept, self.clock, self.patience, claim, self._secondaries)
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
-        if error := judged(plans, tallies, done):
+        if error := judge(plans, tallies, done):
             raise error
 
     def refuse_late(self, *zones: str) -> None:
@@ -114,7 +114,7 @@ class Rfc2136Target:
         settling.catch_up(self.server.address, others, zone, self.server.timeout, key, patience)
 
     def _answering(self, zone: str) -> tuple[Address, ...]:
-        return nameservers.checked(self.server, zone) if self.verify_ns else (self.server.address,)
+        return nameservers.servers_to_check(self.server, zone) if self.verify_ns else (self.server.address,)
 
     @property
     def _secondaries(self) -> tuple[Address, ...]:
@@ -196,7 +196,7 @@ def _left_of(plans: Sequence[Plan], begun: Sequence[JournalRow]) -> Rows:
     ]
 
 
-def _held(plans: Sequence[Plan], begun: Sequence[JournalRow]) -> dict[str, int]:
+def _changes_held(plans: Sequence[Plan], begun: Sequence[JournalRow]) -> dict[str, int]:
     """How many changes an earlier run made."""
     left: Counter[str] = Counter()
     for row in begun:

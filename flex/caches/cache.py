@@ -20,6 +20,6 @@ class Cache(Protocol):
         """The target that is looked at first when room is needed; None when there is nothing in memory."""
         ...
 
-    def held(self) -> dict[int, int]:
+    def contents(self) -> dict[int, int]:
         """The targets in memory and their sizes."""
         ...

@@ -44,7 +44,7 @@ class Gds:
         self._drop_stale()
         return self._heap[0][2] if self._heap else None
 
-    def held(self) -> dict[int, int]:
+    def contents(self) -> dict[int, int]:
         return dict(self._size)
 
     def _value(self, target: int) -> None:

@@ -28,5 +28,5 @@ class Lru:
     def oldest(self) -> int | None:
         return next(iter(self._size), None)
 
-    def held(self) -> dict[int, int]:
+    def contents(self) -> dict[int, int]:
         return dict(self._size)

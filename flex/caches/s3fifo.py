@@ -42,7 +42,7 @@ class S3Fifo:
     def oldest(self) -> int | None:
         return next(iter(self._small if self._small_is_next() else self._main), None)
 
-    def held(self) -> dict[int, int]:
+    def contents(self) -> dict[int, int]:
         return {**self._small, **self._main}
 
     def _enter(self, target: int, size: int) -> None:

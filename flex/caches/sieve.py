@@ -41,7 +41,7 @@ class Sieve:
         place = self._hand if self._hand != _END else self._newer[_END]
         return None if place == _END else place
 
-    def held(self) -> dict[int, int]:
+    def contents(self) -> dict[int, int]:
         return dict(self._size)
 
     def _evict(self) -> None:

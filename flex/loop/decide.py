@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from flex.loop.last_resort import solved
+from flex.loop.last_resort import solve_with_wishes_that_give_way
 from flex.model.consent import Limits
 from flex.model.domain import Proven
 from flex.placing import score, tonight
@@ -145,11 +145,13 @@ def decide(
             return Decision(asked.old, _none_needed(worst, trigger), asked.old, worst=worst)
         # A new site or a new pin is no reason to rebalance: what is tolerated tonight is tolerated all the same.
         tolerated = max(trigger, worst)
-        repaired = solved(replace(held, tolerance=max(tolerated, asked.tolerance)), solver, budget)
+        repaired = solve_with_wishes_that_give_way(
+            replace(held, tolerance=max(tolerated, asked.tolerance)), solver, budget
+        )
         reached = score.balance(asked, repaired.rows).worst
         if reached <= tolerated + score.ROUNDING:
             return replace(_tonight(asked, repaired.rows, _quality(repaired), guard), worst=worst, reached=reached)
-    found = solved(held, solver, budget)
+    found = solve_with_wishes_that_give_way(held, solver, budget)
     reached = score.balance(asked, found.rows).worst
     # The bound is one on balanced placements: of a best effort it says nothing.
     within = reached <= asked.tolerance + score.ROUNDING
@@ -186,7 +188,7 @@ def _oldest_first(asked: Problem, guard: Guard, site: int) -> list[int]:
     return sorted(held, key=lambda node: (since.get(asked.nodes[node], ALWAYS), node))
 
 
-def kept(asked: Problem) -> dict[str, int]:
+def sites_with_spare_nodes(asked: Problem) -> dict[str, int]:
     """The sites that keep more nodes than they need tonight, and how many."""
     count = np.bincount(asked.old[:, 0], minlength=len(asked.sites))
     several = np.flatnonzero((count > 1) & (count >= asked.replicas)).tolist()
@@ -198,7 +200,7 @@ def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard) -> Decis
         return Decision(rows, quality, rows)
     first, later = tonight.first(asked, rows, guard.limits, due_nodes(asked, guard), urgent_sites(asked, guard))
     # What an adoption gives up is given up at once, or after a yes: before that the cluster is as it always was.
-    if not later or (guard.adopted and not len(score.moved(asked, rows))):
+    if not later or (guard.adopted and not len(score.new_rows(asked, rows))):
         return Decision(rows, quality, rows)
     return Decision(first, replace(quality, bound=0, proven=False), rows, later)
 

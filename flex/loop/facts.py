@@ -66,7 +66,7 @@ class Facts:
         return replace(self, pins=pins, **kept)
 
     @property
-    def placed(self) -> frozenset[str]:
+    def placed_sites(self) -> frozenset[str]:
         """The sites that have a node and may be given another: none before the first partition."""
         return frozenset(texts(self.placement["site"])) - self.fixed
 
@@ -98,7 +98,7 @@ class Rules:
         return Reins(self.trigger, self.margin, guard)
 
 
-def seen(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
+def look_at_zones(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
     """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is nothing to plan."""
     sites = facts.sites
     known = set(sites)
@@ -116,7 +116,7 @@ def seen(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
     return found
 
 
-def started(found: Reach, facts: Facts, rules: Rules) -> Facts:
+def start_from_dns(found: Reach, facts: Facts, rules: Rules) -> Facts:
     """Where no placement is in force, where DNS has the sites is the one to start from."""
     if facts.base or not found.states:
         return facts

@@ -34,19 +34,19 @@ class _Drops:
     together: tuple[frozenset[int], ...] = ()
 
 
-def solved(asked: Problem, solver: Solver, budget: Budget) -> Solution:
+def solve_with_wishes_that_give_way(asked: Problem, solver: Solver, budget: Budget) -> Solution:
     """The answer keeps every wish but those that its note names. Raises Infeasible where that takes another solver."""
     answer, eased, tries = solver(asked, budget), asked, 0
-    while broken := _broken(eased, answer):
+    while broken := _broken_wishes(eased, answer):
         drops = _next(eased, broken, all_at_once=tries >= ONE_BY_ONE)
         if not (drops.apart or drops.together):
             raise _wrong(broken)
         eased, tries = _without(eased, drops), tries + 1
         answer = solver(eased, budget)
-    return answer if eased is asked else _told(asked, answer)
+    return answer if eased is asked else _with_what_gave_way(asked, answer)
 
 
-def _broken(asked: Problem, answer: Solution) -> list[Violation]:
+def _broken_wishes(asked: Problem, answer: Solution) -> list[Violation]:
     return [violation for violation in score.violations(asked, answer.rows) if violation.is_wish]
 
 
@@ -63,13 +63,13 @@ def _for(asked: Problem, broken: Violation) -> _Drops:
     sites = set(broken.sites)
     if broken.kind == "apart":
         return _Drops(apart=tuple(group for group in asked.apart if sites <= group)[-1:])
-    near = set(next(separation.circles([*sites, *range(len(asked.sites))], separation.rivals_of(_tied(asked)))))
+    near = set(next(separation.circles([*sites, *range(len(asked.sites))], separation.rivals_of(_tied_sites(asked)))))
     if apart := [group for group in asked.apart if sites & group] or [group for group in asked.apart if near & group]:
         return _Drops(apart=tuple(apart[-1:]))
     return _Drops(together=tuple(group for group in asked.together if sites & group)[-1:])
 
 
-def _tied(asked: Problem) -> tuple[frozenset[int], ...]:
+def _tied_sites(asked: Problem) -> tuple[frozenset[int], ...]:
     return (*asked.apart, *asked.together)
 
 
@@ -81,9 +81,9 @@ def _without(asked: Problem, drops: _Drops) -> Problem:
     )
 
 
-def _told(asked: Problem, answer: Solution) -> Solution:
+def _with_what_gave_way(asked: Problem, answer: Solution) -> Solution:
     """The answer to less, beside all that was asked: it proves nothing of that, and what it broke is said."""
-    gone = [f"{one.subject}, to be {one.kind}" for one in _broken(asked, answer)]
+    gone = [f"{one.subject}, to be {one.kind}" for one in _broken_wishes(asked, answer)]
     if not gone:
         return answer
     more = f"; and {len(gone) - MOST} more" if len(gone) > MOST else ""

@@ -85,7 +85,7 @@ def _reach(
 ) -> Reach:
     reasons = {name: reason for of_names in foreign.values() for name, reason in of_names.items()}
     beyond = [site for site in sites if records.name_of(site) in reasons]
-    fixed = _said(states, beyond, [node for node in nodes if node.state == "active"])
+    fixed = _placement_in_dns(states, beyond, [node for node in nodes if node.state == "active"])
     lost = sorted(set(beyond) - set(fixed["site"]))
     return Reach(states, foreign, fixed, {site: reasons[records.name_of(site)] for site in lost})
 
@@ -96,7 +96,7 @@ def start(reach: Reach, sites: Sequence[str], nodes: Sequence[Node], *, adopt: b
     With `adopt`, where it has any others that are ours to take over, too.
     """
     marked = {name for state in reach.states.values() for name in state.owned}
-    return _said(reach.states, [site for site in sites if adopt or records.name_of(site) in marked], nodes)
+    return _placement_in_dns(reach.states, [site for site in sites if adopt or records.name_of(site) in marked], nodes)
 
 
 def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
@@ -110,7 +110,7 @@ def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
     return left
 
 
-def _said(states: Mapping[str, ZoneState], sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:
+def _placement_in_dns(states: Mapping[str, ZoneState], sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:
     found = [state.records for state in states.values()]
     return records.placement_from(pd.concat(found, ignore_index=True), sites, nodes) if found else PLACEMENT.empty()
 

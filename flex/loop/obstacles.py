@@ -21,8 +21,8 @@ from flex.loop.decide import (
     Reins,
     decide,
     due_nodes,
-    kept,
     lifted,
+    sites_with_spare_nodes,
     urgent_sites,
 )
 from flex.model.consent import Stop
@@ -178,7 +178,11 @@ def _of_rest(rule: str, sites: frozenset[str], asked: Problem, guard: Guard, pas
     others make room for them: then all that rest are named.
     """
     each = next(one for one in guard.resting if one.rule == rule)
-    keeping = {site: f"{count} nodes" for site, count in kept(asked).items() if count <= each.needed.get(site, 0)}
+    keeping = {
+        site: f"{count} nodes"
+        for site, count in sites_with_spare_nodes(asked).items()
+        if count <= each.needed.get(site, 0)
+    }
     keep = _those(keeping, sites)
     stay = {site: why for site, why in _those(each.sites, sites).items() if site not in keep}
     if not stay and not keep:
@@ -207,8 +211,8 @@ def _forced(rules: Sequence[str]) -> str:
 
 def _changes(asked: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
     """What differs from what is in force: site, node, and whether the site comes to it."""
-    comes = [(*_names(asked, row), True) for row in score.moved(asked, rows).tolist()]
-    goes = [(*_names(asked, row), False) for row in score.left(asked, rows).tolist()]
+    comes = [(*_names(asked, row), True) for row in score.new_rows(asked, rows).tolist()]
+    goes = [(*_names(asked, row), False) for row in score.rows_given_up(asked, rows).tolist()]
     return frozenset([*comes, *goes])
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from flex.errors import DnsError, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
 from flex.loop import edited_names, pending, remarks, verify
 from flex.loop.edited_names import Apart
-from flex.loop.facts import Facts, Rules, seen, started, within
+from flex.loop.facts import Facts, Rules, look_at_zones, start_from_dns, within
 from flex.loop.movable import Reach, leading_to
 from flex.loop.obstacles import decided, put_off
 from flex.model.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
@@ -54,8 +54,8 @@ def propose(
     """The best next placement, its moves and why, and the records that would say it. Raises Infeasible, naming them,
     when wishes cannot all be met.
     """
-    apart = edited_names.apart(seen(facts, rules, target), facts, rules, now)
-    facts = within(apart.found, started(apart.found, apart.facts, rules))
+    apart = edited_names.apart(look_at_zones(facts, rules, target), facts, rules, now)
+    facts = within(apart.found, start_from_dns(apart.found, apart.facts, rules))
     reins = rules.reins(facts.guard)
     asked, done, stops = decided(lambda guard: build(replace(facts, guard=guard), rules), solver, rules.budget, reins)
     fresh = scratch(asked, rules.budget).rows
@@ -90,7 +90,7 @@ def go_back(
     facts: Facts, rules: Rules, earlier: pd.DataFrame, *, scratch: Solver, target: DnsTarget, now: datetime
 ) -> Proposal:
     """An ordinary proposal whose placement is an earlier one. Sites that are newer than it stay where they are."""
-    apart = edited_names.apart(seen(facts, rules, target), facts, rules, now)
+    apart = edited_names.apart(look_at_zones(facts, rules, target), facts, rules, now)
     facts = within(apart.found, apart.facts)
     asked = build(facts, rules)
     back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
@@ -117,7 +117,7 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
 
     What somebody changed, and what is not at the dead node any more, is left to them.
     """
-    found = seen(facts, rules, target)
+    found = look_at_zones(facts, rules, target)
     gone, edits = edited_names.addresses_of(facts, dead), edited_names.of_zones(found, facts, rules, now)
     left = leading_to(found, gone)
     less = edited_names.beside_a_dead_node(found, edits, facts, dead, gone)
@@ -126,12 +126,14 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
     facts = within(found, apart.facts)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
-    rows = failover.rehomed(asked, failover.survivors(asked, node), node)
+    rows = failover.rehome(asked, failover.survivors(asked, node), node)
     quality = Proven(failover.SOLVER, bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
     changed = {zone: [edit.name for edit in of_zone] for zone, of_zone in edits.items()}
     made = draft(asked, rows, quality, rows, facts, rules, apart, now)
     plans = tuple(
-        zone_changes.losses_first(zone_changes.spared(one, less.states[zone], said[zone], gone, changed[zone]))
+        zone_changes.losses_first(
+            zone_changes.without_overwriting(one, less.states[zone], said[zone], gone, changed[zone])
+        )
         if changed.get(zone := one.zone)
         else zone_changes.losses_first(one)
         for one in made.cycle.plans
@@ -163,14 +165,14 @@ def draft(
         digest=digest,
         quality=quality,
         moves=changed,
-        scratch_moves=len(score.moved(asked, fresh)),
+        scratch_moves=len(score.new_rows(asked, fresh)),
         sites=sites,
-        before=score.balance_in_force(asked, facts.parts) if facts.placed else None,
+        before=score.balance_in_force(asked, facts.parts) if facts.placed_sites else None,
         after=score.balance(asked, rows, facts.parts),
         forecasts=forecasts,
         plans=plans,
         needs={name: count for site, count in asked.needs.items() if (name := asked.sites[site]) not in facts.parts},
-        grown=tuple(sorted({move.site for move in changed if not move.source} & facts.placed)),
+        grown=tuple(sorted({move.site for move in changed if not move.source} & facts.placed_sites)),
         breaches=zone_changes.breaches(
             changed,
             sites,
@@ -220,7 +222,7 @@ def carry_out(
     enters("settle")
     _settle(cycle, placement, store)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
-        raise _unverified(wrong)
+        raise _unverified_error(wrong)
     return cycle
 
 
@@ -346,7 +348,7 @@ def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Fact
     if not len(sample.target):
         return ()
     compared = {"after": placement, "from scratch": problem.placement_of(asked, fresh)}
-    if facts.placed and not asked.gone:
+    if facts.placed_sites and not asked.gone:
         new = placement[~placement["site"].isin(facts.placement["site"])]
         compared["before"] = PLACEMENT.make(pd.concat([facts.placement, new], ignore_index=True))
     of_placements = (predict.forecast(sample, rows, nodes, policy=name) for name, rows in sorted(compared.items()))
@@ -355,7 +357,7 @@ def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Fact
 
 def _new(moves: Sequence[Move], facts: Facts) -> int:
     """How many sites were never placed before; none of them is new before the first partition."""
-    return len({move.site for move in moves} - facts.placed) if facts.placed else 0
+    return len({move.site for move in moves} - facts.placed_sites) if facts.placed_sites else 0
 
 
 def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:
@@ -369,7 +371,7 @@ def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> No
         raise
 
 
-def _unverified(wrong: Sequence[Verdict]) -> Unverified:
+def _unverified_error(wrong: Sequence[Verdict]) -> Unverified:
     more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
     return Unverified(
         "checking what the name servers answer",

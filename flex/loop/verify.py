@@ -35,7 +35,7 @@ def check(
 
     What a site on a node that is in the settings no more should have for addresses is not known, and not asked for.
     """
-    said = wanted(cycle, placement, nodes, ttl)
+    said = wanted_records(cycle, placement, nodes, ttl)
     if owner:
         said = {zone: records.with_markers(rows, zone, owner, ttl) for zone, rows in said.items()}
 
@@ -48,7 +48,7 @@ def check(
         return tuple(verdict for found in threads.map(asked, cycle.plans) for verdict in found)
 
 
-def wanted(cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> dict[str, pd.DataFrame]:
+def wanted_records(cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> dict[str, pd.DataFrame]:
     """The RECORDS that the placement asks for, zone by zone."""
     every = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
     in_zones = records.in_zones(every, [one.zone for one in cycle.plans])

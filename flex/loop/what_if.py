@@ -68,9 +68,9 @@ def suppose(
     facts: Facts, rules: Rules, wanted: Supposition, *, solver: Solver, scratch: Solver | None = None
 ) -> Supposed:
     """Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed, Infeasible."""
-    changed = _changed(facts, wanted)
+    changed = _changed_facts(facts, wanted)
     kept = possible.possible(changed.pins, set(changed.sites) - changed.fixed, changed.nodes)
-    changed, terms = replace(changed, pins=kept.pins), ruled(rules, wanted)
+    changed, terms = replace(changed, pins=kept.pins), supposed_rules(rules, wanted)
     asked = cycles.build(changed, terms)
     done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
     rows, quality = done.rows, done.quality
@@ -82,7 +82,7 @@ def suppose(
         before=score.balance_in_force(asked),
         after=score.balance(asked, rows),
         moves=cycles.moves(asked, rows, cycles.because(changed)),
-        scratch_moves=None if fresh is None else len(score.moved(asked, fresh)),
+        scratch_moves=None if fresh is None else len(score.new_rows(asked, fresh)),
         quality=quality,
         forecasts=_forecasts(changed, placement, asked.sites),
         asked=float(changed.profiles["requests"].sum()) / facts.period.seconds,
@@ -100,7 +100,7 @@ def _forecasts(facts: Facts, placement: pd.DataFrame, sites: Sequence[str]) -> t
     )
 
 
-def _changed(facts: Facts, wanted: Supposition) -> Facts:
+def _changed_facts(facts: Facts, wanted: Supposition) -> Facts:
     _refuse_unknown(facts, wanted)
     profiles, spreads = facts.profiles, facts.spreads
     factor = profiles["site"].map(dict(wanted.times)).astype(float).fillna(1.0).to_numpy() * (1 + wanted.growth)
@@ -129,7 +129,7 @@ def _nodes(nodes: Sequence[Node], wanted: Supposition) -> tuple[Node, ...]:
     return (*kept, *(Node(name, (), ram, capacity) for name in names[: wanted.more]))
 
 
-def ruled(rules: Rules, wanted: Supposition) -> Rules:
+def supposed_rules(rules: Rules, wanted: Supposition) -> Rules:
     """With the aim and the most moves that are supposed."""
     limits = replace(rules.terms.limits, moves=wanted.max_moves) if wanted.max_moves is not None else rules.terms.limits
     return replace(

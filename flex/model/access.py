@@ -72,12 +72,12 @@ def one_person(name: str, tokens: Iterable[Token]) -> frozenset[str]:
     so that two of his are two people.
     """
     made = [(caller_of(token), token.author) for token in tokens]
-    above = _reached({name}, made)
+    above = _all_reached_from({name}, made)
     shared = {one for one in above if one == name or one.startswith(REMOTE)}
-    return above | _reached(shared, [(author, token) for token, author in made])
+    return above | _all_reached_from(shared, [(author, token) for token, author in made])
 
 
-def _reached(names: Set[str], steps: Sequence[tuple[str, str]]) -> frozenset[str]:
+def _all_reached_from(names: Set[str], steps: Sequence[tuple[str, str]]) -> frozenset[str]:
     """These, and whatever leads on from them."""
     reached, left = set(names), list(steps)
     while found := [step for step in left if step[0] in reached]:

@@ -68,8 +68,8 @@ BEGIN = "audit.begin"
 
 def entry(last: Head, author: Author, action: str, subject: str, before: object, after: object) -> Entry:
     """The next entry, sealed."""
-    earlier, later = changed(plain(before), plain(after))
-    return sealed(
+    earlier, later = differences(plain(before), plain(after))
+    return seal(
         Entry(
             number=last.number + 1,
             time=author.clock(),
@@ -85,26 +85,26 @@ def entry(last: Head, author: Author, action: str, subject: str, before: object,
     )
 
 
-def sealed(open_: Entry) -> Entry:
+def seal(open_: Entry) -> Entry:
     values = asdict(open_) | {"time": open_.time.astimezone(UTC).isoformat(timespec="microseconds")}
     values.pop("hash")
     return Entry(**asdict(open_) | {"hash": hashlib.sha256(as_text(values).encode()).hexdigest()})
 
 
-def broken(entries: Iterable[Entry], last: Head = FIRST) -> str:
+def fault_of_chain(entries: Iterable[Entry], last: Head = FIRST) -> str:
     """What is wrong with the chain, in words; empty when nothing is. `last` is the entry before the first of these."""
     for found in entries:
         if found.number != last.number + 1:
             return f"entry {last.number + 1} is missing: after {last.number} comes {found.number}"
         if found.previous != last.hash:
             return f"entry {found.number} does not follow from entry {last.number}: one of them was replaced"
-        if sealed(found).hash != found.hash:
+        if seal(found).hash != found.hash:
             return f"entry {found.number} was altered: it is not what its hash says"
         last = Head(found.number, found.hash)
     return ""
 
 
-def changed(before: object, after: object) -> tuple[object, object]:
+def differences(before: object, after: object) -> tuple[object, object]:
     """Of two mappings only what differs between them, and what tells them apart; other values as they are."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return before, after
@@ -124,10 +124,10 @@ def plain(value: object) -> object:
 
 
 def as_text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, default=_said, separators=(",", ":"))
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, default=_plain_value, separators=(",", ":"))
 
 
-def _said(value: object) -> object:
+def _plain_value(value: object) -> object:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
     return str(value)

@@ -57,7 +57,7 @@ class Stop:
         return self.override or f"--force {self.rule}"
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """With how to get past it."""
         return f"{self} (past it: {self.way_past})"
 

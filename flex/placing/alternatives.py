@@ -49,7 +49,7 @@ class Chosen:
 
     def with_row(self, site: int, source: int, target: int) -> Other:
         """What the site's row on `source` would do on `target`, with those of all that are tied to the site."""
-        problem, tied = self._problem, self._tied(site)
+        problem, tied = self._problem, self._companions(site)
         both = [source, target]
         load = problem.load[tied].sum(axis=0)
         total = self._total[both] + np.stack([-load, load])
@@ -72,7 +72,7 @@ class Chosen:
 
     def others(self, site: int) -> list[Other]:
         """Each row of the site on each other node that the wishes let it have; the nearest to balance first."""
-        tied, pinned = self._tied(site), self._problem.pinned
+        tied, pinned = self._companions(site), self._problem.pinned
         found = [
             self.with_row(site, source, target)
             for source in self._nodes_of(site)
@@ -92,14 +92,14 @@ class Chosen:
 
     def bars(self, site: int, node: int) -> bool:
         """Whether the site, or one that is tied to it, is not to be on the node."""
-        return any(node in self._problem.barred.get(one, ()) for one in self._tied(site))
+        return any(node in self._problem.barred.get(one, ()) for one in self._companions(site))
 
     def rivals(self, site: int, node: int) -> list[int]:
         """The sites on the node that are kept apart from it, or from one that is tied to it."""
-        apart = frozenset[int]().union(*(self._rivals.get(one, frozenset()) for one in self._tied(site)))
+        apart = frozenset[int]().union(*(self._rivals.get(one, frozenset()) for one in self._companions(site)))
         return [rival for rival in sorted(apart) if node in self._nodes_of(rival)]
 
-    def _tied(self, site: int) -> list[int]:
+    def _companions(self, site: int) -> list[int]:
         return self._ties.get(site, [site])
 
     def _nodes_of(self, site: int) -> list[int]:

@@ -41,7 +41,7 @@ class Bundles:
         return of_bundles
 
 
-def bundled(problem: Problem) -> Bundles:
+def bundle_groups(problem: Problem) -> Bundles:
     """The same for solvers; `held` is left out, as it says nothing of what to do."""
     if not problem.together:
         return Bundles(problem, np.arange(len(problem.sites)))
@@ -53,16 +53,16 @@ def bundled(problem: Problem) -> Bundles:
             sites=tuple(problem.sites[site] for site in first.tolist()),
             replicas=_largest(problem.replicas, of),
             load=np.stack([np.bincount(of, column) for column in problem.load.T], axis=1),
-            cold=_summed(problem.cold, of),
+            cold=_sums(problem.cold, of),
             old=whole,
             held=None,
             needs={},
-            pinned=_merged(problem.pinned, of),
-            barred=_merged(problem.barred, of),
+            pinned=_merge(problem.pinned, of),
+            barred=_merge(problem.barred, of),
             resting=frozenset(of[sorted(problem.resting)].tolist()),
             apart=tuple(frozenset(of[list(group)].tolist()) for group in problem.apart),
             together=(),
-            weight=_summed(_weights(problem), of),
+            weight=_sums(_weights(problem), of),
             partly=partly,
         ),
         of,
@@ -105,7 +105,7 @@ def _in_force(problem: Problem, of: Ints, size: Ints) -> tuple[Ints, Ints]:
     keys, row = np.unique(of[site] * len(problem.nodes) + problem.old[:, 1], return_inverse=True)
     rows = np.stack(np.divmod(keys, max(1, len(problem.nodes))), axis=1).astype(np.int64)
     complete: Bools = np.bincount(row, minlength=len(keys)) == size[rows[:, 0]]
-    spared = np.stack([_summed(_weights(problem)[site], row), _summed(problem.cold[site], row)], axis=1)
+    spared = np.stack([_sums(_weights(problem)[site], row), _sums(problem.cold[site], row)], axis=1)
     return rows[complete], np.concatenate([rows, spared], axis=1)[~complete]
 
 
@@ -113,7 +113,7 @@ def _weights(problem: Problem) -> Ints:
     return np.ones(len(problem.sites), dtype=np.int64) if problem.weight is None else problem.weight
 
 
-def _summed(values: Ints, of: Ints) -> Ints:
+def _sums(values: Ints, of: Ints) -> Ints:
     total = np.zeros(int(of.max(initial=-1)) + 1, dtype=np.int64)
     np.add.at(total, of, values)
     return total
@@ -125,7 +125,7 @@ def _largest(values: Ints, of: Ints) -> Ints:
     return largest
 
 
-def _merged(nodes: Mapping[int, Iterable[int]], of: Ints) -> dict[int, frozenset[int]]:
+def _merge(nodes: Mapping[int, Iterable[int]], of: Ints) -> dict[int, frozenset[int]]:
     found: dict[int, frozenset[int]] = {}
     for site, wanted in nodes.items():
         bundle = int(of[site])

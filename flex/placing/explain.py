@@ -46,7 +46,7 @@ class Because:
         pin = self.pins.get(site)
         return f" until {pin.until.day} {pin.until:%B %Y, %H:%M} UTC" if pin and pin.until else ""
 
-    def closed(self, node: str) -> str:
+    def why_closed(self, node: str) -> str:
         """Why it takes no sites."""
         said: dict[str, str] = {"draining": "drained", "down": "down"}
         return said.get(self.states.get(node, ""), "given no sites now")
@@ -60,11 +60,13 @@ def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[
     given_up, served = _given_up(problem, rows), set(problem.old[:, 0].tolist())
     away, chosen = score.deviation(problem, problem.old), Chosen(problem, rows)
     found = []
-    for site, target in score.moved(problem, rows).tolist():
+    for site, target in score.new_rows(problem, rows).tolist():
         source = given_up[site].pop(0) if given_up[site] else None
-        text = _wished(problem, because, site, source, target, served=site in served)
+        text = _wish_behind(problem, because, site, source, target, served=site in served)
         if not text and source is not None:
-            text = _balanced(problem, away, source, target) + _left(chosen.with_row(site, target, source))
+            text = _gain_in_balance(problem, away, source, target) + _loss_without_it(
+                chosen.with_row(site, target, source)
+            )
         found.append(MoveReason(site, source, target, text))
     taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
     return [*found, *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken)]
@@ -72,7 +74,7 @@ def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[
 
 def stays(problem: Problem, rows: Ints, site: int, node: int, stopped: str = "") -> str:
     """Why a row that is in force stays; `stopped` names the rules without which the site would move."""
-    if told := _held(problem, site, node, stopped):
+    if told := _what_holds_it(problem, site, node, stopped):
         return told
     if not problem.load[members(problem, site)].any():
         return "it asks for nothing, so that no node is better off without it"
@@ -80,16 +82,16 @@ def stays(problem: Problem, rows: Ints, site: int, node: int, stopped: str = "")
     was = _over(problem, away, node) or _under(problem, away, node)
     if not was:
         return f"{problem.nodes[node]} is in balance with it, and no move is free"
-    if _over(problem, away, node) and (told := _hindered(problem, rows, site, node)):
+    if _over(problem, away, node) and (told := _what_hinders_it(problem, rows, site, node)):
         return f"{was}, and {told}"
-    if node not in {*score.moved(problem, rows)[:, 1].tolist(), *score.left(problem, rows)[:, 1].tolist()}:
+    if node not in {*score.new_rows(problem, rows)[:, 1].tolist(), *score.rows_given_up(problem, rows)[:, 1].tolist()}:
         return f"{was}, and no move to it or from it is planned"
     then = score.deviation(problem, rows)
     off = float(then[node, int(np.abs(then[node]).argmax())])
     return f"{was}, and other moves bring it to {100 * off:+.0f} %"
 
 
-def _held(problem: Problem, site: int, node: int, stopped: str) -> str:
+def _what_holds_it(problem: Problem, site: int, node: int, stopped: str) -> str:
     """The wish, or the rule of movement, that keeps the site on the node."""
     name = problem.nodes[node]
     for one in members(problem, site):
@@ -102,7 +104,7 @@ def _held(problem: Problem, site: int, node: int, stopped: str) -> str:
     return ""
 
 
-def _hindered(problem: Problem, rows: Ints, site: int, node: int) -> str:
+def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
     """What keeps the site from nodes where it would do good: other wishes, or limits of moves."""
     chosen = Chosen(problem, rows)
     free, held = chosen.free(site), rows[rows[:, 0] == site, 1].tolist()
@@ -135,14 +137,16 @@ def _breaks_limits(problem: Problem, rows: Ints, site: int, node: int) -> bool:
 def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:
     """The nodes each site leaves, the closed ones first: those it had to leave."""
     nodes: dict[int, list[int]] = defaultdict(list)
-    for site, node in score.left(problem, rows).tolist():
+    for site, node in score.rows_given_up(problem, rows).tolist():
         nodes[site].append(node)
     for left in nodes.values():
         left.sort(key=lambda node: (bool(problem.open[node]), node))
     return nodes
 
 
-def _wished(problem: Problem, because: Because, site: int, source: int | None, target: int, *, served: bool) -> str:
+def _wish_behind(
+    problem: Problem, because: Because, site: int, source: int | None, target: int, *, served: bool
+) -> str:
     """The wish that the row answers; nothing where balance asked for it."""
     until = because.until(problem.sites[site])
     if target in problem.pinned.get(site, frozenset()):
@@ -153,7 +157,7 @@ def _wished(problem: Problem, because: Because, site: int, source: int | None, t
         return "one more replica" + _many(problem, because, site)
     name = problem.nodes[source]
     if not problem.open[source]:
-        return f"{name} is {'in the settings no more' if source in problem.gone else because.closed(name)}"
+        return f"{name} is {'in the settings no more' if source in problem.gone else because.why_closed(name)}"
     if source in problem.barred.get(site, frozenset()):
         return f"it is not to be on {name}{until}"
     return _company(problem, site, source)
@@ -170,11 +174,11 @@ def _company(problem: Problem, site: int, source: int) -> str:
     return ""
 
 
-def _balanced(problem: Problem, away: Floats, source: int, target: int) -> str:
+def _gain_in_balance(problem: Problem, away: Floats, source: int, target: int) -> str:
     return _over(problem, away, source) or _under(problem, away, target) or _exchange(problem, source, target)
 
 
-def _left(other: Other) -> str:
+def _loss_without_it(other: Other) -> str:
     """What the move is good for, now that all others are made: how far off a node would be without it."""
     return f"; left there, {other.node} would be {100 * abs(other.off):.0f} % {'over' if other.off > 0 else 'under'}"
 

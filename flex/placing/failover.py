@@ -22,7 +22,7 @@ def survivors(asked: Problem, dead: int) -> Ints:
     return in_order(asked.old[(node != dead) | ~np.isin(site, elsewhere)])
 
 
-def rehomed(asked: Problem, rows: Ints, dead: int) -> Ints:
+def rehome(asked: Problem, rows: Ints, dead: int) -> Ints:
     """The rows with the sites that the dead node has alone on other nodes: the largest first, where most room is."""
     stays = rows[rows[:, 1] != dead]
     homeless = rows[rows[:, 1] == dead, 0]

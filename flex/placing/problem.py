@@ -21,7 +21,7 @@ from flex.model.best_effort import Shortfall
 from flex.model.domain import Node, Pin
 from flex.tables import PLACEMENT, PROFILES, SPREADS, texts
 from flex.traffic.demand import Counts, Demand, Marks
-from flex.wishes.pins import Wished, fitted, wished
+from flex.wishes.pins import Wished, fit_replicas, read_wishes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -181,10 +181,10 @@ def build(
     old = _positions(placement, sites, names)
     stays = _rows_of_sites(old, sites, fixed)
     known = {node.name: (at, node.state) for at, node in enumerate(ordered) if node.name not in gone}
-    wishes = wished(pins, sites, known, is_open)
+    wishes = read_wishes(pins, sites, known, is_open)
     demand = Demand(profiles, spreads, sites, terms.dimensions, terms.headroom, terms.routed)
     counts = _counts(wishes, old, stays, lately, sites)
-    replicas = fitted(wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open)
+    replicas = fit_replicas(wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open)
     asked = demand.of(replicas)
     total = (asked * replicas[:, None]).sum(axis=0)
     load = np.divide(asked * 100.0 * is_open.sum(), total, out=np.zeros_like(asked), where=total > 0)
@@ -200,8 +200,8 @@ def build(
         old=old,
         pinned={**wishes.pinned, **stays},
         tolerance=tolerance,
-        held=_held(old, load, replicas, demand),
-        needs=demand.needed(int(is_open.sum()), marks.below),
+        held=_load_in_force(old, load, replicas, demand),
+        needs=demand.replicas_needed(int(is_open.sum()), marks.below),
         gone=frozenset(map(names.index, gone)),
         barred={site: nodes for site, nodes in wishes.barred.items() if site not in stays},
         apart=wishes.apart,
@@ -288,7 +288,7 @@ def _rows_of_sites(rows: Ints, sites: tuple[str, ...], wanted: Set[str]) -> dict
     return {site: frozenset(held) for site, held in nodes.items()}
 
 
-def _held(old: Ints, load: Floats, replicas: Ints, demand: Demand) -> Floats | None:
+def _load_in_force(old: Ints, load: Floats, replicas: Ints, demand: Demand) -> Floats | None:
     """What the rows in force ask, each site's split over as many as it has; None when that is what rows ask anyway."""
     count = np.bincount(old[:, 0], minlength=len(replicas)).astype(np.int64)
     others = (count > 0) & (count != replicas)

@@ -102,12 +102,12 @@ def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Ba
     return Balance(per_node, float(abs(away[node, dimension])), problem.nodes[node], problem.dimensions[dimension])
 
 
-def moved(problem: Problem, rows: Ints) -> Ints:
+def new_rows(problem: Problem, rows: Ints) -> Ints:
     """The rows that are new: what the placement moves."""
     return rows[~_among(_keys(problem, rows), _keys(problem, problem.old))]
 
 
-def left(problem: Problem, rows: Ints) -> Ints:
+def rows_given_up(problem: Problem, rows: Ints) -> Ints:
     """The rows in force that the placement gives up."""
     return problem.old[~np.isin(_keys(problem, problem.old), _keys(problem, rows))]
 

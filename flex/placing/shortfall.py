@@ -59,10 +59,10 @@ def limits_for(problem: Problem, rows: Ints, least: int) -> tuple[Relaxation, ..
 def text(shortfall: Shortfall) -> str:
     """One line for people: the first causes alone, as the answer has all that are known."""
     because = f", because of {_first(shortfall.because)}" if shortfall.because else ""
-    would_do = [f"{_named(each)} would do{', and none smaller' * each.least}" for each in shortfall.instead]
+    would_do = [f"{_name_of(each)} would do{', and none smaller' * each.least}" for each in shortfall.instead]
     if shortfall.kind in BAND and not any(each.rule == "tolerance" for each in shortfall.instead):
         would_do.insert(0, "no tolerance allows that")
-    return "; ".join([f"{_said(shortfall)}{because}", *would_do])
+    return "; ".join([f"{_sentence(shortfall)}{because}", *would_do])
 
 
 def _first(causes: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ def _first(causes: Sequence[str]) -> str:
     return f"{'; '.join(causes[:SAID])}; and {left} more"
 
 
-def _said(shortfall: Shortfall) -> str:
+def _sentence(shortfall: Shortfall) -> str:
     what = shortfall.subject
     match shortfall.kind:
         case kind if kind in BAND:
@@ -86,7 +86,7 @@ def _said(shortfall: Shortfall) -> str:
             return f"{shortfall.kind}: {what}"
 
 
-def _named(relaxation: Relaxation) -> str:
+def _name_of(relaxation: Relaxation) -> str:
     if relaxation.rule == "tolerance":
         return f"a tolerance of {relaxation.enough:.3f}"
     enough = round(relaxation.enough)
@@ -115,7 +115,9 @@ def _of_band(problem: Problem, rows: Ints) -> Shortfall:
     enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
     least, because = _least_tolerance(problem)
     if not because:
-        because = _some([*_spent(problem, rows, node), *(_causes(problem, rows, node, dimension) if off > 0 else ())])
+        because = _some(
+            [*_used_up_limits(problem, rows, node), *(_causes(problem, rows, node, dimension) if off > 0 else ())]
+        )
     return Shortfall(
         "over" if off > 0 else "under",
         f"{problem.nodes[node]} {problem.dimensions[dimension]}",
@@ -153,13 +155,13 @@ def _of_wishes(problem: Problem) -> Iterator[tuple[float, tuple[str, ...]]]:
     if over.max(initial=0.0) > problem.tolerance + ROUNDING:
         node = int(over.max(axis=1).argmax())
         sites = [site for site, nodes in sorted(problem.pinned.items()) if node in nodes]
-        named = [_pinned(problem, site, node) for site in sites]
+        named = [_pin_text(problem, site, node) for site in sites]
         others = [site for site in sorted(problem.barred) if site not in sites and node in _only(problem, site)]
-        yield float(over.max()), _some([*named, *(_barred(problem, site, problem.barred[site]) for site in others)])
+        yield float(over.max()), _some([*named, *(_bar_text(problem, site, problem.barred[site]) for site in others)])
     if under.max(initial=0.0) > problem.tolerance + ROUNDING:
         node = int(under.max(axis=1).argmax())
         sites = [site for site, nodes in sorted(problem.barred.items()) if node in nodes]
-        yield float(under.max()), _some([_barred(problem, site, {node}) for site in sites])
+        yield float(under.max()), _some([_bar_text(problem, site, {node}) for site in sites])
 
 
 def _bound_to(problem: Problem) -> Floats:
@@ -186,16 +188,16 @@ def _kept_from(problem: Problem) -> Floats:
     return total
 
 
-def _pinned(problem: Problem, site: int, node: int) -> str:
+def _pin_text(problem: Problem, site: int, node: int) -> str:
     name, where = problem.sites[site], problem.nodes[node]
     return f"{name} at rest on {where}" if site in problem.resting else f"the pin of {name} to {where}"
 
 
-def _barred(problem: Problem, site: int, nodes: Set[int]) -> str:
+def _bar_text(problem: Problem, site: int, nodes: Set[int]) -> str:
     return f"{problem.sites[site]} not on {', '.join(problem.nodes[node] for node in sorted(nodes))}"
 
 
-def _spent(problem: Problem, rows: Ints, node: int) -> list[str]:
+def _used_up_limits(problem: Problem, rows: Ints, node: int) -> list[str]:
     """The limits that leave no room for one more row elsewhere than on the node."""
     limits, asking = problem.limits, problem.load.any(axis=1)
     moves, cold = score.moves(problem, rows), score.cold_bytes(problem, rows)

@@ -99,9 +99,9 @@ def first(
     units, spent = _units(problem, rows, due, urgent), _Spent(limits, len(problem.sites))
     if not len(problem.old) or _all_taken(units, _Spent(limits, len(problem.sites))):
         return rows, 0
-    chosen = _chosen(problem, units, spent)
+    chosen = _choose(problem, units, spent)
     made = {unit.sites for unit in chosen}
-    return _switched(problem, chosen), sum(unit.changes for unit in units if unit.sites not in made)
+    return _switch(problem, chosen), sum(unit.changes for unit in units if unit.sites not in made)
 
 
 def over(problem: Problem, rows: Ints, limits: Limits) -> tuple[tuple[str, str, str], ...]:
@@ -120,7 +120,7 @@ def _all_taken(units: list[_Unit], spent: _Spent) -> bool:
     return True
 
 
-def _chosen(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
+def _choose(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
     """Those that must go; then those wished for, the urgent ones first; then all others: the one worth most first."""
     chosen = [unit for unit in units if unit.due or not unit.moved]
     for unit in chosen:
@@ -200,7 +200,7 @@ def _meets_nobody(problem: Problem, unit: _Unit, chosen: list[_Unit]) -> bool:
     return not any((foe, node) in there for node in unit.into[:, 1].tolist() for foe in foes)
 
 
-def _switched(problem: Problem, chosen: list[_Unit]) -> Ints:
+def _switch(problem: Problem, chosen: list[_Unit]) -> Ints:
     out = {tuple(row) for unit in chosen for row in unit.out.tolist()}
     kept = [row for row in problem.old.tolist() if tuple(row) not in out]
     into = [row for unit in chosen for row in unit.into.tolist()]
@@ -208,8 +208,8 @@ def _switched(problem: Problem, chosen: list[_Unit]) -> Ints:
 
 
 def _units(problem: Problem, rows: Ints, due: Set[int], urgent: Set[int]) -> list[_Unit]:
-    out, into = _by_site(score.left(problem, rows)), _by_site(score.moved(problem, rows))
-    broken, groups = _broken(problem), _groups(problem, sorted({*out, *into}))
+    out, into = _by_site(score.rows_given_up(problem, rows)), _by_site(score.new_rows(problem, rows))
+    broken, groups = _sites_with_broken_wishes(problem), _groups(problem, sorted({*out, *into}))
     return [_unit(problem, sorted(group), out, into, broken, due, urgent) for group in groups]
 
 
@@ -256,7 +256,7 @@ def _groups(problem: Problem, changed: list[int]) -> list[set[int]]:
     return list({id(group): group for group in of.values()}.values())
 
 
-def _broken(problem: Problem) -> set[int]:
+def _sites_with_broken_wishes(problem: Problem) -> set[int]:
     """The sites of which a wish is not kept where they are."""
     old = problem.old
     count = np.bincount(old[:, 0], minlength=len(problem.sites))

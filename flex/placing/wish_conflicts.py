@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.model.best_effort import Relaxation
-from flex.placing.bundles import bundled
+from flex.placing.bundles import bundle_groups
 from flex.placing.problem import Problem
 from flex.wishes import separation
 from flex.wishes.separation import Guest
@@ -42,14 +42,14 @@ def conflict(problem: Problem, sites: Sequence[int]) -> Conflict:
 
     Of two ways out each is the least of its own kind where that is proven.
     """
-    bundles = bundled(problem)
+    bundles = bundle_groups(problem)
     circle = _circle(bundles.problem, bundles.of[list(sites)].tolist())
     asked, wishes = bundles.problem, _wishes(bundles.problem, circle)
     if len(wishes) > WISHES or not _impossible(asked, circle, wishes):
         return Conflict()
     caused = _fewest(asked, circle, wishes)
     return Conflict(
-        tuple(_said(asked, wish) for wish in caused),
+        tuple(_sentence(asked, wish) for wish in caused),
         (*_more_nodes(asked, circle, wishes), *_fewer_wishes(asked, circle, wishes, caused)),
     )
 
@@ -74,7 +74,7 @@ def _impossible(problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]
     guests = {site: _guest(problem, site, [wish for wish in wishes if site in wish.sites], more) for site in circle}
     if any(len(guest.on) > guest.count or guest.missing > len(guest.free) for guest in guests.values()):
         return True
-    return separation.seated(guests, [wish.sites for wish in wishes if wish.kind == "apart"], STEPS).impossible
+    return separation.seat(guests, [wish.sites for wish in wishes if wish.kind == "apart"], STEPS).impossible
 
 
 def _guest(problem: Problem, site: int, wishes: Sequence[_Wish], more: int) -> Guest[int]:
@@ -115,7 +115,7 @@ def _fewer_wishes(
     return (Relaxation("wishes taken back", float(count), least=count == 1),)
 
 
-def _said(problem: Problem, wish: _Wish) -> str:
+def _sentence(problem: Problem, wish: _Wish) -> str:
     sites, nodes = (
         [names[at] for at in of] for names, of in ((problem.sites, wish.sites), (problem.nodes, wish.nodes))
     )

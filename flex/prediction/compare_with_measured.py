@@ -33,7 +33,7 @@ def loads(cycle: str, predicted: Balance, found: Balance) -> Measured:
     return Measured(cycle, nodes, float(np.median(distances)) if distances else 0.0)
 
 
-def served(base: Cycle, came: Forecast, logged: Mapping[str, int]) -> tuple[NodeOff, ...]:
+def compare_nodes(base: Cycle, came: Forecast, logged: Mapping[str, int]) -> tuple[NodeOff, ...]:
     """Of each node: as predicted, with the traffic that came, and by its own logs where every node has some."""
     then = next((forecast for forecast in base.forecasts if forecast.policy == AFTER), None)
     if then is None:
@@ -66,7 +66,7 @@ def of_sites(expected: pd.Series[float], measured: pd.Series[float]) -> tuple[tu
     ) / total if total else None
 
 
-def logged(segments: Iterable[Segment], first_hour: int, end_hour: int) -> dict[str, int]:
+def answers_in_logs(segments: Iterable[Segment], first_hour: int, end_hour: int) -> dict[str, int]:
     """The answers in the logs of each node, in those hours since 1970."""
     found: dict[str, int] = {}
     for segment in segments:

@@ -48,7 +48,7 @@ def yesterday(past: Floats) -> Floats:
     return last
 
 
-def faded(past: Floats) -> Floats:
+def weighted_mean(past: Floats) -> Floats:
     """The mean of all nights, of which each weighs half of the one two nights after it."""
     known = known_nights(past)
     weight = 0.5 ** (np.arange(len(past))[::-1] / 2)[known]
@@ -79,7 +79,7 @@ def trend(past: Floats) -> Floats:
     return expected
 
 
-METHODS: dict[str, Method] = {YESTERDAY: yesterday, "faded": faded, "weekday": weekday, "trend": trend}
+METHODS: dict[str, Method] = {YESTERDAY: yesterday, "faded": weighted_mean, "weekday": weekday, "trend": trend}
 
 
 def outlook(past: pd.DataFrame) -> tuple[Outlook, pd.Series]:
@@ -90,12 +90,14 @@ def outlook(past: pd.DataFrame) -> tuple[Outlook, pd.Series]:
     """
     nights = past.to_numpy(dtype=np.float64).T
     known = int(known_nights(nights).sum())
-    if not tested(nights):
+    if not predictable_nights(nights):
         return Outlook(YESTERDAY, (), known), past.iloc[:, -1].astype(np.float64)
     errors = backtest(nights)
     best = min(errors, key=lambda name: errors[name])
     method = best if errors[best] <= (1 - BETTER) * errors[YESTERDAY] else YESTERDAY
-    return Outlook(method, tuple(errors.items()), known), pd.Series(expected(nights)[method], index=past.index)
+    return Outlook(method, tuple(errors.items()), known), pd.Series(
+        next_night_by_method(nights)[method], index=past.index
+    )
 
 
 def known_nights(past: Floats) -> Bools:
@@ -103,7 +105,7 @@ def known_nights(past: Floats) -> Bools:
     return np.asarray(np.isfinite(past).all(axis=1))
 
 
-def expected(past: Floats) -> dict[str, Floats]:
+def next_night_by_method(past: Floats) -> dict[str, Floats]:
     """By method: the next night, within what a site has shown that it may ask for."""
     least, most = bounds(past)
     return {name: np.clip(method(past), least, most) for name, method in METHODS.items()}
@@ -123,7 +125,7 @@ def _fortnight(known: Bools) -> list[int]:
     return [night for of_day in last.values() for night in of_day[:2]]
 
 
-def tested(nights: Floats) -> list[int]:
+def predictable_nights(nights: Floats) -> list[int]:
     """The last nights that can be predicted: enough is known before them, the night before them first of all."""
     known = known_nights(nights)
     before: Ints = np.cumsum(known) - known
@@ -133,11 +135,11 @@ def tested(nights: Floats) -> list[int]:
 
 def backtest(nights: Floats) -> dict[str, float]:
     """By method: how far off the last nights would have been predicted, as a ratio of all that was asked for."""
-    those = tested(nights)
+    those = predictable_nights(nights)
     asked = sum(float(nights[night].sum()) for night in those) or 1.0
     off = dict.fromkeys(METHODS, 0.0)
     for night in those:
-        for name, foretold in expected(nights[:night]).items():
+        for name, foretold in next_night_by_method(nights[:night]).items():
             off[name] += float(np.abs(foretold - nights[night]).sum())
     return {name: error / asked for name, error in off.items()}
 
@@ -152,7 +154,7 @@ def surges(past: pd.DataFrame, times: float) -> tuple[Surge, ...]:
     return tuple(sorted(found, key=lambda surge: (-surge.times, surge.site)))
 
 
-def said(found: Outlook, grown: Sequence[Surge]) -> tuple[str, ...]:
+def sentences(found: Outlook, grown: Sequence[Surge]) -> tuple[str, ...]:
     """For people: which method, and how good it would have been; who surged."""
     notes = []
     errors = dict(found.errors)

@@ -17,7 +17,7 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.model.domain import Forecast, Node, NodeForecast
 from flex.prediction.replay import Ints, Sample, replay
-from flex.prediction.scaling import Spread, scale_of, scaled
+from flex.prediction.scaling import Spread, scale_of, scale_up
 from flex.tables import PLACEMENT
 
 ROUND_ROBIN = "round robin"
@@ -62,8 +62,8 @@ def forecast(
     names = [node.name for node in nodes]
     row_site, row_node = _rows(sample.sites, placement, names)
     spread = Spread(len(nodes), row_site, row_node, np.zeros(len(sample.sites), dtype=np.bool_), NOBODY)
-    node = _routed(sample.site[sample.target], row_site, row_node, len(sample.sites))
-    return _replayed(sample, node, nodes, policy, cache, spread)
+    node = _route(sample.site[sample.target], row_site, row_node, len(sample.sites))
+    return _forecast_by_replay(sample, node, nodes, policy, cache, spread)
 
 
 def round_robin(
@@ -79,7 +79,7 @@ def round_robin(
     node = np.full(len(sample.target), NOWHERE, dtype=np.int64)
     node[served] = in_turn(len(served), active)
     spread = Spread(len(nodes), NOBODY, NOBODY, known, active)
-    return _replayed(sample, node, nodes, ROUND_ROBIN, cache, spread)
+    return _forecast_by_replay(sample, node, nodes, ROUND_ROBIN, cache, spread)
 
 
 def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:
@@ -109,10 +109,10 @@ def busiest_utilisation(node: NodeForecast) -> float:
 
 def route(sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]) -> Ints:
     """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without a known node."""
-    return _routed(site, *_rows(sites, placement, nodes), len(sites))
+    return _route(site, *_rows(sites, placement, nodes), len(sites))
 
 
-def _routed(site: Ints, row_site: Ints, row_node: Ints, sites: int) -> Ints:
+def _route(site: Ints, row_site: Ints, row_node: Ints, sites: int) -> Ints:
     options = row_node[np.argsort(row_site, kind="stable")]
     count = np.bincount(row_site, minlength=sites)
     first = np.cumsum(count) - count
@@ -149,7 +149,9 @@ def _dice(position: Ints) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str, spread: Spread) -> Forecast:
+def _forecast_by_replay(
+    sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str, spread: Spread
+) -> Forecast:
     if not 0 < sample.rate <= 1:
         raise _bad_rate(sample.rate)
     served = node != NOWHERE
@@ -157,7 +159,7 @@ def _replayed(sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, ca
     whole = np.array([min(node.ram, MOST_RAM) for node in nodes], dtype=np.float64)
     scale = scale_of(sample, spread, whole)
     ram = (whole * (scale.memory if scale else sample.rate)).astype(np.int64)
-    counts = scaled(scale, sample.rate, replay(kept, node[served], ram, cache)).T.tolist()
+    counts = scale_up(scale, sample.rate, replay(kept, node[served], ram, cache)).T.tolist()
     busiest = _busiest(kept, node[served], len(nodes)).tolist()
     forecasts = tuple(_of_node(*each) for each in zip(nodes, counts, busiest, strict=True))
     left_out = scale.left_out if scale else round(np.count_nonzero(~served) / sample.rate)

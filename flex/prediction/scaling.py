@@ -52,9 +52,9 @@ class Heard:
     all: Floats
     always: Floats
 
-    def missed(self, time: Floats) -> Floats:
+    def misses(self, time: Floats) -> Floats:
         """By each node, if its memory keeps a target for that share of the whole time."""
-        return self._missed(time, self._often())
+        return self._misses(time, self._often())
 
     def least(self) -> Floats:
         """If its memory kept everything that fits."""
@@ -64,23 +64,23 @@ class Heard:
     def keeping(self, missed: Floats) -> Floats:
         """For which share of the whole time each node keeps a target, that so much is missed."""
         often = self._often()
-        return _longest(lambda time: self._missed(time, often) > missed, len(missed))
+        return _longest(lambda time: self._misses(time, often) > missed, len(missed))
 
-    def held(self, time: Floats) -> Floats:
+    def in_memory(self, time: Floats) -> Floats:
         """By each node's memory at any moment, if it keeps a target for that share of the whole time."""
-        return self._held(time, self._often())
+        return self._in_memory(time, self._often())
 
     def filling(self, memory: Floats) -> Floats:
         """For which share of the whole time each node keeps a target, that so much is held; for ever where all fits."""
         often = self._often()
-        return _longest(lambda time: self._held(time, often) < memory, len(memory))
+        return _longest(lambda time: self._in_memory(time, often) < memory, len(memory))
 
-    def _missed(self, time: Floats, often: Floats) -> Floats:
+    def _misses(self, time: Floats, often: Floats) -> Floats:
         again = np.maximum(self.all - self.once, 0.0) * np.exp(-often * time[:, None])
         missed: Floats = self.least() + again.sum(axis=1)
         return missed
 
-    def _held(self, time: Floats, often: Floats) -> Floats:
+    def _in_memory(self, time: Floats, often: Floats) -> Floats:
         held: Floats = (self.once * -np.expm1(-often * time[:, None])).sum(axis=1)
         return held
 
@@ -116,23 +116,23 @@ class Scale:
     left_out: int
 
 
-def scaled(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
+def scale_up(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
     """Rows of requests, misses, bytes and disk bytes of each node, of all accesses."""
     if scale is None:
         found = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / rate
     else:
         replayed = (counts.misses.astype(np.float64), counts.disk_bytes.astype(np.float64))
-        misses, disk = map(partial(_missed, scale), scale.sampled, scale.whole, replayed)
+        misses, disk = map(partial(_misses_of_all, scale), scale.sampled, scale.whole, replayed)
         found = np.stack(
             [scale.requests, np.minimum(misses, scale.requests), scale.bytes, np.minimum(disk, scale.bytes)]
         )
     return np.rint(found).astype(np.int64)
 
 
-def _missed(scale: Scale, sampled: Heard, whole: Heard, replayed: Floats) -> Floats:
+def _misses_of_all(scale: Scale, sampled: Heard, whole: Heard, replayed: Floats) -> Floats:
     """A sample whose memory held everything says nothing of how long targets are kept; one of few targets, little."""
     longer = np.clip(np.log2(sampled.keeping(replayed) / scale.sample_time), -_MOST, _MOST) * scale.believed
-    return whole.missed(scale.time * 2.0 ** np.where(scale.sample_time < _EVER, longer, 0.0))
+    return whole.misses(scale.time * 2.0 ** np.where(scale.sample_time < _EVER, longer, 0.0))
 
 
 def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
@@ -142,14 +142,14 @@ def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
     nodes = _Nodes(spread, len(sample.sites))
     times = np.bincount(sample.target, minlength=len(sample.size))
     known = times > 0
-    part = nodes.asked(each(sample.site[known], times[known], sample.size[known]))
-    every = nodes.asked(totals)
-    whole = nodes.heard(every, ram)
+    part = nodes.requests_of(each(sample.site[known], times[known], sample.size[known]))
+    every = nodes.requests_of(totals)
+    whole = nodes.what_nodes_hear(every, ram)
     # So much memory that the sample's targets are kept as long as all targets would be.
     time = whole[1].filling(ram)
-    held, of_all = (heard[1].held(time) for heard in (nodes.heard(part, ram), whole))
+    held, of_all = (heard[1].in_memory(time) for heard in (nodes.what_nodes_hear(part, ram), whole))
     memory = np.minimum(_ratio(held, of_all, sample.rate), 1.0)
-    sampled = nodes.heard(part, ram * memory)
+    sampled = nodes.what_nodes_hear(part, ram * memory)
     asked_again = sampled[0].once[:, 1:].sum(axis=1)
     requests = np.bincount(totals.site, totals.requests, minlength=len(sample.sites))
     return Scale(
@@ -194,7 +194,7 @@ class _Nodes:
         total[spread.active] += of_site[spread.everywhere].sum()
         return total
 
-    def asked(self, kinds: Kinds) -> _Asked:
+    def requests_of(self, kinds: Kinds) -> _Asked:
         replicas = np.maximum(self.replicas, 1)[kinds.site]
         # Of a target asked for n times, one of k nodes hears with a chance of 1 - (1 - 1/k)^n.
         heard = np.where(replicas > 1, 1 - (1 - 1 / replicas) ** kinds.times(), 1.0)
@@ -202,45 +202,45 @@ class _Nodes:
             heard * kinds.targets, kinds.requests / replicas, heard * kinds.working_set, kinds.bytes / replicas,
         )  # fmt: skip
         often, size = class_of(kinds.times()), kinds.sizes()
-        row, node = self._served(kinds.site)
+        row, node = self._rows_by_node(kinds.site)
         shared = self._spread.everywhere[kinds.site]
         cell = (class_of(size) * CLASSES + often)[shared]
-        tables = (_summed(cell, column[shared], CLASSES**2).reshape(CLASSES, CLASSES) for column in columns)
+        tables = (_sums_by_place(cell, column[shared], CLASSES**2).reshape(CLASSES, CLASSES) for column in columns)
         cells = node * CLASSES + often[row]
         return _Asked(node, cells, size[row], tuple(column[row] for column in columns), tuple(tables))
 
-    def _served(self, site: Ints) -> tuple[Ints, Ints]:
+    def _rows_by_node(self, site: Ints) -> tuple[Ints, Ints]:
         """Each row once for every node that its site names, and that node."""
         count = self._count[site]
         row = np.repeat(np.arange(len(site)), count)
         place = np.arange(len(row)) - (np.cumsum(count) - count)[row]
         return row, self._node[self._first[site[row]] + place]
 
-    def heard(self, asked: _Asked, memory: Floats) -> tuple[Heard, Heard]:
+    def what_nodes_hear(self, asked: _Asked, memory: Floats) -> tuple[Heard, Heard]:
         """In targets and in bytes, by nodes with so much memory."""
         fits = asked.size <= memory[asked.node]
         serves = np.isin(np.arange(self._spread.nodes), self._spread.active)[:, None]
         powers = 2.0 ** np.arange(CLASSES) <= memory[:, None]
         classes = powers.sum(axis=1)
-        one, other = (self._heard(asked, fits, serves, classes, kind) for kind in (0, 2))
+        one, other = (self._what_nodes_hear_of(asked, fits, serves, classes, kind) for kind in (0, 2))
         return one, other
 
-    def _heard(self, asked: _Asked, fits: Flags, serves: Flags, classes: Ints, kind: int) -> Heard:
+    def _what_nodes_hear_of(self, asked: _Asked, fits: Flags, serves: Flags, classes: Ints, kind: int) -> Heard:
         """Of what every active node serves, each hears of as many `classes` of sizes as fit into its memory."""
         nodes = self._spread.nodes
         named = (
-            _summed(asked.cell, fits * column, nodes * CLASSES).reshape(nodes, CLASSES)
+            _sums_by_place(asked.cell, fits * column, nodes * CLASSES).reshape(nodes, CLASSES)
             for column in asked.columns[kind : kind + 2]
         )
         up_to = [np.cumsum(np.pad(table, ((1, 0), (0, 0))), axis=0) for table in asked.tables[kind : kind + 2]]
         once, all_ = (one + serves * other[classes] for one, other in zip(named, up_to, strict=True))
         never = ~fits
-        always = _summed(asked.node[never], asked.columns[kind + 1][never], nodes)
+        always = _sums_by_place(asked.node[never], asked.columns[kind + 1][never], nodes)
         passed = serves[:, 0] * (up_to[1][-1] - up_to[1][classes]).sum(axis=1)
         return Heard(once, all_, always + passed)
 
 
-def _summed(place: Ints, column: Floats, places: int) -> Floats:
+def _sums_by_place(place: Ints, column: Floats, places: int) -> Floats:
     """Of nothing, NumPy's sums are whole numbers."""
     return np.bincount(place, column, places).astype(np.float64)
 

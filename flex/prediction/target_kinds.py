@@ -51,10 +51,10 @@ def each(site: Ints, requests: Ints, size: Ints) -> Kinds:
 
 
 def kinds(site: Ints, requests: Ints, size: Ints) -> Kinds:
-    return added([each(site, requests, size)])
+    return add_up([each(site, requests, size)])
 
 
-def added(parts: Iterable[Kinds]) -> Kinds:
+def add_up(parts: Iterable[Kinds]) -> Kinds:
     tables = [_table(part) for part in parts]
     whole = pd.concat([_table(each(_NONE, _NONE, _NONE)), *tables]).groupby(["site", "often", "large"]).sum()
     site = whole.index.get_level_values("site").to_numpy(dtype=np.int64)

@@ -64,7 +64,7 @@ def alone(folder: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def carried(folder: Path, those: Mapping[str, str]) -> None:
+def note_delivery(folder: Path, those: Mapping[str, str]) -> None:
     """Those files are at their node; what was put there meanwhile is owed still."""
     with alone(folder):
         if contents(folder) == those:

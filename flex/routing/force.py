@@ -53,7 +53,7 @@ def enforce(files: Mapping[str, str], folder: Path, found: Program | None, socke
         if not changed and goes_by and goes_by == haproxy.version(files):
             return "nothing"
         if changed and goes_by and goes_by == haproxy.version(before):
-            return _told(change(before, files, str(folder)), sockets)
+            return _tell(change(before, files, str(folder)), sockets)
         _reload(sockets)
     return "reload"
 
@@ -61,12 +61,12 @@ def enforce(files: Mapping[str, str], folder: Path, found: Program | None, socke
 def _goes_by(stats: Socket, folder: Path) -> str:
     """The version that HAProxy runs by; "" where it does not say."""
     try:
-        return runtime.mapped(stats.ask("get", "map", f"{folder}/{haproxy.HOSTS}", haproxy.VERSION))
+        return runtime.parse_map_value(stats.ask("get", "map", f"{folder}/{haproxy.HOSTS}", haproxy.VERSION))
     except Away:
         return ""
 
 
-def _told(wanted: Change, sockets: Sockets) -> Told:
+def _tell(wanted: Change, sockets: Sockets) -> Told:
     if not wanted.reload and all(_done(sockets.stats.ask(*words)) for words in wanted.commands):
         return "commands"
     # What a command could not do reading everything anew can.
@@ -96,10 +96,10 @@ def reload(socket: Socket) -> None:
         except Away:
             continue
         if now.failed > before.failed:
-            raise _refused("it could not load them")
+            raise _refusal("it could not load them")
         if now.reloads > before.reloads:
             return
-    raise _refused(f"it did not say that it had, for {_PATIENCE:.0f} s")
+    raise _refusal(f"it did not say that it had, for {_PATIENCE:.0f} s")
 
 
 def _there(socket: Socket) -> Master:
@@ -117,11 +117,11 @@ def _there(socket: Socket) -> Master:
 def _master(socket: Socket) -> Master:
     found = runtime.master(socket.ask("show", "proc"))
     if found is None:
-        raise _refused(f"{socket.path} is not the socket of a master process")
+        raise _refusal(f"{socket.path} is not the socket of a master process")
     return found
 
 
-def _refused(answer: str) -> NotWritten:
+def _refusal(answer: str) -> NotWritten:
     return NotWritten(
         "reading HAProxy's new configuration",
         answer,

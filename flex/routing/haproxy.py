@@ -18,7 +18,7 @@ from hashlib import sha256
 
 from flex.routing.pool import Pool, unwritten
 from flex.routing.rules import RULES, popular
-from flex.routing.rules.dynamic import sent, split
+from flex.routing.rules.dynamic import send_lines, split
 from flex.routing.rules.popular import POPULAR
 
 DIRECTORY = "/etc/haproxy/flex"
@@ -183,7 +183,7 @@ def _visitor(layout: Layout) -> list[str]:
 
 def _here(layout: Layout) -> list[str]:
     """Sites on one node, and names that nobody knows: the web server of this machine answers."""
-    return ["backend here", f"server origin {_at(layout.origin, layout.origin_port)}{_sent(layout)}"]
+    return ["backend here", f"server origin {_at(layout.origin, layout.origin_port)}{_lines_of_server(layout)}"]
 
 
 def _metrics(layout: Layout) -> list[str]:
@@ -199,13 +199,13 @@ def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     if pool.policy not in RULES:
         raise unwritten(f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}")
     if not _limited(pool):
-        yield [f"backend {pool.name}", *_ruled(pool, layout), *_servers(pool, node, layout)]
+        yield [f"backend {pool.name}", *_lines_of_rule(pool, layout), *_servers(pool, node, layout)]
         return
     yield from _admission(pool, _queue(pool, node, layout))
     yield [
         f"backend {pool.name}",
         *_waiting(pool),
-        *_ruled(pool, layout),
+        *_lines_of_rule(pool, layout),
         *_servers(pool, node, layout),
         "use-server door if waits !let_in",
         f"server door {_queue(pool, node, layout)} weight 0 send-proxy-v2",
@@ -215,15 +215,15 @@ def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
 def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
     for member in pool.members:
         address = layout.origin if member.node == node else member.address
-        sent = f"{_sent(layout)} weight {member.weight} check inter 1s fall 2 rise 2 slowstart 5s"
+        sent = f"{_lines_of_server(layout)} weight {member.weight} check inter 1s fall 2 rise 2 slowstart 5s"
         state = " disabled" if member.leaving else ""
         at = f"{_at(address, layout.origin_port)} id {member.slot + 1}"
         yield f"server s{member.bit} {at}{sent}{state} # {member.node}"
 
 
-def _ruled(pool: Pool, layout: Layout) -> list[str]:
+def _lines_of_rule(pool: Pool, layout: Layout) -> list[str]:
     wide = popular.looked_up(pool, layout.directory) if pool.policy == "lardr" else ()
-    return [*split(pool), *wide, *RULES[pool.policy](pool, "date"), *sent(pool)]
+    return [*split(pool), *wide, *RULES[pool.policy](pool, "date"), *send_lines(pool)]
 
 
 def _limited(pool: Pool) -> bool:
@@ -257,7 +257,7 @@ def _admission(pool: Pool, queue: str) -> Iterator[list[str]]:
     S is shared out: a place for each member, shut when the member is down, so that S follows those that are up. Few
     requests come this way: to most the door is open, and a hop costs more than all rules.
     """
-    share = pool.limits.admitted(len(pool.members)) // len(pool.members)
+    share = pool.limits.most_under_way(len(pool.members)) // len(pool.members)
     yield [
         f"frontend {pool.name}_queue",
         f"bind {queue} accept-proxy",
@@ -293,7 +293,7 @@ def _at(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def _sent(layout: Layout) -> str:
+def _lines_of_server(layout: Layout) -> str:
     return " send-proxy-v2 check-send-proxy" if layout.proxy_protocol else ""
 
 

@@ -66,15 +66,15 @@ class Distributor:
 
 def distributor(pools: Sequence[Pool], socket: Socket, directory: str, paths: Paths | None = None) -> Distributor:
     """`directory` is where it found its maps. Raises Away when nobody answers there."""
-    node = runtime.named(socket.ask("show", "info"))
-    version = runtime.mapped(socket.ask("get", "map", f"{directory}/{HOSTS}", VERSION))
+    node = runtime.parse_node_name(socket.ask("show", "info"))
+    version = runtime.parse_map_value(socket.ask("get", "map", f"{directory}/{HOSTS}", VERSION))
     ours = [pool for pool in pools if not node or node in {member.node for member in pool.members}]
     return Distributor(node, version, live(ours, socket, paths))
 
 
 def live(pools: Sequence[Pool], socket: Socket, paths: Paths | None = None) -> tuple[Live, ...]:
     """`paths` are what may be asked for most, by site. Raises Away when nobody answers there."""
-    every = runtime.served(socket.ask("show", "stat"))
+    every = runtime.parse_stat(socket.ask("show", "stat"))
     return tuple(
         _of(
             pool,

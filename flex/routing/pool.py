@@ -46,7 +46,7 @@ class Limits:
         low = max(1, self.low // distributors)
         return replace(self, low=low, high=max(low, self.high // distributors))
 
-    def admitted(self, members: int) -> int:
+    def most_under_way(self, members: int) -> int:
         """The paper's S: with more under way, every member would be over its limits."""
         return (members - 1) * self.high + self.low - 1
 

@@ -29,7 +29,7 @@ class Program:
     version: tuple[int, ...]
 
 
-def installed(where: str | None = None) -> Program | None:
+def find_program(where: str | None = None) -> Program | None:
     """The one in these folders or, without them, where programs are. Raises BadSetting when it is too old."""
     places = (where,) if where else (None, "/usr/sbin:/usr/local/sbin")
     found = next(filter(None, (shutil.which("haproxy", path=place) for place in places)), None)
@@ -39,7 +39,7 @@ def installed(where: str | None = None) -> Program | None:
 def program(path: str = "") -> Program:
     """The HAProxy at the path, or the one that is installed. Raises BadSetting when there is none, or it is too old."""
     if not path:
-        found = installed()
+        found = find_program()
         if found:
             return found
         raise _unfit("there is none", "install HAProxy 2.6 or newer (Debian: apt install haproxy)")
@@ -75,19 +75,21 @@ def refusal(found: Program, folder: Path) -> str:
 @contextmanager
 def running(found: Program, folder: Path, port: int, address: str = "127.0.0.1") -> Iterator[int]:
     """One of our own, by the configuration in the folder, until it is left: its process id, once it listens."""
-    with _started([found.path, "-db"], folder, (address, port)) as process:
+    with _start([found.path, "-db"], folder, (address, port)) as process:
         yield process
 
 
 @contextmanager
-def mastered(found: Program, folder: Path, port: int, master: Path, address: str = "127.0.0.1") -> Iterator[int]:
+def start_with_master(
+    found: Program, folder: Path, port: int, master: Path, address: str = "127.0.0.1"
+) -> Iterator[int]:
     """Likewise, under a master process, which reloads when its socket says so."""
-    with _started([found.path, "-W", "-S", str(master)], folder, (address, port)) as process:
+    with _start([found.path, "-W", "-S", str(master)], folder, (address, port)) as process:
         yield process
 
 
 @contextmanager
-def _started(command: list[str], folder: Path, at: tuple[str, int]) -> Iterator[int]:
+def _start(command: list[str], folder: Path, at: tuple[str, int]) -> Iterator[int]:
     with (folder / "haproxy.log").open("wb") as log:
         whole = [*command, "-f", str(folder / CONFIGURATION)]
         process = subprocess.Popen(whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603 - ours

@@ -47,19 +47,19 @@ class Pulled:
 
     @property
     def node(self) -> str:
-        return self._said(_NODE)
+        return self._sentence(_NODE)
 
     @property
     def directory(self) -> str:
         """Where HAProxy looks for its maps."""
-        return self._said(_DIRECTORY)
+        return self._sentence(_DIRECTORY)
 
     @property
     def socket(self) -> str:
         """By which HAProxy is told, once it goes by these."""
-        return self._said(_SOCKET)
+        return self._sentence(_SOCKET)
 
-    def _said(self, what: re.Pattern[str]) -> str:
+    def _sentence(self, what: re.Pattern[str]) -> str:
         found = what.search(self.files[haproxy.CONFIGURATION])
         return found[1] if found else ""
 
@@ -72,14 +72,14 @@ class _Answer:
     content: bytes
 
 
-def pulled(where: str, folder: Path, token: str = "", patience: float = _PATIENCE) -> Pulled:
+def pull(where: str, folder: Path, token: str = "", patience: float = _PATIENCE) -> Pulled:
     """`folder` has the files in force, if there are any. Raises Away where a server does not answer within so many
     seconds, Denied where it answers somebody else, BadInput for what are not a node's files.
     """
     if scheme := _SCHEME.match(where):
         if scheme[1].lower() not in _SCHEMES:
             raise _unusable(where, f"{scheme[0]} is no way to ask a FLEX server")
-        return _fetched(where, folder, token, patience)
+        return _fetch(where, folder, token, patience)
     path = Path(where)
     try:
         found = _of_folder(path) if path.is_dir() else _of_json(_read(path))
@@ -97,7 +97,7 @@ def in_force(folder: Path) -> Pulled | None:
     return Pulled(found) if haproxy.is_whole(found) and haproxy.CONFIGURATION in found else None
 
 
-def noted(taken: Pulled, folder: Path) -> None:
+def note_in_force(taken: Pulled, folder: Path) -> None:
     """These are in force now. Where that cannot be noted, the server is asked for all of them next time."""
     if not taken.tag:
         return
@@ -116,14 +116,14 @@ def _of_folder(folder: Path) -> dict[str, str]:
 
 def _of_json(content: bytes) -> dict[str, str]:
     """As the server answers, or the files alone. Nothing where it is something else."""
-    said = _parsed(content)
+    said = _parse(content)
     found = said.get("files", said) if isinstance(said, dict) else None
     if not isinstance(found, dict) or not all(isinstance(text, str) and text.isascii() for text in found.values()):
         return {}
     return found
 
 
-def _parsed(content: bytes) -> Any:  # anything at all
+def _parse(content: bytes) -> Any:  # anything at all
     """None where it is no JSON, or so deep that nobody meant it."""
     try:
         return json.loads(content)
@@ -131,15 +131,15 @@ def _parsed(content: bytes) -> Any:  # anything at all
         return None
 
 
-def _fetched(url: str, folder: Path, token: str, patience: float) -> Pulled:
+def _fetch(url: str, folder: Path, token: str, patience: float) -> Pulled:
     there = in_force(folder)
     tag, _, version = (delivery.content(folder / FETCHED) or "").strip().partition(" ")
     has = bool(version) and there is not None and haproxy.version(there.files) == version
-    answer = _answered(url, _request(url, token, tag if has else ""), patience)
+    answer = _ask_in_time(url, _request(url, token, tag if has else ""), patience)
     if answer.status == HTTPStatus.NOT_MODIFIED and has and there:
         return Pulled(there.files, tag)
     if answer.status != HTTPStatus.OK:
-        raise _refused(url, answer)
+        raise _refusal(url, answer)
     return Pulled(_whole(_of_json(answer.content), url), answer.tag)
 
 
@@ -158,7 +158,7 @@ def _request(url: str, token: str, tag: str) -> urllib.request.Request:
     return urllib.request.Request(url, headers=headers)  # noqa: S310  the scheme was looked at
 
 
-def _answered(url: str, request: urllib.request.Request, patience: float) -> _Answer:
+def _ask_in_time(url: str, request: urllib.request.Request, patience: float) -> _Answer:
     """However little of it comes at a time: whoever asks is left to himself once the time is over."""
     told: Future[_Answer] = Future()
     Thread(target=_ask, args=(request, patience, told), daemon=True).start()
@@ -167,7 +167,7 @@ def _answered(url: str, request: urllib.request.Request, patience: float) -> _An
     except TimeoutError as error:
         raise _silent(url, f"its answer was not whole after {patience:g} s") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise _silent(url, _said(str(getattr(error, "reason", error)))) from error
+        raise _silent(url, _shown_text(str(getattr(error, "reason", error)))) from error
 
 
 def _ask(request: urllib.request.Request, patience: float, told: Future[_Answer]) -> None:
@@ -191,7 +191,7 @@ def _rest(error: urllib.error.HTTPError) -> bytes:
         return b""
 
 
-def _said(text: str) -> str:
+def _shown_text(text: str) -> str:
     """As much of what a stranger says as can be shown."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:300])
 
@@ -204,17 +204,17 @@ def _whole(found: Mapping[str, str], where: str) -> Mapping[str, str]:
 
 def _unusable(where: str, answer: str) -> BadInput:
     return BadInput(
-        f"the files of a node's HAProxy from {_said(where)}",
+        f"the files of a node's HAProxy from {_shown_text(where)}",
         answer,
         kept=_KEPT,
         advice="give the folder that `flex route deliver` filled, or what GET /api/v1/routing/nodes/NODE answers",
     )
 
 
-def _refused(url: str, answer: _Answer) -> FlexError:
-    said = _parsed(answer.content)
+def _refusal(url: str, answer: _Answer) -> FlexError:
+    said = _parse(answer.content)
     reason = said["detail"] if isinstance(said, dict) and "detail" in said else answer.reason
-    words = f"it answered {answer.status}: {_said(str(reason))}"
+    words = f"it answered {answer.status}: {_shown_text(str(reason))}"
     if answer.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return _silent(url, words)
     kind = Unauthenticated if answer.status == HTTPStatus.UNAUTHORIZED else Denied
@@ -226,4 +226,4 @@ def _silent(url: str, answer: str) -> Away:
 
 
 def _fetching(url: str) -> str:
-    return f"fetching the files of a node's HAProxy from {_said(url)}"
+    return f"fetching the files of a node's HAProxy from {_shown_text(url)}"

@@ -35,14 +35,14 @@ class Socket:
 
     def ask(self, *words: str) -> str:
         """One command's answer. Raises Away where nobody answers, BadInput for a word that cannot be said."""
-        command = spoken(words)
+        command = command_bytes(words)
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(self.patience)
                 connection.connect(self.path)
                 connection.sendall(command)
                 connection.shutdown(socket.SHUT_WR)
-                return _received(connection, self.patience).decode("utf-8", "replace").strip()
+                return _receive(connection, self.patience).decode("utf-8", "replace").strip()
         except OSError as error:
             raise Away(
                 f"telling HAProxy {' '.join(words)[:100]}",
@@ -52,7 +52,7 @@ class Socket:
             ) from error
 
 
-def _received(connection: socket.socket, patience: float) -> bytes:
+def _receive(connection: socket.socket, patience: float) -> bytes:
     """All of it, however little comes at a time."""
     parts, size, end = [], 0, time.monotonic() + patience
     while part := connection.recv(2**20):
@@ -65,7 +65,7 @@ def _received(connection: socket.socket, patience: float) -> bytes:
     return b"".join(parts)
 
 
-def spoken(words: tuple[str, ...]) -> bytes:
+def command_bytes(words: tuple[str, ...]) -> bytes:
     """As the socket takes it. Raises BadInput for a word that is not one."""
     for word in words:
         if not _WORD.fullmatch(word):
@@ -112,13 +112,13 @@ class Master:
     serves: int
 
 
-def served(answer: str) -> tuple[Served, ...]:
+def parse_stat(answer: str) -> tuple[Served, ...]:
     """Of `show stat`."""
     lines = answer.lstrip("# ").splitlines()
-    return tuple(_served(row) for row in csv.DictReader(lines, restkey="", restval="") if row.get("svname"))
+    return tuple(_parse_stat_row(row) for row in csv.DictReader(lines, restkey="", restval="") if row.get("svname"))
 
 
-def _served(row: dict[str, str]) -> Served:
+def _parse_stat_row(row: dict[str, str]) -> Served:
     numbers = (_number(row.get(name, "")) for name in ("scur", "qcur", "stot", "weight"))
     return Served(row.get("pxname", ""), row["svname"], row.get("status", ""), *numbers)
 
@@ -131,13 +131,13 @@ def targets(answer: str) -> Iterator[Target]:
             yield Target(entry[1], *(_number(said.get(name, "")) for name in ("gpt0", "gpt1", "gpc0")))
 
 
-def named(answer: str) -> str:
+def parse_node_name(answer: str) -> str:
     """Of `show info`: the node that the configuration is for; "" where it says none."""
     found = re.search(r"^node: (\S+)", answer, re.MULTILINE)
     return found[1] if found else ""
 
 
-def mapped(answer: str) -> str:
+def parse_map_value(answer: str) -> str:
     """Of `get map`: the value; "" where there is none."""
     found = _FOUND.search(answer)
     return found[1] if found else ""

@@ -14,7 +14,7 @@ from flex.routing.pool import MOST_MEMBERS, unwritten
 Slots = Mapping[str, int]
 
 
-def given(before: Slots, members: Collection[str], cluster: Sequence[str]) -> dict[str, int]:
+def assign_slots(before: Slots, members: Collection[str], cluster: Sequence[str]) -> dict[str, int]:
     """Of all members, and of others that had one. Raises BadInput where there are more members than slots.
 
     `cluster` are the names of all nodes, in order: in a small one a new member has its place there, where that is free.

@@ -91,7 +91,7 @@ def warm(
         left = budget.seconds - (clock() - begun)
         if size >= budget.bytes or in_a_row >= _GIVE_UP or left <= 0:
             break
-        got = _fetched(connection, host, path, budget.bytes - size, min(left, _LONGEST))
+        got = _fetch(connection, host, path, budget.bytes - size, min(left, _LONGEST))
         if got is None:
             connection.close()
             failed, in_a_row = failed + 1, in_a_row + 1
@@ -113,7 +113,7 @@ class _Proxied(http.client.HTTPConnection):
         self.sock.sendall(_LOCAL)
 
 
-def _fetched(connection: http.client.HTTPConnection, host: str, path: str, most: int, seconds: float) -> int | None:
+def _fetch(connection: http.client.HTTPConnection, host: str, path: str, most: int, seconds: float) -> int | None:
     """Its bytes; None where there was no answer, or a path that is none. An answer over the budget is cut off, and one
     that does not end in time is none, however it trickles.
     """

@@ -63,7 +63,7 @@ class Cluster:
         return self.speed or (100,) * self.nodes
 
     @property
-    def admitted(self) -> int:
+    def most_under_way(self) -> int:
         return self.limit or max((self.nodes - 1) * T_HIGH + T_LOW - 1, 1)
 
 
@@ -88,7 +88,7 @@ def lard(nodes: int, ram: int = 32 * MIB) -> Cluster:
 MODELS: dict[str, Callable[[int, int], Cluster]] = {"flex": flex, "lard": lard}
 
 
-def checked(cluster: Cluster) -> Cluster:
+def check(cluster: Cluster) -> Cluster:
     wrong = _wrong(cluster)
     if wrong:
         raise BadInput("the cluster to simulate", wrong, kept="nothing was simulated", advice="change that figure")

@@ -15,7 +15,7 @@ import numpy as np
 from flex.placing.problem import Floats
 from flex.prediction.replay import Ints
 from flex.sim.published import Published
-from flex.sim.traces import Trace, checked
+from flex.sim.traces import Trace, check
 
 MB = 2**20
 SHARES = (0.97, 0.98, 0.99)
@@ -56,7 +56,7 @@ def twin(published: Published, *, seed: int = 1, second: float | None = None, sp
     site = _sites(published, frequency, size, np.random.default_rng([seed, 1]))
     target = random.permutation(np.repeat(np.arange(len(frequency)), frequency))
     names = tuple(f"site-{number}" for number in _numbers(published))
-    return checked(Trace(published.name, target, size, site, names))
+    return check(Trace(published.name, target, size, site, names))
 
 
 def fit(published: Published, trace: Trace) -> list[Fit]:
@@ -185,18 +185,18 @@ def _sizes(published: Published, frequency: Ints, random: Random, spread: float)
     part, bytes_ = _parts(published, frequency)
     popular = np.minimum(frequency, 1e-4 * published.requests)
     shape = random.lognormal(0.0, spread, len(frequency))
-    sent = _sent(published)
+    sent = _bytes_sent(published)
     low, high = -4.0, 4.0
     for _ in range(50):
         tilt = (low + high) / 2
-        size = _scaled(shape * popular**-tilt, part, bytes_)
+        size = _scale(shape * popular**-tilt, part, bytes_)
         if sent is None:
             break
         low, high = (tilt, high) if float(size @ frequency) > sent else (low, tilt)
     return np.maximum(np.rint(size), 1).astype(np.int64)
 
 
-def _sent(published: Published) -> float | None:
+def _bytes_sent(published: Published) -> float | None:
     if published.access is not None:
         return published.access * MB
     return published.answer * 1024 * published.requests if published.answer is not None else None
@@ -225,7 +225,7 @@ def _parts(published: Published, frequency: Ints) -> tuple[Ints, Floats]:
     return part, np.append(held, published.one_timers) * MB
 
 
-def _scaled(shape: Floats, part: Ints, bytes_: Floats) -> Floats:
+def _scale(shape: Floats, part: Ints, bytes_: Floats) -> Floats:
     total = np.bincount(part, shape, len(bytes_))
     scaled: Floats = shape * (bytes_ / np.maximum(total, 1e-9))[part]
     return scaled
@@ -243,7 +243,7 @@ def _sites(published: Published, frequency: Ints, size: Ints, random: Random) ->
     if published.sites == 1:
         return np.zeros(len(size), dtype=np.int64)
     sent = frequency * size
-    working, access = _wanted(published, random)
+    working, access = _wanted_shares(published, random)
     working, access = working * size.sum(), access * sent.sum()
     site = np.zeros(len(size), dtype=np.int64)
     for file, (bytes_, traffic) in enumerate(zip(size.tolist(), sent.tolist(), strict=True)):
@@ -255,7 +255,7 @@ def _sites(published: Published, frequency: Ints, size: Ints, random: Random) ->
     return site
 
 
-def _wanted(published: Published, random: Random) -> tuple[Floats, Floats]:
+def _wanted_shares(published: Published, random: Random) -> tuple[Floats, Floats]:
     """Each site's share of the working set and of the bytes sent; what the tables leave goes to the others."""
     numbers = _numbers(published)
     rest = 1.0 / np.arange(6, 6 + len(numbers) - len(published.largest))

@@ -40,12 +40,12 @@ def rows(hosting: Hosting, accesses: Accesses, rng: np.random.Generator) -> pd.D
             "access": np.arange(count),
             "time": accesses.time,
             "host": _hosts(hosting, accesses.site, rng),
-            "client": _taken(_addresses(int(accesses.client.max(initial=0)) + 1), accesses.client),
+            "client": _take(_addresses(int(accesses.client.max(initial=0)) + 1), accesses.client),
             "request": pd.Series(_requests(hosting, accesses, rng), dtype="str"),
             "status": accesses.status,
             "bytes": accesses.bytes,
-            "referer": _taken(REFERERS, rng.integers(0, len(REFERERS), count)),
-            "agent": _taken(AGENTS, accesses.agent),
+            "referer": _take(REFERERS, rng.integers(0, len(REFERERS), count)),
+            "agent": _take(AGENTS, accesses.agent),
         }
     )
     return _with_no_requests(table, rng)
@@ -60,7 +60,7 @@ def with_garbage(lines: list[str], rng: np.random.Generator) -> list[str]:
     return spoilt
 
 
-def _combined(table: pd.DataFrame) -> list[str]:
+def _combined_lines(table: pd.DataFrame) -> list[str]:
     """Apache's combined format, in the server's local time."""
     return _common(table, _clock(table, _apache_time, LOCAL_TIME))
 
@@ -96,7 +96,7 @@ def _nginx_json(table: pd.DataFrame) -> list[str]:
 
 
 FORMATS: Mapping[str, Format] = {
-    "combined": _combined,
+    "combined": _combined_lines,
     "vhost_combined": _vhost_combined,
     "nginx_json": _nginx_json,
 }
@@ -104,18 +104,18 @@ FORMATS: Mapping[str, Format] = {
 
 def _hosts(hosting: Hosting, site: Ints, rng: np.random.Generator) -> pd.Series:
     names = [*hosting.sites, *(f"www.{name}" for name in hosting.sites)]
-    return _taken(names, site + len(hosting.sites) * (rng.random(len(site)) < ALIAS_SHARE))
+    return _take(names, site + len(hosting.sites) * (rng.random(len(site)) < ALIAS_SHARE))
 
 
 def _requests(hosting: Hosting, accesses: Accesses, rng: np.random.Generator) -> list[str]:
-    path = _taken([*hosting.paths, *NOT_THERE], _asked(hosting, accesses)).tolist()
-    method = _taken(METHODS, accesses.method).tolist()
-    protocol = _taken(PROTOCOLS, rng.integers(0, len(PROTOCOLS), len(path))).tolist()
+    path = _take([*hosting.paths, *NOT_THERE], _asked_at(hosting, accesses)).tolist()
+    method = _take(METHODS, accesses.method).tolist()
+    protocol = _take(PROTOCOLS, rng.integers(0, len(PROTOCOLS), len(path))).tolist()
     columns = zip(method, path, accesses.query.tolist(), protocol, strict=True)
     return [f"{m} {p}?v={q} {v}" if q else f"{m} {p} {v}" for m, p, q, v in columns]
 
 
-def _asked(hosting: Hosting, accesses: Accesses) -> Ints:
+def _asked_at(hosting: Hosting, accesses: Accesses) -> Ints:
     missing = len(hosting.paths) + accesses.target % len(NOT_THERE)
     asked: Ints = np.where(accesses.status == 404, missing, accesses.target)
     return asked
@@ -129,7 +129,7 @@ def _addresses(count: int) -> list[str]:
     ]
 
 
-def _taken(words: list[str] | tuple[str, ...], position: Ints) -> pd.Series:
+def _take(words: list[str] | tuple[str, ...], position: Ints) -> pd.Series:
     return pd.Series(list(words), dtype="str").take(position).reset_index(drop=True)
 
 

@@ -117,7 +117,7 @@ def _runs(values: Ints) -> tuple[list[int], list[int]]:
 
 def _rotate(live: Path) -> None:
     """logrotate with `compress` and `delaycompress`: .1 stays plain until the next time."""
-    for number in sorted(_compressed(live), reverse=True):
+    for number in sorted(_compress(live), reverse=True):
         live.with_name(f"{live.name}.{number}.gz").rename(live.with_name(f"{live.name}.{number + 1}.gz"))
     latest = live.with_name(f"{live.name}.1")
     if latest.exists():
@@ -126,6 +126,6 @@ def _rotate(live: Path) -> None:
     live.rename(latest)
 
 
-def _compressed(live: Path) -> list[int]:
+def _compress(live: Path) -> list[int]:
     pattern = re.compile(re.escape(live.name) + r"\.(\d+)\.gz")
     return [int(match[1]) for path in live.parent.iterdir() if (match := pattern.fullmatch(path.name))]

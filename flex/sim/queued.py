@@ -48,7 +48,7 @@ class Queued:
 
     def run(self) -> None:
         happen = (
-            self._arrive, self._connected, self._block_read, self._read_block, self._handed_over, self._done,
+            self._arrive, self._on_connection, self._block_read, self._read_block, self._handed_over, self._on_end,
         )  # fmt: skip
         self._admit()
         while self._events:
@@ -83,7 +83,7 @@ class Queued:
         self.view.load[node] += 1
         self._push(self._compute(node, int(self._job.connect[node])), _CONNECTED, access)
 
-    def _connected(self, access: int) -> None:
+    def _on_connection(self, access: int) -> None:
         node, target = self.node[access], self._target[access]
         if self._memories.pinned(node, target):
             self._send_all(access)
@@ -139,7 +139,7 @@ class Queued:
     def _block_bytes(self, access: int) -> int:
         return min(self._size[self._target[access]] - self._offset[access], self._job.block)
 
-    def _done(self, access: int) -> None:
+    def _on_end(self, access: int) -> None:
         node = self.node[access]
         self._count_idle(node)
         self.view.load[node] -= 1

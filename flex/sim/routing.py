@@ -57,7 +57,7 @@ def by_target(trace: Trace, cluster: Cluster, rule: str) -> Routing:
 
 def among(key: Ints, rule: str, sets: Sequence[Sequence[int]]) -> Routing:
     """The key's rule among the nodes of the key's set."""
-    first, option = packed(sets)
+    first, option = pack(sets)
     return Routing(key, _rules(rule, len(sets)), first, option)
 
 
@@ -66,7 +66,7 @@ def everywhere(keys: int, nodes: int) -> tuple[Ints, Ints]:
     return np.arange(keys + 1) * nodes, np.tile(np.arange(nodes), keys)
 
 
-def packed(sets: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+def pack(sets: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     first = np.zeros(len(sets) + 1, dtype=np.int64)
     first[1:] = np.cumsum([len(nodes) for nodes in sets])
     return first, np.array([node for nodes in sets for node in nodes], dtype=np.int64)
@@ -91,7 +91,7 @@ def _refuse_too_many(options: int) -> None:
         )
 
 
-def mixed(numbers: Ints) -> Ints:
+def hash_numbers(numbers: Ints) -> Ints:
     """A hash of each number that is the same on every machine, never negative."""
     x = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -65,19 +65,19 @@ def simulate(trace: Trace, cluster: Cluster, policy: str, place: Place | None = 
     """`place` is asked for the nodes of each site by the policies that need it."""
     if policy not in POLICIES:
         raise _unknown(policy)
-    traces.checked(trace)
-    clusters.checked(cluster)
+    traces.check(trace)
+    clusters.check(cluster)
     _refuse_endless(trace, cluster)
-    return served(trace, cluster, POLICIES[policy](trace, cluster, place or no_place), policy)
+    return serve(trace, cluster, POLICIES[policy](trace, cluster, place or no_place), policy)
 
 
-def served(trace: Trace, cluster: Cluster, routing: Routing, policy: str = "") -> Result:
+def serve(trace: Trace, cluster: Cluster, routing: Routing, policy: str = "") -> Result:
     """What comes of a routing that somebody made, of a trace and a cluster that were looked at."""
     return _result(policy, trace, cluster, Run(*_engine(job_of(trace, cluster, routing))))
 
 
 def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
-    pinned, ram = _prefetched(trace, cluster, routing)
+    pinned, ram = _prefetch(trace, cluster, routing)
     speed = np.array(cluster.speeds)
     return Job(
         cache=cluster.cache,
@@ -107,7 +107,7 @@ def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
         front=cluster.front.kind,
         front_connect=cluster.front.connect,
         front_send=cluster.front.send,
-        limit=cluster.admitted,
+        limit=cluster.most_under_way,
         idle_below=T_LOW * 40 // 100,
         backlog_unit=MILLISECOND,
         low=routing.low,
@@ -127,7 +127,7 @@ def _disks(trace: Trace, cluster: Cluster) -> Ints:
     return disk
 
 
-def _prefetched(trace: Trace, cluster: Cluster, routing: Routing) -> tuple[Ints, Ints]:
+def _prefetch(trace: Trace, cluster: Cluster, routing: Routing) -> tuple[Ints, Ints]:
     """What each node has in memory beforehand, and what is left of its memory: the most frequent of what it serves.
     What goes by LARD is with one node at a time: at its first, where LARD finds it."""
     ram = np.array(cluster.ram, dtype=np.int64)

@@ -45,7 +45,7 @@ class Trace:
         return int(self.size[self.frequency() > 0].sum())
 
 
-def checked(trace: Trace) -> Trace:
+def check(trace: Trace) -> Trace:
     """The same, or a clear word about what is wrong with it."""
     if not len(trace.target):
         raise _nothing(trace)
@@ -80,7 +80,7 @@ def _only(trace: Trace, which: np.ndarray) -> Trace:
 def of_sample(name: str, sample: Sample, client: Ints | None = None) -> Trace:
     """The accesses of logs, as prediction takes them; who asked, where that is known."""
     clients = _none() if client is None else client
-    return checked(Trace(name, sample.target, sample.size, sample.site, sample.sites, client=clients, time=sample.time))
+    return check(Trace(name, sample.target, sample.size, sample.site, sample.sites, client=clients, time=sample.time))
 
 
 def _wrong(trace: Trace) -> str:

@@ -116,7 +116,7 @@ def night(hosting: Hosting, day: date, requests: int, rng: np.random.Generator) 
     agent = (len(AGENTS) * rng.random(requests) ** 2).astype(np.int64)
     client = (20_000 * rng.random(requests) ** 3).astype(np.int64)
     query = np.where(rng.random(requests) < 0.12, rng.integers(1, 1000, requests), 0)
-    sent = _sent(hosting.size[target], status, method, rng)
+    sent = _bytes_sent(hosting.size[target], status, method, rng)
     return Accesses(time, site, target, status, sent, method, agent, client, query)
 
 
@@ -204,7 +204,7 @@ def _time_of_day(hosting: Hosting, site: Ints, rng: np.random.Generator) -> Ints
     return seconds
 
 
-def _sent(size: Ints, status: Ints, method: Ints, rng: np.random.Generator) -> Ints:
+def _bytes_sent(size: Ints, status: Ints, method: Ints, rng: np.random.Generator) -> Ints:
     """Whole files, parts of them for 206, a short page for an error, no body for 304 and HEAD."""
     part = np.maximum((size * rng.random(len(size))).astype(np.int64), 1)
     sent = np.select([status == 200, status == 206, status == 304], [size, part, 0], default=196 + size % 200)

@@ -27,7 +27,7 @@ class SqlAudit(Part):
             return _head(connection)
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        return self._found(select(audit).where(audit.c.number > after).order_by(audit.c.number).limit(limit))
+        return self._find(select(audit).where(audit.c.number > after).order_by(audit.c.number).limit(limit))
 
     def found_entries(
         self,
@@ -55,12 +55,12 @@ class SqlAudit(Part):
             wanted = wanted.where(audit.c.time >= since)
         if until is not None:
             wanted = wanted.where(audit.c.time < until)
-        return self._found(wanted)
+        return self._find(wanted)
 
-    def noted(self, *actions: str) -> int:
-        return self._database.remembered(("noted", *actions), partial(self._noted, actions))
+    def last_number(self, *actions: str) -> int:
+        return self._database.remember(("noted", *actions), partial(self._last_number, actions))
 
-    def _noted(self, actions: Sequence[str]) -> int:
+    def _last_number(self, actions: Sequence[str]) -> int:
         # One question an action: each is a look at the end of an index.
         wanted = [select(func.max(audit.c.number)).where(audit.c.action == action) for action in actions]
         with self._database.reading() as connection:
@@ -70,7 +70,7 @@ class SqlAudit(Part):
     def stamp(self) -> int | None:
         return self._database.stamp()
 
-    def _found(self, wanted: Select[tuple[object, ...]]) -> tuple[Entry, ...]:
+    def _find(self, wanted: Select[tuple[object, ...]]) -> tuple[Entry, ...]:
         with self._database.reading() as connection:
             return tuple(Entry(**row) for row in connection.execute(wanted).mappings())
 

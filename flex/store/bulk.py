@@ -14,7 +14,7 @@ import pandas as pd
 from sqlalchemy import Connection, Dialect, Select, Table, delete, insert, select
 from sqlalchemy.engine.default import DefaultDialect
 
-from flex.tables import Schema, listed
+from flex.tables import Schema, values_of
 
 # Rows sent to the database at a time: enough to be quick, few enough to stay small in memory.
 CHUNK = 10_000
@@ -24,7 +24,7 @@ PLACES: Mapping[str, Literal["qmark", "format"]] = {"sqlite": "qmark", "postgres
 NAMED = 500
 
 
-def parted(values: Sequence[str]) -> Iterator[Sequence[str]]:
+def parts(values: Sequence[str]) -> Iterator[Sequence[str]]:
     """As many at a time as one question may name."""
     return (values[first : first + NAMED] for first in range(0, len(values), NAMED))
 
@@ -35,7 +35,7 @@ def store(connection: Connection, table: Table, owner: str | int, frame: pd.Data
     names = table.c.keys()
     for first in range(0, len(frame), CHUNK):
         chunk = frame.iloc[first : first + CHUNK]
-        columns = [listed(chunk[name]) for name in names[2:]]
+        columns = [values_of(chunk[name]) for name in names[2:]]
         rows = zip(repeat(owner, len(chunk)), range(first, first + len(chunk)), *columns, strict=True)
         connection.exec_driver_sql(_insertion(table, connection.dialect), list(rows))
 

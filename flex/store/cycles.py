@@ -104,7 +104,7 @@ class SqlCycles(Part):
 def _unsettled(connection: Connection, cycle: Cycle, run: str) -> FlexError:
     held = lease_of(connection)
     if (held.run if held else "") != run:
-        return refusals.lost(run, held)
+        return refusals.lost_error(run, held)
     return refusals.overtaken_base(cycle, connection.scalar(select(in_force.c.cycle)) or "")
 
 

@@ -113,7 +113,7 @@ class Database:
         if (open_ := self._open) is not None:
             yield open_
             return
-        with self._translated("reading"), self.engine.begin() as connection:
+        with self._translate_errors("reading"), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -125,7 +125,7 @@ class Database:
         if (open_ := self._open) is not None:
             yield open_
             return
-        with self._my_turn(), self._translated("writing"), self._writer.begin() as connection:
+        with self._my_turn(), self._translate_errors("writing"), self._writer.begin() as connection:
             self._mine.connection = connection
             try:
                 self._guard(connection)
@@ -160,7 +160,7 @@ class Database:
         """Another number after each change, by whomever; None where only reading tells, or where one is being made."""
         return None if self._open is not None else self._watch.stamp()
 
-    def remembered(self, question: object, ask: Callable[[], Answer]) -> Answer:
+    def remember(self, question: object, ask: Callable[[], Answer]) -> Answer:
         """What was answered last, while nobody has written since; of few questions, as none is ever forgotten."""
         # Looked at before it is asked: what changes meanwhile is seen the next time.
         stamp = self.stamp()
@@ -188,7 +188,7 @@ class Database:
 
     def check(self) -> None:
         """Raises BadInput or StoreError when it is not there or takes no writes."""
-        with self._translated("opening"):
+        with self._translate_errors("opening"):
             self.kind.check(self.engine)
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class Database:
         self.engine.dispose()
 
     @contextmanager
-    def _translated(self, doing: str) -> Iterator[None]:
+    def _translate_errors(self, doing: str) -> Iterator[None]:
         try:
             yield
         except IntegrityError:
@@ -205,14 +205,14 @@ class Database:
         except (DataError, UnicodeEncodeError) as error:
             raise self._unfit(doing, error) from error
         except DBAPIError as error:
-            raise self._failed(doing, error) from error
+            raise self._error_of(doing, error) from error
         except PoolTimeout as error:
             raise self._busy(doing, "every connection to it was taken for too long") from error
 
     def _unfit(self, doing: str, error: Exception) -> FlexError:
         return BadInput(
             f"{doing} {self.name}",
-            f"a value cannot be kept there: {_said(error)}",
+            f"a value cannot be kept there: {_driver_message(error)}",
             kept="nothing was stored",
             advice="look for names with characters that are not text, such as NUL or half a surrogate pair",
         )
@@ -225,13 +225,13 @@ class Database:
             advice="try again; if it stays so, look for a FLEX that hangs",
         )
 
-    def _failed(self, doing: str, error: DBAPIError) -> FlexError:
+    def _error_of(self, doing: str, error: DBAPIError) -> FlexError:
         if error.orig is not None and self.kind.is_busy(error.orig):
-            return self._busy(doing, f"another process has been writing to it for too long ({_said(error)})")
+            return self._busy(doing, f"another process has been writing to it for too long ({_driver_message(error)})")
         is_full = error.orig is not None and self.kind.is_full(self.url, error.orig)
         return StoreError(
             f"{doing} {self.name}",
-            f"its disk is full ({_said(error)})" if is_full else _said(error),
+            f"its disk is full ({_driver_message(error)})" if is_full else _driver_message(error),
             kept="nothing was stored; whole transactions from before are all there",
             advice="make room on its disk, and run the same again"
             if is_full
@@ -247,7 +247,7 @@ class Part:
         self._author = author or Author()
 
 
-def _said(error: Exception) -> str:
+def _driver_message(error: Exception) -> str:
     """What the driver said, on one line, without the statement SQLAlchemy adds."""
     said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return " ".join(str(said).split())

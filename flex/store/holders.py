@@ -46,7 +46,7 @@ def holder(pid: int | None = None) -> str:
     return f"{'/'.join(_here())}:{pid}:{start}"
 
 
-def told(name: str) -> str:
+def name_for_people(name: str) -> str:
     """For people."""
     place, _, process = name.partition(":")
     return f"process {process.partition(':')[0]} of {place.partition('/')[0]}" if process else name

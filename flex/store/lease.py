@@ -30,7 +30,7 @@ class Lease:
         return has_ended(self.holder, self.expires, now)
 
 
-def interrupted(run: Run, now: datetime) -> Run:
+def interrupted_run(run: Run, now: datetime) -> Run:
     """What is recorded of a run that ended without a word: the stage that it was in, if it had begun one."""
     open_stages = [stage.name for stage in run.stages if stage.ended is None]
     done = [stage.name for stage in run.stages if stage.ended]

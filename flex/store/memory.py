@@ -19,7 +19,7 @@ from flex.model.plan_summary import Headline, headline
 from flex.model.retries import Attempt
 from flex.store import refusals
 from flex.store.journals import MemoryJournal
-from flex.store.lease import Lease, interrupted
+from flex.store.lease import Lease, interrupted_run
 from flex.store.memory_desk import MemoryDesk
 from flex.store.noting import noting
 from flex.store.profiles import column, earlier, side_by_side
@@ -166,7 +166,7 @@ class MemoryStore(MemoryDesk):
         ordered = (self._segments[key] for key in sorted(self._segments))
         return tuple(each for each in ordered if each.last_day >= first_day and each.first_day <= last_day)
 
-    def ended(self, places: Collection[str]) -> frozenset[str]:
+    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
         return frozenset(places) & {segment.ends for segment in self._segments.values()}
 
     def readings(
@@ -192,7 +192,7 @@ class MemoryStore(MemoryDesk):
         ]
         return tuple(found[:limit])
 
-    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return frozenset(ids) & self._segments.keys()
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
@@ -232,7 +232,7 @@ class MemoryStore(MemoryDesk):
                 found.append((period, {str(name): int(value) for name, value in row.items() if name != "site"}))
         return tuple(found)
 
-    def sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
+    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         columns = {}
         for period in earlier(last, most):
             if period not in self._profiles:
@@ -284,7 +284,7 @@ class MemoryStore(MemoryDesk):
         stored = PLACEMENT.check(placement).copy()
         with self._lock:
             if self._holder() != self._run:
-                raise refusals.lost(self._run, self._lease)
+                raise refusals.lost_error(self._run, self._lease)
             if self._in_force not in (cycle.base, cycle.id):
                 raise refusals.overtaken_base(cycle, self._in_force)
             self._replace(cycle)
@@ -322,10 +322,10 @@ class MemoryStore(MemoryDesk):
     def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
         with self._lock:
             if self._lease is not None and not self._lease.is_free(now, breaks_in=breaks_in):
-                raise refusals.held(run, self._lease)
+                raise refusals.held_error(run, self._lease)
             if run.id in self._runs:
                 raise refusals.begun_before(run)
-            ended = tuple(interrupted(each, now) for each in self.runs(len(self._runs)) if each.ended is None)
+            ended = tuple(interrupted_run(each, now) for each in self.runs(len(self._runs)) if each.ended is None)
             self._runs |= {each.id: each for each in ended}
             self._runs[run.id] = replace(run, stages=())
             self._leases["cluster"] = Lease(run.id, run.holder, now, now + lease)
@@ -334,7 +334,7 @@ class MemoryStore(MemoryDesk):
     def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
         with self._lock:
             if self._lease is None or self._lease.run != run_id:
-                raise refusals.lost(run_id, self._lease)
+                raise refusals.lost_error(run_id, self._lease)
             self._leases["cluster"] = replace(self._lease, expires=now + lease)
 
     def wait(self, run_id: str) -> None:
@@ -357,7 +357,7 @@ class MemoryStore(MemoryDesk):
 
     def _refuse_lost(self) -> None:
         if self._run and self._holder() != self._run:
-            raise refusals.lost(self._run, self._lease)
+            raise refusals.lost_error(self._run, self._lease)
 
     def go_on(self, run_id: str) -> None:
         self._waits(run_id, waiting=False)
@@ -365,7 +365,7 @@ class MemoryStore(MemoryDesk):
     def _waits(self, run_id: str, *, waiting: bool) -> None:
         with self._lock:
             if self._lease is None or self._lease.run != run_id:
-                raise refusals.lost(run_id, self._lease)
+                raise refusals.lost_error(run_id, self._lease)
             self._leases["cluster"] = replace(self._lease, waiting=waiting)
 
     def installation(self) -> str:

@@ -33,7 +33,7 @@ class MemoryDesk:
         self._author = Author()
         self._desk = Kept()
 
-    def signed(self, author: Author) -> Self:
+    def in_the_name_of(self, author: Author) -> Self:
         view = copy.copy(self)
         view._author = author
         return view
@@ -42,7 +42,7 @@ class MemoryDesk:
     def together(self) -> Iterator[None]:
         with self._lock:
             self._refuse_lost()
-            before = [(held, held.copy()) for held in self._held()]
+            before = [(held, held.copy()) for held in self._everything()]
             try:
                 yield
             except BaseException:
@@ -59,7 +59,7 @@ class MemoryDesk:
     def _refuse_lost(self) -> None:
         """Raises LostLease where what this thread writes for has the lease no more."""
 
-    def _held(self) -> list[dict[Any, Any]]:
+    def _everything(self) -> list[dict[Any, Any]]:
         """Everything that changes; it is changed in place, so that all views see it. Any: whatever each holds."""
         desk = self._desk
         return [
@@ -77,7 +77,7 @@ class MemoryDesk:
             return made
 
     def audit_head(self) -> Head:
-        last = self._desk.entries.get(self.noted())
+        last = self._desk.entries.get(self.last_number())
         return Head(last.number, last.hash) if last else Head()
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
@@ -107,7 +107,7 @@ class MemoryDesk:
         )
         return tuple(one for one, _ in zip(found, range(limit), strict=False))
 
-    def noted(self, *actions: str) -> int:
+    def last_number(self, *actions: str) -> int:
         found = (one.number for one in reversed(self._desk.entries.values()) if not actions or one.action in actions)
         return next(found, 0)
 

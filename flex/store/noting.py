@@ -44,7 +44,7 @@ def _cycle(store: Store, cycle: Any, *_: object) -> object:
     return store.headline(cycle.id)
 
 
-def _said(store: Store, cycle: Any) -> object:
+def _what_is_noted(store: Store, cycle: Any) -> object:
     """What people can change of a plan: its changes of DNS are in its digest."""
     if store.headline(cycle.id) is None:
         return None
@@ -78,7 +78,7 @@ CHANGES: dict[str, Change] = {
         tell=lambda period, profiles, _: {"start": period.start, "end": period.end, "sites": len(profiles)},
     ),
     "propose": Change("plan.propose", lambda cycle, _: cycle.id, look=_cycle),
-    "update": Change("plan.update", lambda cycle: cycle.id, look=_said),
+    "update": Change("plan.update", lambda cycle: cycle.id, look=_what_is_noted),
     "settle": Change("plan.settle", lambda cycle, _: cycle.id, look=_cycle),
     "begin": Change(
         "run.begin",
@@ -96,11 +96,11 @@ S = TypeVar("S")
 
 def noting(kind: type[S]) -> type[S]:
     for name, change in CHANGES.items():
-        setattr(kind, name, _noted(getattr(kind, name), change))
+        setattr(kind, name, _note(getattr(kind, name), change))
     return kind
 
 
-def _noted(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
+def _note(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
     @functools.wraps(method)
     def noted(store: Store, *given: Any, **how: Any) -> Any:
         with store.together():

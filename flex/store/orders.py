@@ -67,7 +67,7 @@ class SqlOrders(Part):
             connection.execute(insert(schema.dns_check), {"id": 1, "said": check_to_text(check)})
 
     def slots(self) -> Mapping[str, Mapping[str, int]]:
-        return self._database.remembered("slots", self._slots)
+        return self._database.remember("slots", self._slots)
 
     def _slots(self) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}

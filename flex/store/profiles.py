@@ -51,12 +51,12 @@ class SqlProfiles(Part):
         found, near = [], 0
         with self._database.reading() as connection:
             for row in connection.execute(select(periods).order_by(periods.c.end, periods.c.start)).all():
-                near, values = _found(connection, row.id, site, near)
+                near, values = _find(connection, row.id, site, near)
                 if values:
                     found.append((Period(row.start, row.end), values))
         return tuple(found)
 
-    def sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
+    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         table = schema.profiles
         columns = {}
         with self._database.reading() as connection:
@@ -99,7 +99,7 @@ def side_by_side(columns: Mapping[datetime, pd.Series]) -> pd.DataFrame:
     return pd.concat({end: columns[end] for end in sorted(columns)}, axis=1).fillna(0.0).sort_index()
 
 
-def _found(connection: Connection, period: int, site: str, near: int) -> tuple[int, dict[str, int] | None]:
+def _find(connection: Connection, period: int, site: str, near: int) -> tuple[int, dict[str, int] | None]:
     """Where the site stands or would stand, and what it asked; sought in steps that double from where it is likely."""
     low, high, step = 0, _size(connection, period), 1
     at = min(near, high - 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flex.errors import BadInput, Busy, LostLease, Outdated, Unknown
 from flex.model.domain import Cycle, Run, Segment
-from flex.store.holders import told
+from flex.store.holders import name_for_people
 from flex.store.lease import Lease
 
 # How many ids an error lists.
@@ -59,18 +59,18 @@ def unknown_run(run_id: str) -> Unknown:
     )
 
 
-def held(run: Run, lease: Lease) -> Busy:
+def held_error(run: Run, lease: Lease) -> Busy:
     return Busy(
         f"the lease for the run {run.id}",
-        f"the run {lease.run}, {told(lease.holder)}, holds it since {lease.since:%Y-%m-%d %H:%M:%S} UTC",
+        f"the run {lease.run}, {name_for_people(lease.holder)}, holds it since {lease.since:%Y-%m-%d %H:%M:%S} UTC",
         kept="nothing was begun",
         advice="wait until it ends; if its host is gone for good, "
         f"the lease is free at {lease.expires:%Y-%m-%d %H:%M:%S} UTC",
     )
 
 
-def lost(run_id: str, lease: Lease | None) -> LostLease:
-    taken = f"the run {lease.run}, {told(lease.holder)}, took it over" if lease else "it was given back"
+def lost_error(run_id: str, lease: Lease | None) -> LostLease:
+    taken = f"the run {lease.run}, {name_for_people(lease.holder)}, took it over" if lease else "it was given back"
     return LostLease(
         f"going on with the run {run_id}" if run_id else "changing what is in force, without the lease",
         taken,

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, true, up
 from flex.model.domain import Run, Stage
 from flex.store import bulk, refusals, schema
 from flex.store.database import Part
-from flex.store.lease import Lease, interrupted
+from flex.store.lease import Lease, interrupted_run
 from flex.store.schema import runs, stages
 
 
@@ -21,10 +21,10 @@ class SqlRuns(Part):
         with self._database.writing() as connection:
             held = lease_of(connection)
             if held is not None and not held.is_free(now, breaks_in=breaks_in):
-                raise refusals.held(run, held)
+                raise refusals.held_error(run, held)
             if _is_known(connection, run.id):
                 raise refusals.begun_before(run)
-            ended = tuple(interrupted(each, now) for each in _runs(connection, runs.c.ended.is_(None)))
+            ended = tuple(interrupted_run(each, now) for each in _runs(connection, runs.c.ended.is_(None)))
             for each in ended:
                 _update(connection, each)
             connection.execute(insert(runs), _row(run))
@@ -35,7 +35,7 @@ class SqlRuns(Part):
         mine = update(schema.lease).where(schema.lease.c.run == run_id)
         with self._database.writing() as connection:
             if not connection.execute(mine.values(expires=now + lease)).rowcount:
-                raise refusals.lost(run_id, lease_of(connection))
+                raise refusals.lost_error(run_id, lease_of(connection))
 
     def wait(self, run_id: str) -> None:
         self._waits(run_id, waiting=True)
@@ -48,7 +48,7 @@ class SqlRuns(Part):
     def holding(self, run_id: str) -> Iterator[None]:
         def refuse_lost(connection: Connection) -> None:
             if connection.scalar(select(schema.lease.c.run)) != run_id:
-                raise refusals.lost(run_id, lease_of(connection))
+                raise refusals.lost_error(run_id, lease_of(connection))
 
         with self._database.guarded(run_id, refuse_lost):
             yield
@@ -60,7 +60,7 @@ class SqlRuns(Part):
         mine = update(schema.lease).where(schema.lease.c.run == run_id)
         with self._database.writing() as connection:
             if not connection.execute(mine.values(waiting=waiting)).rowcount:
-                raise refusals.lost(run_id, lease_of(connection))
+                raise refusals.lost_error(run_id, lease_of(connection))
 
     def installation(self) -> str:
         with self._database.reading() as connection:
@@ -108,7 +108,7 @@ def _runs(connection: Connection, which: ColumnElement[bool], limit: int | None 
 def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
     """Of all these runs."""
     found: dict[str, list[Stage]] = {}
-    for few in bulk.parted(run_ids):
+    for few in bulk.parts(run_ids):
         of_runs = select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
         for row in connection.execute(of_runs):
             found.setdefault(row.run, []).append(Stage(row.name, row.started, row.ended, row.outcome))

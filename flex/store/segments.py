@@ -24,7 +24,7 @@ class SqlSegments(Part):
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
         found: list[Stream] = []
         with self._database.reading() as connection:
-            for few in bulk.parted(sorted(sources)):
+            for few in bulk.parts(sorted(sources)):
                 wanted = select(streams).where(streams.c.source.in_(few))
                 found += [Stream(**row) for row in connection.execute(wanted).mappings()]
         return tuple(sorted(found, key=lambda each: (each.path, *_key(each))))
@@ -47,7 +47,7 @@ class SqlSegments(Part):
     def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
         """Raises Busy, and stores none, when what one of them replaces is there no more."""
         with self._database.writing() as connection:
-            known = self.recorded([segment.id for segment, _, _ in readings])
+            known = self.known_segments([segment.id for segment, _, _ in readings])
             new = [reading for reading in readings if reading[0].id not in known]
             left = dict[tuple[object, ...], Stream]()
             for segment, stream, replaces in new:
@@ -100,15 +100,15 @@ class SqlSegments(Part):
         with self._database.reading() as connection:
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
 
-    def ended(self, places: Collection[str]) -> frozenset[str]:
+    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
         return self._there(segments.c.ends, places)
 
-    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return self._there(segments.c.id, ids)
 
     def _there(self, column: ColumnElement[str], values: Collection[str]) -> frozenset[str]:
         with self._database.reading() as connection:
-            found = (connection.scalars(select(column).where(column.in_(few))) for few in bulk.parted(sorted(values)))
+            found = (connection.scalars(select(column).where(column.in_(few))) for few in bulk.parts(sorted(values)))
             return frozenset(value for values in found for value in values)
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
@@ -117,7 +117,7 @@ class SqlSegments(Part):
         return self._all(segments.c.first_byte == 0, either)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        found = [each for few in bulk.parted(sorted(places)) for each in self._all(segments.c.begins.in_(few))]
+        found = [each for few in bulk.parts(sorted(places)) for each in self._all(segments.c.begins.in_(few))]
         return tuple(sorted(found, key=lambda each: each.id))
 
     def _all(self, *where: ColumnElement[bool]) -> tuple[Segment, ...]:

@@ -41,7 +41,7 @@ class SqlStore(
 ):
     """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections back."""
 
-    def signed(self, author: Author) -> Self:
+    def in_the_name_of(self, author: Author) -> Self:
         return type(self)(self._database, author)
 
     @contextmanager

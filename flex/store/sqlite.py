@@ -149,7 +149,7 @@ class Watch:
         with self._lock:
             try:
                 if self._connection is None:
-                    self._connection = self._opened()
+                    self._connection = self._open()
                 # All rows: a question that is not read to its end would hold the log back.
                 return int(self._connection.execute("PRAGMA data_version").fetchall()[0][0])
             except sqlite3.Error:
@@ -161,7 +161,7 @@ class Watch:
                 self._connection.close()
             self._connection = None
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         # Not made where it is missing.
         address = f"file:{quote(str(self._path))}?mode=rw"
         return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)

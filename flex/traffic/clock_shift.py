@@ -20,7 +20,7 @@ ALIKE = 0.8
 BETTER = 0.4
 
 
-def displaced(ours: Mapping[int, int], others: Mapping[int, int]) -> int:
+def hours_shifted(ours: Mapping[int, int], others: Mapping[int, int]) -> int:
     """By how many hours ours are later than the others; 0 where nothing says so."""
     if len(ours) < SHORTEST or sum(ours.values()) < BUSY * len(ours):
         return 0

@@ -92,7 +92,7 @@ class Demand:
             asked[WORKING_SET] = whole if measured is None else measured * self.extra[site]
         return asked
 
-    def needed(self, nodes: int, share: float) -> dict[int, int]:
+    def replicas_needed(self, nodes: int, share: float) -> dict[int, int]:
         """On how many nodes each site stays under the share of a mean one, where one node is not enough."""
         mean = self._mean(nodes)
         large = np.flatnonzero((self.whole > share * mean).any(axis=1)).tolist()

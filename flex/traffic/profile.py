@@ -22,7 +22,7 @@ def profiles(files: pd.DataFrame, hours: pd.DataFrame) -> pd.DataFrame:
 
     A target of unknown size (0: never sent whole) adds nothing to the working set.
     """
-    return _joined(_needs(files), _answers(hours))
+    return _join(_needs(files), _answers(hours))
 
 
 def profiles_of(files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -32,7 +32,7 @@ def profiles_of(files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]) ->
     needs = pd.concat([_needs(FILES.empty()), *map(_needs, files)]).groupby(level="site").sum()
     answers = pd.concat([_answers(HOURS.empty()), *map(_answers, hours)]).groupby(level="site")
     together = {"access_bytes": "sum", "requests": "sum", "busy_hour_bytes": "max"}
-    return _joined(needs, answers.agg(together))
+    return _join(needs, answers.agg(together))
 
 
 def weights(period: Period, half_life: timedelta) -> dict[int, float]:
@@ -43,7 +43,7 @@ def weights(period: Period, half_life: timedelta) -> dict[int, float]:
     return {day: weight * scale for day, weight in plain.items()}
 
 
-def faded(hours: Iterable[pd.DataFrame], period: Period, half_life: timedelta) -> Iterator[pd.DataFrame]:
+def weigh_days(hours: Iterable[pd.DataFrame], period: Period, half_life: timedelta) -> Iterator[pd.DataFrame]:
     """HOURS as their days weigh."""
     of_day = weights(period, half_life)
     for piece in hours:
@@ -97,7 +97,7 @@ def _answers(hours: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns).astype("int64")
 
 
-def _joined(needs: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+def _join(needs: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     sites = pd.Index(sorted({*needs.index, *answers.index}), name="site", dtype="str")
     # Holes are filled column by column: a column that ever had one would count in floats, which end at 2**53.
     columns = [*needs.items(), *answers.items()]

@@ -15,7 +15,7 @@ from itertools import chain, groupby
 from typing import Literal
 
 from flex.model.domain import LAST_DAY, BadLine, Period, Segment
-from flex.traffic.clock_shift import displaced
+from flex.traffic.clock_shift import hours_shifted
 
 State = Literal["ok", "warn", "bad"]
 WORST: tuple[State, ...] = ("ok", "warn", "bad")
@@ -134,13 +134,13 @@ def judge(
         of_node[node_of[name]] += found
     bench = _Bench(period, now, limits, _hours(chain.from_iterable(of_source.values())), holes)
     nodes = tuple(
-        _softened(bench.judged(node, node, found)) if node in idle else bench.judged(node, node, found)
+        _soften(bench.judge(node, node, found)) if node in idle else bench.judge(node, node, found)
         for node, found in of_node.items()
     )
     alone = {quality.node: quality for quality in nodes}
     shared = {node for node, number in Counter(node_of.values()).items() if number > 1}
     judged = tuple(
-        _softened(bench.judged(name, node_of[name], found))
+        _soften(bench.judge(name, node_of[name], found))
         if node_of[name] in shared
         else replace(alone[node_of[name]], name=name)
         for name, found in of_source.items()
@@ -153,7 +153,7 @@ def _may_be_silent(quality: Quality) -> Quality:
     return replace(quality, findings=said)
 
 
-def _softened(quality: Quality) -> Quality:
+def _soften(quality: Quality) -> Quality:
     return replace(quality, findings=tuple(replace(finding, state="warn") for finding in quality.findings))
 
 
@@ -167,7 +167,7 @@ class _Bench:
     whole: Mapping[int, int]
     holes: Sequence[Hole]
 
-    def judged(self, name: str, node: str, segments: Sequence[Segment]) -> Quality:
+    def judge(self, name: str, node: str, segments: Sequence[Segment]) -> Quality:
         reaching = [segment for segment in segments if self._reaches(segment)]
         hours = _hours(segments)
         first = int(self.period.start.timestamp()) // 3600
@@ -176,15 +176,17 @@ class _Bench:
             name=name,
             node=node,
             heard=sum(1 for hour in asked if hours.get(hour)),
-            silent=tuple(hour for hour in asked if not hours.get(hour) and self._expected(hour, hours) >= EXPECTED),
+            silent=tuple(
+                hour for hour in asked if not hours.get(hour) and self._expected_answers(hour, hours) >= EXPECTED
+            ),
             last_line=max((_last_line(segment) for segment in segments), default=0),
-            lines=_added(segment.lines for segment in reaching),
-            reasons=_added(segment.reasons for segment in reaching),
+            lines=_add_up(segment.lines for segment in reaching),
+            reasons=_add_up(segment.reasons for segment in reaching),
             samples=_few(sample for segment in reaching for sample in segment.samples),
         )
         found = (
             self._age(quality),
-            self._malformed(quality),
+            self._malformed_finding(quality),
             self._coverage(quality),
             self._whole({segment.source for segment in segments}),
             self._skew(reaching, hours),
@@ -197,7 +199,7 @@ class _Bench:
             return segment.read_at >= self.period.start.timestamp()
         return segment.last_day >= self.period.first_day and segment.first_day <= self.period.last_day
 
-    def _expected(self, hour: int, hours: Mapping[int, int]) -> float:
+    def _expected_answers(self, hour: int, hours: Mapping[int, int]) -> float:
         """As in the same hour of most weeks before; of a source that is new, its share of what others had."""
         begin = min(hours, default=hour)
         weeks = [hours.get(hour - week * WEEK, 0) for week in range(1, WEEKS + 1) if hour - week * WEEK >= begin]
@@ -221,7 +223,7 @@ class _Bench:
         hours = (self.now - last) / timedelta(hours=1)
         return Finding(MAX_AGE, "bad", f"the last line is of {last:%Y-%m-%d %H:%M} UTC", limit, f"{hours:,.0f} h ago")
 
-    def _malformed(self, quality: Quality) -> Finding | None:
+    def _malformed_finding(self, quality: Quality) -> Finding | None:
         bad, total = dict(quality.lines).get("malformed", 0), sum(number for _, number in quality.lines)
         limit = self.limits.max_malformed
         if total < ENOUGH_LINES or bad <= limit * total / 2:
@@ -260,7 +262,7 @@ class _Bench:
             said = f"lines are dated after they were read, {_percent(share)} of them by hours"
             return Finding(MAX_SKEW, state, said, _minutes(limit), _minutes(most))
         others = {hour: number - hours.get(hour, 0) for hour, number in self.whole.items()}
-        if shift := displaced(hours, others):
+        if shift := hours_shifted(hours, others):
             said = f"the day begins {abs(shift)} h {'later' if shift > 0 else 'earlier'} than that of other logs"
             return Finding(MAX_SKEW, "warn", said, _minutes(limit), _minutes(abs(shift) * 3600))
         return None
@@ -299,7 +301,7 @@ def _hours(segments: Iterable[Segment]) -> Mapping[int, int]:
     return hours
 
 
-def _added(pairs: Iterable[Iterable[tuple[str, int]]]) -> tuple[tuple[str, int], ...]:
+def _add_up(pairs: Iterable[Iterable[tuple[str, int]]]) -> tuple[tuple[str, int], ...]:
     total: Counter[str] = Counter()
     for pair in pairs:
         total.update(dict(pair))

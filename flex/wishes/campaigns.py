@@ -40,16 +40,16 @@ def over(standing: Pin, campaign: Pin) -> Pin:
     return replace(
         campaign,
         nodes=on,
-        not_on=_joined(campaign.not_on, standing.not_on, but=on),
+        not_on=_join(campaign.not_on, standing.not_on, but=on),
         min_replicas=least,
         max_replicas=campaign.max_replicas or kept_most,
-        together=_joined(campaign.together, standing.together, but=campaign.apart),
-        apart=_joined(campaign.apart, standing.apart, but=campaign.together),
+        together=_join(campaign.together, standing.together, but=campaign.apart),
+        apart=_join(campaign.apart, standing.apart, but=campaign.together),
         weight=campaign.weight if campaign.weight != 1 else standing.weight,
         sla=campaign.sla or standing.sla,
         excluded=campaign.excluded or standing.excluded,
     )
 
 
-def _joined(first: tuple[str, ...], second: tuple[str, ...], *, but: tuple[str, ...]) -> tuple[str, ...]:
+def _join(first: tuple[str, ...], second: tuple[str, ...], *, but: tuple[str, ...]) -> tuple[str, ...]:
     return (*first, *(name for name in second if name not in first and name not in but))

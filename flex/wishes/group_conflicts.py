@@ -38,7 +38,7 @@ class _Asked:
         return Guest(self.least, on, tuple(node for node in active if node not in on | self.barred))
 
 
-def refused(pins: Mapping[str, Pin], states: Mapping[str, str]) -> Refused:
+def wishes_that_give_way(pins: Mapping[str, Pin], states: Mapping[str, str]) -> Refused:
     """By site, each wish (together, apart) of its pin that gives way, and why."""
     active = sorted(node for node, state in states.items() if state == "active")
     of, lost = _together(pins, active)
@@ -55,7 +55,7 @@ def _together(pins: Mapping[str, Pin], active: Sequence[str]) -> tuple[dict[str,
         if not pin.together:
             continue
         whole = frozenset().union(*(of.get(one, frozenset({one})) for one in (site, *pin.together)))
-        if _asked(whole, pins, len(active)).fits(active):
+        if _what_is_asked(whole, pins, len(active)).fits(active):
             of |= dict.fromkeys(whole, whole)
         else:
             why = f"together with {', '.join(pin.together)}, whose wishes for nodes are others"
@@ -63,7 +63,7 @@ def _together(pins: Mapping[str, Pin], active: Sequence[str]) -> tuple[dict[str,
     return of, lost
 
 
-def _asked(sites: Collection[str], pins: Mapping[str, Pin], nodes: int) -> _Asked:
+def _what_is_asked(sites: Collection[str], pins: Mapping[str, Pin], nodes: int) -> _Asked:
     there = [pins[site] for site in sites if site in pins]
     return _Asked(
         on=frozenset(node for pin in there for node in pin.nodes),
@@ -77,7 +77,7 @@ def _not_apart(pins: Mapping[str, Pin], of: Mapping[str, frozenset[str]], active
     """The sites that cannot be kept apart from whom they wish, and why."""
     whole = {site: of.get(site, frozenset({site})) for pin in pins.values() for site in (pin.site, *pin.apart)}
     first = {site: min(sites) for site, sites in whole.items()}
-    guests = {first[site]: _asked(sites, pins, len(active)).guest(active) for site, sites in whole.items()}
+    guests = {first[site]: _what_is_asked(sites, pins, len(active)).guest(active) for site, sites in whole.items()}
     wished = {pin.site: [first[site] for site in (pin.site, *pin.apart)] for pin in pins.values() if pin.apart}
     lost: dict[str, str] = {}
     for site in [site for site, group in wished.items() if len(set(group)) < len(group)]:
@@ -87,7 +87,7 @@ def _not_apart(pins: Mapping[str, Pin], of: Mapping[str, frozenset[str]], active
         return lost
     kept: list[list[str]] = []
     for site, group in wished.items():
-        if not _impossible([*_linked(group, kept), group], guests):
+        if not _impossible([*_linked_groups(group, kept), group], guests):
             kept.append(group)
             continue
         others = "" if _impossible([group], guests) else ", beside others that are kept apart"
@@ -98,10 +98,10 @@ def _not_apart(pins: Mapping[str, Pin], of: Mapping[str, frozenset[str]], active
 def _impossible(groups: Collection[Sequence[str]], guests: Mapping[str, Guest[str]]) -> bool:
     """Whether it is sure that not all of these can be kept apart."""
     concerned = sorted({site for group in groups for site in group})
-    return separation.seated({site: guests[site] for site in concerned}, groups).impossible
+    return separation.seat({site: guests[site] for site in concerned}, groups).impossible
 
 
-def _linked(group: Sequence[str], others: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+def _linked_groups(group: Sequence[str], others: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """Those of the others that have to do with the group, over however many."""
     every = [group, *others]
     near = set(next(separation.circles([site for one in every for site in one], separation.rivals_of(every))))

@@ -38,7 +38,7 @@ class Wished:
     whole: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
-def wished(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools) -> Wished:
+def read_wishes(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools) -> Wished:
     """Raises Unknown for a node or site nobody knows, Infeasible for what no placement can keep."""
     node_at = {name: at for name, (at, _) in nodes.items()}
     site_at = {site: position for position, site in enumerate(sites)}
@@ -63,7 +63,7 @@ def wished(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Boo
     return found
 
 
-def fitted(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
+def fit_replicas(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
     """Fewer replicas of sites that are kept apart, down to the least of each, until all find nodes of their own."""
     wholes = {site: wishes.whole.get(site, frozenset({site})) for group in wishes.apart for site in group}
     groups = [{min(wholes[site]) for site in group} for group in wishes.apart]
@@ -88,7 +88,7 @@ def _seated(
         on, barred = _of_any(wishes.pinned, whole), _of_any(wishes.barred, whole)
         free = tuple(node for node in np.flatnonzero(is_open).tolist() if node not in on | barred)
         guests[site] = separation.Guest(int(replicas[site]), on, free)
-    return separation.seated(guests, groups).nodes is not None
+    return separation.seat(guests, groups).nodes is not None
 
 
 def _whole(groups: Sequence[frozenset[int]]) -> dict[int, frozenset[int]]:

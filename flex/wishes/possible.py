@@ -41,18 +41,18 @@ def possible(pins: Sequence[Pin], sites: Set[str], nodes: Sequence[Node]) -> Wis
             kept[pin.site], lost[pin.site] = _alone(pin, states, sites)
         else:
             lost[pin.site] = ["no site that can be placed"]
-    for site, why in group_conflicts.refused(kept, states).items():
+    for site, why in group_conflicts.wishes_that_give_way(kept, states).items():
         lost[site] += [told for _, told in why]
         gone, pin = {wish for wish, _ in why}, kept[site]
         kept[site] = replace(
             pin, together=() if "together" in gone else pin.together, apart=() if "apart" in gone else pin.apart
         )
     held = {site: pin for site, pin in kept.items() if asks(pin)}
-    suspended = [_suspended(pin.site, lost[pin.site], held.get(pin.site)) for pin in pins if lost[pin.site]]
+    suspended = [_why_suspended(pin.site, lost[pin.site], held.get(pin.site)) for pin in pins if lost[pin.site]]
     return Wishes(tuple(held.values()), tuple(suspended))
 
 
-def _suspended(site: str, lost: Sequence[str], left: Pin | None) -> str:
+def _why_suspended(site: str, lost: Sequence[str], left: Pin | None) -> str:
     still = f"; {', '.join(left.nodes)} still holds" if left and left.nodes else ""
     return f"{site} ({', '.join(lost)}{still})"
 

@@ -47,7 +47,7 @@ class Seating(Generic[S, N]):
         return self.nodes is None and self.sure
 
 
-def seated(guests: Mapping[S, Guest[N]], groups: Iterable[Collection[S]], steps: int = STEPS) -> Seating[S, N]:
+def seat(guests: Mapping[S, Guest[N]], groups: Iterable[Collection[S]], steps: int = STEPS) -> Seating[S, N]:
     """Nodes for every guest, so that no two of a group share any; each circle of guests has so many steps."""
     rivals, found = rivals_of(groups), dict[S, tuple[N, ...]]()
     for circle in circles(guests, rivals):

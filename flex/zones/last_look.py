@@ -48,10 +48,10 @@ class Check:
 
 
 def check(asked: datetime, partition: str, verdicts: Iterable[Verdict]) -> Check:
-    return Check(asked, partition, tuple(map(_answered, verdicts)))
+    return Check(asked, partition, tuple(map(_answer_of, verdicts)))
 
 
-def _answered(verdict: Verdict) -> Answered:
+def _answer_of(verdict: Verdict) -> Answered:
     lines = [line for change in verdict.wrong for line in zone_changes.lines(change)]
     return Answered(
         verdict.server,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from flex.model.domain import Node
-from flex.tables import PLACEMENT, RECORDS, listed, texts
+from flex.tables import PLACEMENT, RECORDS, texts, values_of
 from flex.zones.marker import marker_name, marker_text
 
 
@@ -142,7 +142,7 @@ Sets = Mapping[tuple[str, str], tuple[int, tuple[str, ...]]]
 def by_name(found: pd.DataFrame) -> Sets:
     """(name, type) to (ttl, sorted values), in order: that of RECORDS themselves."""
     sets: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
-    columns = (listed(found[column]) for column in ("name", "type", "ttl", "value"))
+    columns = (values_of(found[column]) for column in ("name", "type", "ttl", "value"))
     for name, kind, ttl, value in zip(*columns, strict=True):
         others = sets.get((name, kind))
         sets[name, kind] = (ttl, (*others[1], value) if others else (value,))

@@ -37,7 +37,7 @@ def part(made: Plan, wave_of: Mapping[str, int], number: int) -> Plan:
 
 def _moves(change: Change) -> bool:
     """Whether it has both nodes on its way: it gets addresses, and others go."""
-    between = zone_changes.widened(Plan("", (change,))).changes
+    between = zone_changes.add_new_addresses(Plan("", (change,))).changes
     return bool(change.before) and any(one.after != change.after for one in between)
 
 

@@ -92,7 +92,9 @@ def _gains(change: Change) -> bool:
     return not change.after or not set(change.after.values) <= set(before)
 
 
-def spared(made: Plan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str], edited: Collection[str]) -> Plan:
+def without_overwriting(
+    made: Plan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str], edited: Collection[str]
+) -> Plan:
     """The same without what would overwrite what somebody wrote at the `edited` names, where another of their record
     sets leads to the `gone` addresses: of his values only those go. No name loses its last address by that.
     """
@@ -103,7 +105,7 @@ def spared(made: Plan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str],
     for one in made.changes:
         if one.type in ADDRESSES and one.name in of_names:
             of_names[one.name].append(one)
-    less = {name: _spared(name, changes, have, known, gone) for name, changes in of_names.items()}
+    less = {name: _changes_without_overwriting(name, changes, have, known, gone) for name, changes in of_names.items()}
     kept = [one for one in made.changes if one.type not in ADDRESSES or one.name not in of_names]
     others = sorted(name for name, changes in less.items() if changes != of_names[name])
     return replace(
@@ -113,7 +115,9 @@ def spared(made: Plan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str],
     )
 
 
-def _spared(name: str, changes: list[Change], have: Sets, known: Sets, gone: Set[str]) -> list[Change]:
+def _changes_without_overwriting(
+    name: str, changes: list[Change], have: Sets, known: Sets, gone: Set[str]
+) -> list[Change]:
     less = [one if _as_known(one, known) else _only_without(one, gone) for one in changes]
     found = [one for one in less if one]
     says = {kind: (name, kind) in have for kind in ADDRESSES} | {one.type: one.after is not None for one in found}
@@ -138,7 +142,7 @@ def touched(made: Plan) -> list[str]:
     return sorted({site_name(made.zone, change.name) for change in made.changes})
 
 
-def lowered(made: Plan, ttl: int) -> Plan:
+def lower_ttls(made: Plan, ttl: int) -> Plan:
     """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at most.
 
     A name that is taken over gets its marker with its first change.
@@ -160,7 +164,7 @@ def _early(made: Plan, ttl: int) -> list[Change]:
     return [one for one in made.changes if one.type == "TXT" and one.name in ahead]
 
 
-def widened(made: Plan, ttl: int = 0) -> Plan:
+def add_new_addresses(made: Plan, ttl: int = 0) -> Plan:
     """The first step of a plan that makes before it breaks: all that comes, and nothing of what goes.
 
     What is there in between has this TTL, where one is given.
@@ -168,25 +172,25 @@ def widened(made: Plan, ttl: int = 0) -> Plan:
     return replace(made, changes=tuple(replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)))
 
 
-def narrowed(made: Plan, ttl: int = 0) -> Plan:
+def take_old_addresses(made: Plan, ttl: int = 0) -> Plan:
     """The second step: what goes, from where the first one led."""
     steps = (Change(_union(one, ttl), one.after) if _adds(one) else one for one in made.changes)
     return replace(made, changes=tuple(one for one in steps if one.before != one.after), serial=0)
 
 
-def left(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
+def what_is_left(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
     """What is still to be done of a plan of which some steps were made: from what the zone says, where that is ours.
 
     Anything else is somebody's, and stays in the plan for the name server to refuse.
     """
     have = by_name(state.records)
-    found = [one for one in (_left(one, have, ttl) for one in made.changes if one.type in ADDRESSES) if one]
+    found = [one for one in (_what_is_left_of(one, have, ttl) for one in made.changes if one.type in ADDRESSES) if one]
     marked = {marker_name(name, made.zone) for name in state.owned}
     markers = [one for one in made.changes if one.type == "TXT" and one.name not in marked]
     return replace(made, changes=(*found, *markers), serial=0)
 
 
-def _left(change: Change, have: Sets, ttl: int) -> Change | None:
+def _what_is_left_of(change: Change, have: Sets, ttl: int) -> Change | None:
     said = have.get((change.name, change.type))
     if _says(said, change.after):
         return None

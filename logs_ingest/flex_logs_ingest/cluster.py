@@ -155,7 +155,7 @@ def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
         parcel_files.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
         remote_files.put(parcel, str(out))
     # Noted last: what is sent twice counts once, what is noted and not sent would be lost.
-    with remote_files.written(folder, id_ + _SENT) as file:
+    with remote_files.write_whole(folder, id_ + _SENT) as file:
         file.write(b"")
 
 
@@ -214,17 +214,17 @@ def _known(readings: Sequence[Reading], source: str) -> _Known:
 def _read(source: Source, known: _Known, to: str, read_at: int, sample_limit: int, row: bytes) -> bytes:
     """The task: copies of the logs, read as local ones are, their counts sent to the folder."""
     with tempfile.TemporaryDirectory() as folder:
-        reports, uris = _fetched(_FILES.validate_json(row), source, Path(folder))
+        reports, uris = _fetch(_FILES.validate_json(row), source, Path(folder))
         if uris:
             sent = _Sent(known, Path(folder, "counts"), to, uris)
-            with partials.held(sent.counts):
+            with partials.hold_directory(sent.counts):
                 run = Run(sent, sent.counts, sample_limit, local.MEMORY, read_at)
                 reports += local.read([replace(source, globs=(), files=tuple(uris))], run)
         named = tuple(replace(report, path=uris.get(report.path, report.path)) for report in reports)
     return _REPORTS.dump_json(named)
 
 
-def _fetched(files: Sequence[File], source: Source, folder: Path) -> tuple[list[FileReport], dict[str, str]]:
+def _fetch(files: Sequence[File], source: Source, folder: Path) -> tuple[list[FileReport], dict[str, str]]:
     """Where the copies are and what they are copies of; reports of those that could not be copied."""
     reports, uris = [], {}
     for number, file in enumerate(files):
@@ -264,8 +264,8 @@ class _Sent:
             remote_files.put(path, self._to)
             path.unlink()
         uri = self._uris[segment.path]
-        entry = Reading(replace(segment, path=uri), replace(stream, path=uri), self._told(replaces))
-        with remote_files.written(self._to, segment.id + ENTRY) as file:
+        entry = Reading(replace(segment, path=uri), replace(stream, path=uri), self._stream_as_sent(replaces))
+        with remote_files.write_whole(self._to, segment.id + ENTRY) as file:
             file.write(_ENTRY.dump_json(entry))
         self._segments[segment.id] = segment
         return True
@@ -280,10 +280,10 @@ class _Sent:
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         return tuple(each for each in self._every() if each.last_day >= first_day and each.first_day <= last_day)
 
-    def ended(self, places: Collection[str]) -> frozenset[str]:
+    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
         return frozenset(places) & {segment.ends for segment in self._segments.values()}
 
-    def recorded(self, ids: Collection[str]) -> frozenset[str]:
+    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return frozenset(ids) & self._segments.keys()
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
@@ -298,7 +298,7 @@ class _Sent:
     def moved_counts(self) -> Mapping[str, str]:
         return {}
 
-    def _told(self, stream: Stream | None) -> Stream | None:
+    def _stream_as_sent(self, stream: Stream | None) -> Stream | None:
         """As its own entry has it."""
         return stream and replace(stream, path=self._uris.get(stream.path, stream.path))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from flex.errors import BadInput
 from flex.placing import score
-from flex.placing.bundles import Bundles, bundled
+from flex.placing.bundles import Bundles, bundle_groups
 from flex.placing.problem import Budget, Problem, Solution
 from flex.placing.score import Violation
 from flex.placing.shortfall import shortfalls, text
@@ -27,7 +27,7 @@ from flex_solver.search import local
 def _in_bundles(solver: Solver) -> Solver:
     def place(problem: Problem, budget: Budget) -> Solution:
         _check(problem)
-        bundles = bundled(problem)
+        bundles = bundle_groups(problem)
         solution = solver(bundles.problem, budget)
         return _of_sites(problem, bundles, replace(solution, rows=bundles.rows(solution.rows)))
 

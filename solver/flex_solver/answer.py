@@ -9,7 +9,7 @@ import numpy as np
 from flex.model.best_effort import Relaxation
 from flex.placing import score, shortfall
 from flex.placing.problem import Floats, Ints, Problem, Solution
-from flex_solver.bounds.linear import relaxed
+from flex_solver.bounds.linear import relax
 from flex_solver.symmetry.twins import told_apart
 
 # How the note of a search begins that its time ended.
@@ -32,7 +32,7 @@ def answer(
     `instead` is what the solver knows would do, beside what counting finds, where the answer is a best effort.
     """
     ordered = told_apart(problem, rows.reshape(-1, 2))
-    floor = relaxed(problem).least if least is None else least
+    floor = relax(problem).least if least is None else least
     short = shortfall.shortfalls(problem, ordered)
     if short:
         last = replace(short[-1], instead=(*short[-1].instead, *instead))

@@ -36,7 +36,7 @@ FEW = 100_000
 def place(problem: Problem, budget: Budget) -> Solution:
     if not score.violations(problem, problem.old):
         return answer(problem, problem.old, "auto", least=0)
-    found = _searched(problem, budget)
+    found = _search_both(problem, budget)
     if found.shortfalls and not problem.limits.none and len(problem.sites) * len(problem.nodes) <= FEW:
         found = _or_by_rule(problem, budget, found)
     if worst(problem, found.rows) <= LOST * problem.tolerance or (LATE in found.note and len(problem.old)):
@@ -56,7 +56,7 @@ def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
     return answer(problem, rows, found.solver, least=found.bound, instead=instead)
 
 
-def _searched(problem: Problem, budget: Budget) -> Solution:
+def _search_both(problem: Problem, budget: Budget) -> Solution:
     if np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open) > SMALL:
         return large.place(problem, budget)
     found = fewest_moves.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))

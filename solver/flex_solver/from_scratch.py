@@ -19,10 +19,10 @@ from flex_solver.search.minimal_repair import repair
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
     nothing = problem.old[:0]
     rows = repair(replace(problem, old=nothing), np.arange(len(problem.sites)), nothing)
-    return answer(problem, renamed(problem, rows), "scratch", least=0)
+    return answer(problem, rename_nodes(problem, rows), "scratch", least=0)
 
 
-def renamed(problem: Problem, rows: Ints) -> Ints:
+def rename_nodes(problem: Problem, rows: Ints) -> Ints:
     """The rows with other nodes' names, where wishes and balance allow it: sites with wishes keep their nodes.
 
     With those left behind, nodes that hold some are no longer the same under another name. Where that costs the

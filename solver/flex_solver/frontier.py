@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.placing.bundles import bundled
+from flex.placing.bundles import bundle_groups
 from flex.placing.frontier import Point, frontier, keeps_wishes, least, point_of
 from flex.placing.problem import Budget, Ints, MoveLimits, Problem, in_order
 from flex_solver import auto, from_scratch
@@ -35,24 +35,24 @@ NEAR = 1e-4
 
 def points(problem: Problem, budget: Budget, known: Sequence[Ints] = ()) -> tuple[Point, ...]:
     """From what the wishes alone demand to a new partition: each more moves, and less imbalance."""
-    bundles = bundled(problem)
+    bundles = bundle_groups(problem)
     asked = replace(bundles.problem, limits=MoveLimits())
     start = in_order(repair(asked, np.arange(len(asked.sites)), asked.old[:0]))
     share = Budget(budget.steps // len(WIDTHS), budget.seconds / len(WIDTHS))
-    found = [*(_searched(asked, width, share) for width in WIDTHS), from_scratch.place(asked, share).rows]
+    found = [*(_search(asked, width, share) for width in WIDTHS), from_scratch.place(asked, share).rows]
     of_known = [bundles.of_bundles(rows) for rows in known if keeps_wishes(problem, rows)]
     on_the_way = frontier(asked, start, [*found, *of_known])
-    return least([*on_the_way, *_settled(asked, on_the_way, share.seconds)])
+    return least([*on_the_way, *_settle(asked, on_the_way, share.seconds)])
 
 
-def _searched(asked: Problem, width: float, share: Budget) -> Ints:
+def _search(asked: Problem, width: float, share: Budget) -> Ints:
     """At the aim as at night, where that takes no longer."""
     band = replace(asked, tolerance=min(0.99, asked.tolerance * width))
     small = len(asked.sites) * np.count_nonzero(asked.open) <= auto.SMALL
     return (auto.place if small and width == 1 else local.place)(band, share).rows
 
 
-def _settled(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[Point]:
+def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[Point]:
     """The least imbalance for each number of moves there is, up to the least that any number buys."""
     if not found or len(asked.sites) * np.count_nonzero(asked.open) > SETTLED:
         return

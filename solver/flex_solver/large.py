@@ -21,22 +21,22 @@ import numpy as np
 from flex.placing import shortfall
 from flex.placing.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver.answer import LATE, answer
-from flex_solver.bounds.linear import Relaxed, relaxed
+from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.bounds.priced import floor
 from flex_solver.bounds.rising import Rising
 from flex_solver.programs import highs
 from flex_solver.search import block
-from flex_solver.search.candidates import chosen
-from flex_solver.search.dealt_remedies import dealt
+from flex_solver.search.candidates import choose
+from flex_solver.search.dealt_remedies import deal_remedies
 from flex_solver.search.fewer_cold_bytes import colder
 from flex_solver.search.improve import MOVE
-from flex_solver.search.integers import Placed, movable_rows, placed
-from flex_solver.search.local import OF_EACH, changes, searched, settled
-from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.integers import Placed, movable_rows, to_integers
+from flex_solver.search.local import OF_EACH, changes, make_colder, search_around
+from flex_solver.search.minimal_repair import repair_all
 from flex_solver.search.neighbourhood import linked_block
-from flex_solver.search.polish import spared
-from flex_solver.search.relief import relieved
-from flex_solver.search.within_limits import limited
+from flex_solver.search.polish import drop_small_moves
+from flex_solver.search.relief import relieve_nodes
+from flex_solver.search.within_limits import limit_moves
 
 # A block costs as much as so many of the changes that the search before it tries.
 BLOCK = 400
@@ -62,16 +62,18 @@ def place(
 ) -> Solution:
     with_highs = with_highs and budget.seconds > 0
     until = time.monotonic() + FOR_FINDING * budget.seconds
-    known = _known(problem, with_highs=with_highs)
+    known = _known_bound(problem, with_highs=with_highs)
     dealing = time.monotonic() + FOR_DEALS * (until - time.monotonic()) if with_highs else None
     starts = _starts(problem, known, threads, dealing)
     is_cut = dealing is not None and time.monotonic() > dealing
     rising = Rising(problem, known.least, budget, until, with_highs=with_highs)
     found, note = _sought(rising, known, starts, budget.steps, threads)
-    found = spared(found if note else settled(found, changes(found, THOROUGH * budget.steps)), problem.tolerance)
+    found = drop_small_moves(
+        found if note else make_colder(found, changes(found, THOROUGH * budget.steps)), problem.tolerance
+    )
     if is_cut and not note and _moves_of(found) != rising.least:
         note = f"{LATE} for more deals between nodes: another run may differ"
-    return _answered(problem, found, rising.least, note)
+    return _answer(problem, found, rising.least, note)
 
 
 def _sought(rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int) -> tuple[Placed, str]:
@@ -81,30 +83,30 @@ def _sought(rising: Rising, known: Relaxed, starts: list[Ints], steps: int, thre
         if found.merit()[0]:
             rising.give_up()
         else:
-            rising.found(_moves_of(found))
+            rising.note_found(_moves_of(found))
         if not note:
-            found, note = _improved(_Blocks(found, rising, steps), known, threads, going_up)
+            found, note = _improve(_Blocks(found, rising, steps), known, threads, going_up)
     going_up.result()
     return found, note
 
 
-def _answered(problem: Problem, found: Placed, least: int, note: str) -> Solution:
+def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
     """With sites that are colder, and within limits, as far as that can be."""
     free = colder(problem, found)
-    best, instead = limited(problem, free), shortfall.limits_for(problem, free.rows, least)
+    best, instead = limit_moves(problem, free), shortfall.limits_for(problem, free.rows, least)
     return answer(problem, best.rows, "large", least=least, note=note, instead=instead)
 
 
-def _known(problem: Problem, *, with_highs: bool) -> Relaxed:
+def _known_bound(problem: Problem, *, with_highs: bool) -> Relaxed:
     """Where nothing is in force, every placement has as many moves."""
-    known = relaxed(problem)
+    known = relax(problem)
     return replace(known, least=max(known.least, floor(problem))) if with_highs and len(problem.old) else known
 
 
 def _starts(problem: Problem, known: Relaxed, threads: int, until: float | None) -> list[Ints]:
     """The rows that each search starts from: of many nodes those alone that are all put right, if there are any."""
-    rows, nodes = in_order(repaired(problem)), int(problem.open.sum())
-    near = relieved(placed(problem, rows, chosen(problem, rows, known, OF_EACH)))
+    rows, nodes = in_order(repair_all(problem)), int(problem.open.sum())
+    near = relieve_nodes(to_integers(problem, rows, choose(problem, rows, known, OF_EACH)))
     starts = [rows] * (STARTS if nodes <= FEW else 2)
     if until is None or not len(problem.old) or nodes > DEALING:
         return [*starts[1:], near.rows]
@@ -120,14 +122,14 @@ def _deals(problem: Problem, starts: list[Ints], threads: int, until: float) -> 
     found = dict[bytes, Placed]()
     for rows in starts:
         if rows.tobytes() not in found and (not found or time.monotonic() < until):
-            found[rows.tobytes()] = _dealt(problem, until, rows, threads)
+            found[rows.tobytes()] = _deal(problem, until, rows, threads)
     return [found[rows.tobytes()] for rows in starts if rows.tobytes() in found]
 
 
-def _dealt(problem: Problem, until: float, rows: Ints, threads: int) -> Placed:
-    start = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+def _deal(problem: Problem, until: float, rows: Ints, threads: int) -> Placed:
+    start = to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
     for _ in range(DEALS):
-        found = dealt(start, problem.tolerance, until, finely=len(start.items.low) <= FEW, threads=threads)
+        found = deal_remedies(start, problem.tolerance, until, finely=len(start.items.low) <= FEW, threads=threads)
         if not found.merit()[0] or found.merit() >= start.merit():
             break
         start = found
@@ -138,7 +140,7 @@ def _best_of_some(rising: Rising, known: Relaxed, starts: list[Ints], steps: int
     """The best of some searches is better than one that is as long as all of them."""
 
     def search(seed: int) -> tuple[Placed, str]:
-        return searched(rising.problem, known, starts[seed], THOROUGH * steps, lambda: rising.in_time, seed)
+        return search_around(rising.problem, known, starts[seed], THOROUGH * steps, lambda: rising.in_time, seed)
 
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(search, range(len(starts))))
@@ -151,7 +153,7 @@ def _moves_of(found: Placed) -> int:
     return 0 if outside else round(cost / MOVE)
 
 
-def _improved(search: _Blocks, known: Relaxed, threads: int, going_up: Future[None]) -> tuple[Placed, str]:
+def _improve(search: _Blocks, known: Relaxed, threads: int, going_up: Future[None]) -> tuple[Placed, str]:
     """By blocks solved again and again, while the bound goes up beside them; a word where time was up before an end.
 
     Proven fewest moves are those of the first placement that had so few: when the proof came makes no difference.
@@ -163,7 +165,7 @@ def _improved(search: _Blocks, known: Relaxed, threads: int, going_up: Future[No
     if rising.is_met and not search.best.merit()[0]:
         return search.first[rising.moves], late if search.is_cut else ""
     if rising.rows is not None:
-        return placed(rising.problem, rising.rows, chosen(rising.problem, rising.rows, known, OF_EACH)), late
+        return to_integers(rising.problem, rising.rows, choose(rising.problem, rising.rows, known, OF_EACH)), late
     return search.best, late or (f"{LATE} for a better bound: another run may have one" if rising.late else "")
 
 
@@ -201,7 +203,7 @@ class _Blocks:
     def solve(self, nodes: Ints) -> Placed | None:
         """None where that is no better, or time is up."""
         self.is_cut |= not self.rising.in_time
-        return None if self.is_cut else block.solved(self.best, self._totals, nodes)
+        return None if self.is_cut else block.solve_block(self.best, self._totals, nodes)
 
     def improve(self, answers: Sequence[Placed | None]) -> None:
         before, node = self.best, self.best.node.copy()
@@ -217,7 +219,7 @@ class _Blocks:
             self.best, self._totals = better, better.totals()
             self._tried.clear()
             self.first.setdefault(_moves_of(better), better)
-            self.rising.found(_moves_of(better))
+            self.rising.note_found(_moves_of(better))
 
     def _disjoint(self, size: int) -> list[Ints]:
         source, target = _moves(self.best)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import NoData
-from flex.model.audit import broken
+from flex.model.audit import fault_of_chain
 from flex.model.domain import Cycle, Period
 from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
@@ -83,7 +83,7 @@ class Cluster:
         down = {node.name for node in self.world.nodes if node.state == "down"}
         assert not down & set(placement["node"])
         assert cycle.before is None or not cycle.moves or wished(cycle) or cycle.after.worst <= cycle.before.worst
-        assert broken(self.world.store.entries(limit=100_000)) == ""
+        assert fault_of_chain(self.world.store.entries(limit=100_000)) == ""
 
     def check_moves(self, cycle: Cycle, before: pd.DataFrame) -> None:
         """What moved is just what the plan said, and each move says why."""

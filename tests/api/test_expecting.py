@@ -14,7 +14,7 @@ from flex.store import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_api import wiring
 from flex_api.known import nights
-from flex_api.known.expecting import expected
+from flex_api.known.expecting import expect
 from flex_api.night import nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -74,7 +74,7 @@ def planned(world: World) -> dict[str, tuple[int, int]]:
     """By site the bytes and the working set that a plan is made from."""
     plain = nightly.facts(world, replayed=False)
     placement = PLACEMENT.from_columns({"site": sorted(WEEKLY), "node": ["n1"] * 3})
-    found = expected(world, replace(plain, placement=placement))[0].profiles
+    found = expect(world, replace(plain, placement=placement))[0].profiles
     columns = (found[name].tolist() for name in ("site", "access_bytes", "working_set"))
     return {site: (sent, held) for site, sent, held in zip(*columns, strict=True)}
 
@@ -95,7 +95,7 @@ def test_nights_of_which_nothing_is_known_leave_those_before_them_and_the_days_o
 ) -> None:
     for day in set(range(21)) - lost:
         keep(world, day)
-    past = nights.sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
+    past = nights.bytes_sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
     assert [day for day, whole in enumerate(past.notna().all()) if not whole] == sorted(lost)
     assert planned(world)["big.example"] == (1_000, 1_000)
     assert planned(world)["closed.example"] == (500, 500)
@@ -104,7 +104,7 @@ def test_nights_of_which_nothing_is_known_leave_those_before_them_and_the_days_o
 def test_what_was_before_a_long_silence_was_another_time(world: World) -> None:
     for day in (*range(8), *range(8 + nights.LOST, 21)):
         keep(world, day)
-    past = nights.sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
+    past = nights.bytes_sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
     assert past.shape[1] == 21 - 8 - nights.LOST
 
 
@@ -114,7 +114,7 @@ def test_nights_without_a_run_count_by_the_logs_that_were_read(world: World, tmp
     (tmp_path / "access.log").write_text("".join(lines), encoding="utf-8")
     nightly.ingest(world)
     period = nightly.learn(world)
-    past = nights.sent(world, period, set(WEEKLY))
+    past = nights.bytes_sent(world, period, set(WEEKLY))
     assert past.shape[1] == 21, "the first day that was read may not be whole"
     wanted = pd.DataFrame([asked(day) for day in range(21)], index=past.columns, dtype="float64").T
     assert past.equals(wanted[past.columns])
@@ -131,6 +131,6 @@ def test_a_night_in_between_that_has_no_profile_is_taken_from_the_logs(world: Wo
     nightly.ingest(world)
     for day in (*range(19), 20):
         keep(world, day)
-    past = nights.sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
+    past = nights.bytes_sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
     assert past.shape[1] == 21
     assert past.loc[["even.example"]].to_numpy().tolist() == [[200.0] * 21]

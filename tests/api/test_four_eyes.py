@@ -47,7 +47,7 @@ def world(installation: Installation) -> World:
 
 
 def as_one(found: World, name: str) -> World:
-    return replace(found, store=found.store.signed(Author(name)))
+    return replace(found, store=found.store.in_the_name_of(Author(name)))
 
 
 def yes(found: World, plan: Cycle, name: str) -> Cycle:
@@ -124,7 +124,7 @@ def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(waiti
     one = yes(found, plan, "anna")
     assert "nobody but anna" in approving.lacks(found, one)
     with pytest.raises(Held, match="four_eyes"):
-        applying.allowed(found, plan.id)
+        applying.refuse_forbidden(found, plan.id)
     assert approving.lacks(found, yes(found, one, "bert")) == ""
     third = nightly.propose(found).cycle
     assert approving.lacks(found, yes(found, third, "carla")) == ""

@@ -59,18 +59,18 @@ def test_a_list_decides_and_a_listed_site_without_visitors_is_there() -> None:
 def test_a_list_has_comments_and_is_read_as_people_write_it(tmp_path: Path) -> None:
     path = tmp_path / "sites"
     path.write_text("# ours\nB.example.\n\na.example  # new\na.example\n", encoding="utf-8")
-    assert hosted.listed(path) == ("a.example", "b.example")
+    assert hosted.read_site_list(path) == ("a.example", "b.example")
 
 
 def test_a_list_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="sites_file"):
-        hosted.listed(tmp_path / "none")
+        hosted.read_site_list(tmp_path / "none")
 
 
 def test_a_listed_name_beyond_ascii_is_the_one_that_dns_has(tmp_path: Path) -> None:
     path = tmp_path / "sites"
     path.write_text("Bücher.example\nxn--bcher-kva.example\n", encoding="utf-8")
-    assert hosted.listed(path) == ("xn--bcher-kva.example",)
+    assert hosted.read_site_list(path) == ("xn--bcher-kva.example",)
 
 
 @pytest.mark.parametrize("name", ["straße.example", "ü..example", "ü" * 64 + ".example"])
@@ -78,7 +78,7 @@ def test_a_listed_name_that_dns_cannot_have_or_has_in_two_ways_is_refused(name: 
     path = tmp_path / "sites"
     path.write_text(name, encoding="utf-8")
     with pytest.raises(BadSetting) as caught:
-        hosted.listed(path)
+        hosted.read_site_list(path)
     assert name in str(caught.value)
 
 

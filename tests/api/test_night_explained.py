@@ -72,7 +72,7 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
     rest = made.stops[0]
     assert rest.until == moved.settled + 3 * DAY
     site = rest.sites[0]
-    told = next(why for why in explaining.explained(cluster.world, site).reasons if why.startswith("stays on"))
+    told = next(why for why in explaining.explain_site(cluster.world, site).reasons if why.startswith("stays on"))
     ends = "until Friday 6 March, 02:17 UTC: safety.site_cooldown is 3 d 0 h"
     assert f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)" in told
     assert not nightly.propose(cluster.world, [decide.MARGIN]).cycle.moves
@@ -162,7 +162,7 @@ def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wh
     assert put_off.reason == f"pinned to {wanted}; {limit}"
     here = next(iter(cluster.nodes_of(site)))
     told = f"{here} -> {wanted}, later: pinned to {wanted}; {limit}"
-    assert told in explaining.explained(world, site).reasons
+    assert told in explaining.explain_site(world, site).reasons
     mail = bulletin.of_night("test", done, "", 0, "", "")
     assert mail is not None
     assert f"{site}  {here} -> {wanted}  pinned to {wanted}; {limit}" in mail.text

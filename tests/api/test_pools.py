@@ -7,7 +7,7 @@ from dataclasses import replace
 from flex.model.domain import Node
 from flex.routing.pool import MOST_MEMBERS, members
 from flex.store.memory import MemoryStore
-from flex_api.night.misnamed import misnamed
+from flex_api.night.misnamed import misnamed_sites
 from flex_api.night.steering import Asked, Served, among, popular
 from flex_api.settings.file import Settings
 from flex_api.settings.routing import RoutedSite, Routing
@@ -76,9 +76,9 @@ def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart()
 
 def test_before_the_first_placement_only_what_cannot_be_is_misnamed() -> None:
     one = RoutedSite(name="shop.example", dynamic=("n1",))
-    assert misnamed(Settings(routing=Routing()), MemoryStore()) == []
-    (twice, nobody, _) = misnamed(Settings(routing=Routing(site=(one, one))), MemoryStore())
+    assert misnamed_sites(Settings(routing=Routing()), MemoryStore()) == []
+    (twice, nobody, _) = misnamed_sites(Settings(routing=Routing(site=(one, one))), MemoryStore())
     assert "twice" in twice
     assert "no node is called so" in nobody
     many = tuple(RoutedSite(name=f"{number}.example", dynamic=("n1",)) for number in range(30))
-    assert misnamed(Settings(routing=Routing(site=many)), MemoryStore())[20:] == ["and 10 more of the kind"]
+    assert misnamed_sites(Settings(routing=Routing(site=many)), MemoryStore())[20:] == ["and 10 more of the kind"]

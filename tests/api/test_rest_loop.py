@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.testclient import TestClient
 
-from flex.model.audit import broken
+from flex.model.audit import fault_of_chain
 from flex.store import open_store
 from flex_api.app import create_app
 from flex_api.settings import file as config
@@ -74,7 +74,7 @@ def test_a_plan_is_made_approved_applied_and_taken_back(installation: Installati
     actors = {entry["actor"] for entry in json.loads(installation.flex("-o", "json", "audit").out)["items"]}
     assert "token:tests" in actors
     with open_store(config.load(installation.settings).database.url) as store:
-        assert broken(store.entries(limit=10_000)) == ""
+        assert fault_of_chain(store.entries(limit=10_000)) == ""
 
 
 def test_tokens_are_made_listed_and_revoked_on_the_command_line(empty: Installation) -> None:

@@ -121,7 +121,7 @@ def test_no_setting_of_a_wrong_type_is_answered_with_a_sentence_of_pydantics() -
             Settings.model_validate(values)
         except ValidationError as error:
             for problem in error.errors():
-                said = misset.explained(problem, Settings)
+                said = misset.explain(problem, Settings)
                 seen.add(problem["type"])
                 assert "\n" not in said
                 assert len(said) < 700, said
@@ -202,14 +202,14 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
 
 def test_a_password_in_the_database_url_is_never_shown(tmp_path: Path) -> None:
     loaded = load(tmp_path, "[database]\nurl = 'postgresql://flex:hunter2@db.example.net/flex'")
-    assert "hunter2" not in str(settings.masked(loaded))
+    assert "hunter2" not in str(settings.mask_secrets(loaded))
 
 
 def test_the_database_s_url_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "database.url").write_text("postgresql://flex:hunter2@db.example.net/flex\n", encoding="utf-8")
     loaded = load(tmp_path, "[database]\nurl_file = 'database.url'")
     assert loaded.database.url == "postgresql://flex:hunter2@db.example.net/flex"
-    assert "hunter2" not in str(settings.masked(loaded))
+    assert "hunter2" not in str(settings.mask_secrets(loaded))
     (tmp_path / "database.url").write_text("sqlite:///beside.db", encoding="utf-8")
     beside = load(tmp_path, "[database]\nurl_file = 'database.url'").database.url
     assert beside == f"sqlite:///{tmp_path.resolve()}/beside.db"

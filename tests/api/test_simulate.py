@@ -369,7 +369,7 @@ def test_the_solver_places_every_site_on_nodes_that_are_there() -> None:
     from flex.sim.cluster import MIB, flex
 
     trace = simulating.of_twin("hp-july")
-    placed = simulating.placed(trace, trace, flex(4, 64 * MIB))
+    placed = simulating.place_by_solver(trace, trace, flex(4, 64 * MIB))
     assert len(placed) == len(trace.sites) == 89
     assert {node for nodes in placed for node in nodes} == {0, 1, 2, 3}
     assert isinstance(trace, Trace)

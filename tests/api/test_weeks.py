@@ -143,7 +143,7 @@ def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(c
     said = "sites keep as many nodes as they needed lately: s00.hosting.example (2 nodes)"
     assert all(any(said in stop.said for stop in one.stops if stop.rule == COOLDOWN) for one in kept)
     why = "keeps 2 nodes: it needed as many lately; safety.site_cooldown is 3 d 0 h"
-    assert why in explaining.explained(cluster.world, SITES[0]).reasons
+    assert why in explaining.explain_site(cluster.world, SITES[0]).reasons
     cluster.night(SMALL)
     assert cluster.nodes_of(SITES[0]) == first
     assert resting(cluster)[SITES[0]].startswith("gave a node up ")

@@ -40,7 +40,7 @@ def test_each_target_is_read_once_in_all_and_then_found_in_memory(three: Rig) ->
     three.start("lardr", Limits())
     answers = three.during(VISITORS, 2.0)
     hits, misses = three.memory()
-    assert answers.failed == 0
+    assert answers.failures == 0
     assert hits + misses >= len(answers.at) > 0
     assert misses < 2 * 100
 
@@ -52,24 +52,24 @@ def test_nobody_notices_reloads(three: Rig) -> None:
     for _ in range(4):
         force.reload(Socket(str(three.folder / node / "m")))
     answers = three.end()
-    assert (answers.failed, len(answers.at) > 0) == (0, True)
+    assert (answers.failures, len(answers.at) > 0) == (0, True)
 
 
 def test_when_a_web_server_dies_only_what_it_had_begun_is_lost(three: Rig) -> None:
     three.start("lardr", Limits())
     three.begin(VISITORS)
     three.settle(1.0)
-    three.told("kill", 1)
+    three.tell("kill", 1)
     died = three.now()
     three.settle(4.0)
     answers = three.end()
-    assert answers.failed <= VISITORS
-    assert answers.between(died + 1.0, three.now()).failed == 0
+    assert answers.failures <= VISITORS
+    assert answers.between(died + 1.0, three.now()).failures == 0
     assert set(answers.between(died + 1.0, three.now()).node.tolist()) == {2, 3}
 
 
 def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(three: Rig) -> None:
-    three.relayed()
+    three.relay()
     three.start("lardr", Limits(), on=list(three.addresses)[:2], mastered=True)
     last = list(three.addresses)[-1]
     three.begin(VISITORS)
@@ -78,7 +78,7 @@ def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(three: R
         three.become(**change)
         three.link("mend")
     answers = three.end()
-    assert (answers.failed, len(answers.at) > 0) == (0, True)
+    assert (answers.failures, len(answers.at) > 0) == (0, True)
 
 
 @pytest.mark.parametrize(("size", "quicker"), [(100, 1.0), (traffic.MEAN, 1.0), (4 * traffic.MEAN, 4.0)])

@@ -130,7 +130,7 @@ def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
     asked = replace(problem, replicas=replicas, pinned={**problem.pinned, **{site: held[site] for site in fixed}})
     found = solver(asked, BRIEF)
     assert all(frozenset(found.rows[found.rows[:, 0] == site, 1].tolist()) == held[site] for site in fixed)
-    assert not fixed & set(score.moved(asked, found.rows)[:, 0].tolist())
+    assert not fixed & set(score.new_rows(asked, found.rows)[:, 0].tolist())
 
 
 @every_solver
@@ -192,7 +192,7 @@ def test_a_balanced_placement_that_keeps_every_wish_stays(solver: Solver, proble
 @given(problem=clusters())
 def test_a_silent_site_moves_only_where_a_wish_demands_it(solver: Solver, problem: Problem) -> None:
     silent = ~problem.load.any(axis=1)
-    moved = score.moved(problem, solver(problem, BRIEF).rows)
+    moved = score.new_rows(problem, solver(problem, BRIEF).rows)
     assert all(
         _demanded(problem, site) == np.count_nonzero(moved[:, 0] == site) for site in np.flatnonzero(silent).tolist()
     )

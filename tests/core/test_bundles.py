@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.placing import score
-from flex.placing.bundles import bundled
+from flex.placing.bundles import bundle_groups
 from flex.placing.problem import DIMENSIONS, Ints, Problem, in_order
 
 
@@ -41,7 +41,7 @@ def _grouped(draw: st.DrawFn) -> tuple[Problem, Ints]:
     at = st.tuples(st.integers(0, sites - 1), st.integers(0, nodes - 1))
     groups = draw(st.lists(st.sets(st.integers(0, sites - 1), min_size=2, max_size=4), max_size=3)) if sites > 1 else []
     problem = _problem(draw(st.lists(at, max_size=12)), groups, sites=sites, nodes=nodes)
-    of = len(bundled(problem).problem.sites)
+    of = len(bundle_groups(problem).problem.sites)
     chosen = draw(st.lists(st.tuples(st.integers(0, of - 1), st.integers(0, nodes - 1)), max_size=8))
     return problem, _rows(chosen)
 
@@ -49,7 +49,7 @@ def _grouped(draw: st.DrawFn) -> tuple[Problem, Ints]:
 @given(_grouped())
 def test_rows_of_bundles_load_and_cost_what_the_rows_of_their_sites_do(grouped: tuple[Problem, Ints]) -> None:
     problem, rows = grouped
-    bundles = bundled(problem)
+    bundles = bundle_groups(problem)
     sites = bundles.rows(rows)
     assert sites.tolist() == sorted(sites.tolist())
     assert np.allclose(score.loads(problem, sites), score.loads(bundles.problem, rows))
@@ -60,12 +60,12 @@ def test_rows_of_bundles_load_and_cost_what_the_rows_of_their_sites_do(grouped: 
 @given(_grouped())
 def test_what_is_together_in_bundles_is_together_as_sites(grouped: tuple[Problem, Ints]) -> None:
     problem, rows = grouped
-    found = score.violations(problem, bundled(problem).rows(rows))
+    found = score.violations(problem, bundle_groups(problem).rows(rows))
     assert not [broken for broken in found if broken.kind == "together"]
 
 
 def test_a_bundle_is_in_force_where_all_of_its_sites_are_and_in_part_where_some_are() -> None:
-    problem = bundled(_problem([(0, 0), (1, 1), (2, 0), (2, 1)], [{0, 2}])).problem
+    problem = bundle_groups(_problem([(0, 0), (1, 1), (2, 0), (2, 1)], [{0, 2}])).problem
     assert problem.sites == ("s0", "s1", "s3")
     assert problem.old.tolist() == [[0, 0], [1, 1]]
     assert problem.partly is not None
@@ -75,7 +75,7 @@ def test_a_bundle_is_in_force_where_all_of_its_sites_are_and_in_part_where_some_
 
 
 def test_groups_with_a_site_in_common_are_one() -> None:
-    bundles = bundled(_problem([], [{1, 2}, {2, 3}]))
+    bundles = bundle_groups(_problem([], [{1, 2}, {2, 3}]))
     assert bundles.of.tolist() == [0, 1, 1, 1]
     assert bundles.rows(_rows([(1, 2)])).tolist() == [[1, 2], [2, 2], [3, 2]]
 
@@ -87,7 +87,7 @@ def test_the_wishes_for_its_members_are_the_wishes_for_a_bundle() -> None:
         barred={0: frozenset({0}), 3: frozenset({2})},
         apart=(frozenset({1, 3}),),
     )
-    problem = bundled(asked).problem
+    problem = bundle_groups(asked).problem
     assert (problem.pinned, problem.barred) == ({0: frozenset({1})}, {0: frozenset({0, 2})})
     assert problem.apart == (frozenset({0, 1}),)
     assert problem.rivals == {0: frozenset({1}), 1: frozenset({0})}
@@ -95,4 +95,4 @@ def test_the_wishes_for_its_members_are_the_wishes_for_a_bundle() -> None:
 
 def test_without_groups_nothing_changes() -> None:
     problem = _problem([(0, 0)], [])
-    assert bundled(problem).problem is problem
+    assert bundle_groups(problem).problem is problem

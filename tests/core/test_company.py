@@ -8,7 +8,7 @@ from math import comb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.wishes.separation import Guest, rivals_of, seated
+from flex.wishes.separation import Guest, rivals_of, seat
 
 NODES = range(4)
 
@@ -35,7 +35,7 @@ def test_the_search_agrees_with_a_look_at_every_seating(everyone: list[Guest[int
     def right(nodes: tuple[frozenset[int], ...]) -> bool:
         return all(not nodes[one] & nodes[other] for one, other in pairs)
 
-    found = seated(dict(enumerate(everyone)), there)
+    found = seat(dict(enumerate(everyone)), there)
     assert found.sure
     assert (found.nodes is not None) == any(map(right, product(*map(choices, everyone))))
     if found.nodes is not None:
@@ -45,7 +45,7 @@ def test_the_search_agrees_with_a_look_at_every_seating(everyone: list[Guest[int
 
 
 def test_the_likeliest_nodes_are_given_where_nothing_speaks_against_them() -> None:
-    found = seated({"a": Guest(1, frozenset(), (3, 1)), "b": Guest(2, frozenset({2}), (1, 0))}, [("a", "b")])
+    found = seat({"a": Guest(1, frozenset(), (3, 1)), "b": Guest(2, frozenset({2}), (1, 0))}, [("a", "b")])
     assert found.nodes == {"a": (3,), "b": (2, 1)}
 
 
@@ -53,5 +53,5 @@ def test_more_rivals_than_nodes_are_seen_at_once_however_they_are_tied() -> None
     everyone = {one: Guest(1, frozenset(), tuple(range(64))) for one in range(65)}
     pairs = list(combinations(everyone, 2))
     assert len(pairs) == comb(65, 2)
-    assert seated(everyone, pairs, steps=100).impossible
-    assert not seated(everyone, pairs[1:], steps=100).impossible
+    assert seat(everyone, pairs, steps=100).impossible
+    assert not seat(everyone, pairs[1:], steps=100).impossible

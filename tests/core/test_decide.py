@@ -58,7 +58,7 @@ def test_an_imbalance_must_have_lasted(problem: Make) -> None:
 def test_a_wish_is_no_reason_to_balance_what_has_not_lasted(problem: Make) -> None:
     asked = problem(LOADS, UNEVEN, pins=[Pin("c", nodes=("n1",)), Pin("a", nodes=("n2",))])
     found = decided(asked, Guard(hold=3, over=2))
-    moved = {asked.sites[site] for site in score.moved(asked, found.rows)[:, 0].tolist()}
+    moved = {asked.sites[site] for site in score.new_rows(asked, found.rows)[:, 0].tolist()}
     assert (rules(found), moved) == ([HOLD], {"a", "c"})
     everything = decided(asked, Guard(hold=3, over=3))
     assert rules(everything) == []
@@ -74,7 +74,7 @@ def test_a_site_that_moved_lately_stays_and_is_named(problem: Make) -> None:
     assert [(stop.rule, stop.limit, stop.actual) for stop in found.stops] == [(COOLDOWN, "3 d", "1 site")]
     assert found.stops[0].way_past == "flex plan --force safety.site_cooldown"
     assert "b (moved 1 d ago)" in found.stops[0].said
-    assert asked.sites.index("b") not in score.moved(asked, found.rows)[:, 0]
+    assert asked.sites.index("b") not in score.new_rows(asked, found.rows)[:, 0]
 
 
 def test_a_site_on_fewer_nodes_stays_on_those_it_had_before(problem: Make) -> None:
@@ -115,6 +115,6 @@ def test_what_is_spread_over_nights_names_the_limits_that_spread_it(problem: Mak
     ]
     both = "flex plan --force safety.max_moved_sites --force safety.max_inflow_per_node"
     assert {stop.way_past for stop in found.stops} == {both}
-    assert found.stops[0].told == (
+    assert found.stops[0].sentence == (
         f"the limits of a night leave 2 more moves to the next ones: 4; safety.max_moved_sites is 2 (past it: {both})"
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flex.loop import planning as cycles
 from flex.model.domain import Node, Plan, Rrset
-from flex.placing.failover import rehomed, survivors
+from flex.placing.failover import rehome, survivors
 from flex.placing.problem import Problem
 from flex_dns.memory import MemoryTarget
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
@@ -34,7 +34,7 @@ def asked(problem: Make, placed: Mapping[str, set[str]], size: int = 10) -> Prob
 def test_each_site_leaves_the_dead_node_and_none_is_without_a_node(problem: Make, placed: dict[str, set[str]]) -> None:
     made = asked(problem, placed)
     first = survivors(made, 0)
-    second = rehomed(made, first, 0)
+    second = rehome(made, first, 0)
     assert set(first[:, 0].tolist()) == set(second[:, 0].tolist()) == set(made.old[:, 0].tolist())
     assert 0 not in second[:, 1]
     # Whoever has another node only loses the dead one; whoever has none gets one and no more.
@@ -48,13 +48,13 @@ def test_each_site_leaves_the_dead_node_and_none_is_without_a_node(problem: Make
 def test_the_homeless_are_spread_over_the_nodes_that_have_room(problem: Make) -> None:
     placed = {f"s{n:02}": {"n1"} for n in range(30)} | {f"t{n:02}": {"n2"} for n in range(10)}
     made = asked(problem, placed)
-    rows = rehomed(made, survivors(made, 0), 0)
+    rows = rehome(made, survivors(made, 0), 0)
     assert sorted(np.bincount(rows[:, 1], minlength=4).tolist()) == [0, 13, 13, 14]
 
 
 def test_a_barred_node_is_not_chosen_while_there_is_another(problem: Make) -> None:
     made = replace(asked(problem, {"s": {"n1"}, "t": {"n4"}}), barred={0: frozenset({1})})
-    rows = rehomed(made, survivors(made, 0), 0)
+    rows = rehome(made, survivors(made, 0), 0)
     assert rows.tolist() == [[0, 2], [1, 3]]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.health import Pulse, Terms, felt, judged
+from flex.health import Pulse, Terms, felt, finding_of_round
 
 TERMS = Terms(fails=3, passes=5, quorum=1, share=0.25)
 SICK, WELL = Pulse(is_sick=True), Pulse()
@@ -47,14 +47,14 @@ def test_a_round_passes_when_enough_probes_are_answered() -> None:
 
 def test_one_of_four_may_die_and_two_at_once_may_not() -> None:
     four = ["n1", "n2", "n3", "n4"]
-    assert judged({"n1": SICK}, four, 0, TERMS).dead == ("n1",)
-    found = judged({"n1": SICK, "n2": SICK}, four, 0, TERMS)
+    assert finding_of_round({"n1": SICK}, four, 0, TERMS).dead == ("n1",)
+    found = finding_of_round({"n1": SICK, "n2": SICK}, four, 0, TERMS)
     assert found.dead == ()
     assert found.why_not == "n1, n2 do not answer, and only 1 more of 4 nodes may be taken out of service"
 
 
 def test_what_is_down_already_counts() -> None:
-    found = judged({"n2": SICK}, ["n2", "n3", "n4"], 1, TERMS)
+    found = finding_of_round({"n2": SICK}, ["n2", "n3", "n4"], 1, TERMS)
     assert found.dead == ()
     assert found.why_not == "n2 does not answer, and no more of 4 nodes may be taken out of service"
 
@@ -65,7 +65,7 @@ def test_what_is_down_already_counts() -> None:
     st.floats(0.01, 0.99),
 )
 def test_the_last_node_always_stays(pulses: dict[str, Pulse], down: int, share: float) -> None:
-    found = judged(pulses, pulses, down, Terms(3, 5, 1, share))
+    found = finding_of_round(pulses, pulses, down, Terms(3, 5, 1, share))
     assert len(found.dead) < len(pulses)
     assert len(found.dead) + down <= max(1, down, share * (len(pulses) + down))
     assert all(pulses[node].is_sick for node in found.dead)
@@ -74,12 +74,12 @@ def test_the_last_node_always_stays(pulses: dict[str, Pulse], down: int, share: 
 def test_a_draining_node_is_nobody_to_go_to() -> None:
     """Or the last node that takes sites would be marked as down, and nothing could be done with it."""
     half = Terms(fails=3, passes=5, quorum=1, share=0.5)
-    found = judged({"n1": SICK}, ["n1", "n2"], 0, half, active=["n1"])
+    found = finding_of_round({"n1": SICK}, ["n1", "n2"], 0, half, active=["n1"])
     assert found.dead == ()
     assert found.why_not.startswith("n1 does not answer, and no other node is active")
     assert "`flex nodes undrain`" in found.why_not
-    assert judged({"n2": SICK}, ["n1", "n2"], 0, half, active=["n1"]).dead == ("n2",)
-    assert judged({"n1": SICK}, ["n1", "n2", "n3"], 0, half, active=["n1", "n3"]).dead == ("n1",)
+    assert finding_of_round({"n2": SICK}, ["n1", "n2"], 0, half, active=["n1"]).dead == ("n2",)
+    assert finding_of_round({"n1": SICK}, ["n1", "n2", "n3"], 0, half, active=["n1", "n3"]).dead == ("n1",)
 
 
 @given(
@@ -89,5 +89,5 @@ def test_a_draining_node_is_nobody_to_go_to() -> None:
 )
 def test_one_that_takes_sites_is_always_left(pulses: dict[str, Pulse], draining: set[str], share: float) -> None:
     active = pulses.keys() - draining
-    found = judged(pulses, pulses, 0, Terms(3, 5, 1, share), active=active)
+    found = finding_of_round(pulses, pulses, 0, Terms(3, 5, 1, share), active=active)
     assert not found.dead or active - set(found.dead)

@@ -28,7 +28,7 @@ def _cycle(forecast: Forecast | None) -> Cycle:
 
 def test_a_node_is_off_by_the_traffic_and_by_who_answered() -> None:
     base, came = _cycle(_forecast(n1=100, n2=100)), _forecast(n1=300, n2=100)
-    one, two = compare_with_measured.served(base, came, {"n1": 500, "n2": 500})
+    one, two = compare_with_measured.compare_nodes(base, came, {"n1": 500, "n2": 500})
     assert (one.predicted, one.came, one.logged) == (1.0, 1.5, 1.0)
     assert (one.traffic, one.model) == (0.5, 0.5)
     assert (two.traffic, two.model) == (0.5, 0.5)
@@ -37,18 +37,18 @@ def test_a_node_is_off_by_the_traffic_and_by_who_answered() -> None:
 
 @pytest.mark.parametrize("logged", [{}, {"n1": 500}, {"somewhere": 3}])
 def test_where_a_node_has_no_log_nothing_is_said_of_who_answered(logged: dict[str, int]) -> None:
-    found = compare_with_measured.served(_cycle(_forecast(n1=1, n2=1)), _forecast(n1=1, n2=1), logged)
+    found = compare_with_measured.compare_nodes(_cycle(_forecast(n1=1, n2=1)), _forecast(n1=1, n2=1), logged)
     assert [(node.traffic, node.model) for node in found] == [(0.0, None), (0.0, None)]
 
 
 def test_a_node_that_is_new_or_gone_is_not_compared() -> None:
-    (only,) = compare_with_measured.served(_cycle(_forecast(n1=5, gone=5)), _forecast(n1=5, new=5), {})
+    (only,) = compare_with_measured.compare_nodes(_cycle(_forecast(n1=5, gone=5)), _forecast(n1=5, new=5), {})
     assert only.node == "n1"
-    assert compare_with_measured.served(_cycle(None), _forecast(n1=5), {}) == ()
+    assert compare_with_measured.compare_nodes(_cycle(None), _forecast(n1=5), {}) == ()
 
 
 def test_nothing_asked_is_nothing_off() -> None:
-    (only,) = compare_with_measured.served(_cycle(_forecast(n1=0)), _forecast(n1=0), {"n1": 0})
+    (only,) = compare_with_measured.compare_nodes(_cycle(_forecast(n1=0)), _forecast(n1=0), {"n1": 0})
     assert (only.predicted, only.came, only.logged) == (0.0, 0.0, None)
     assert compare_with_measured.of_sites(pd.Series(dtype="float64"), pd.Series(dtype="float64")) == ((), None)
 
@@ -72,4 +72,4 @@ def test_of_many_sites_the_farthest_off_are_kept() -> None:
 def test_answers_are_counted_by_node_within_the_period() -> None:
     one = Segment("1", "s", "n1", "p", "f", 0, 1, 0, 0, 0, 0, (), hours=((9, 5), (10, 7), (11, 2)))
     other = replace(one, id="2", node="n2", hours=((10, 1),))
-    assert compare_with_measured.logged([one, other, replace(one, id="3")], 10, 11) == {"n1": 14, "n2": 1}
+    assert compare_with_measured.answers_in_logs([one, other, replace(one, id="3")], 10, 11) == {"n1": 14, "n2": 1}

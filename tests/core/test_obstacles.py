@@ -75,7 +75,7 @@ class Cluster:
 
 
 def changes(asked: Problem, rows: Ints) -> set[tuple[str, str, bool]]:
-    parts = ((score.moved(asked, rows), True), (score.left(asked, rows), False))
+    parts = ((score.new_rows(asked, rows), True), (score.rows_given_up(asked, rows), False))
     return {(asked.sites[s], asked.nodes[n], comes) for part, comes in parts for s, n in np.asarray(part).tolist()}
 
 

@@ -27,7 +27,7 @@ def test_a_pattern_of_the_week_is_found_and_used() -> None:
     assert found.nights == 33
     # The last night known is a Friday, the next one a Saturday.
     assert np.allclose(expected, [300.0, 3.0])
-    assert "by weekday" in outlook.said(found, ())[0]
+    assert "by weekday" in outlook.sentences(found, ())[0]
 
 
 def test_noise_is_left_to_yesterday_or_to_the_mean() -> None:
@@ -35,7 +35,7 @@ def test_noise_is_left_to_yesterday_or_to_the_mean() -> None:
     found, expected = outlook.outlook(table(walk))
     assert found.method == YESTERDAY
     assert expected.tolist() == walk[-1].tolist()
-    assert outlook.said(found, ()) == ()
+    assert outlook.sentences(found, ()) == ()
 
 
 def test_of_few_nights_nothing_is_said() -> None:
@@ -49,7 +49,7 @@ def test_what_is_expected_is_what_the_backtest_judged() -> None:
     found, expected = outlook.outlook(table(nights[:21]))
     assert (found.method, dict(found.errors)["weekday"], expected.tolist()) == ("weekday", 0.0, [1000.0, 500.0])
     shown = dict(outlook.outlook(table(nights))[0].errors)
-    kept = [outlook.expected(nights[:night])["weekday"] for night in range(22, 29)]
+    kept = [outlook.next_night_by_method(nights[:night])["weekday"] for night in range(22, 29)]
     off = sum(np.abs(one - nights[night]).sum() for night, one in enumerate(kept, 22))
     assert shown["weekday"] == off / nights[22:].sum()
 
@@ -58,7 +58,7 @@ def test_one_bad_night_is_not_expected_again() -> None:
     nights = np.outer(np.tile(WEEKEND, 4), [1000.0])[:26]
     nights[-7] = 1e9
     _, most = outlook.bounds(nights)
-    assert outlook.expected(nights)["weekday"] == most == 2000.0
+    assert outlook.next_night_by_method(nights)["weekday"] == most == 2000.0
 
 
 def test_sites_that_surged_are_named_the_largest_first_and_small_ones_not() -> None:
@@ -81,7 +81,7 @@ def test_a_night_that_is_lost_changes_nothing_of_a_pattern(lost: set[int]) -> No
 def test_a_night_is_only_tested_where_the_one_before_it_is_known() -> None:
     nights = np.outer(np.tile(WEEKEND, 4), [1000.0])[:26]
     nights[[20, 24]] = np.nan
-    assert outlook.tested(nights) == [15, 16, 17, 18, 19, 22, 23]
+    assert outlook.predictable_nights(nights) == [15, 16, 17, 18, 19, 22, 23]
     every_other = np.outer(np.tile(WEEKEND, 5), [1000.0])[:31]
     every_other[1::2] = np.nan
     assert outlook.outlook(table(every_other))[0] == Outlook(YESTERDAY, (), 16)

@@ -176,8 +176,8 @@ def test_the_order_of_rows_never_matters(data: st.DataObject) -> None:
 def test_the_judge_counts_what_is_new_and_what_is_given_up(problem: Make) -> None:
     asked = problem({"a": (1, 5), "b": (1, 7)}, {"a": "n1", "b": "n2"})
     rows = np.array([[0, 1], [1, 1]])
-    assert score.moved(asked, rows).tolist() == [[0, 1]]
-    assert score.left(asked, rows).tolist() == [[0, 0]]
+    assert score.new_rows(asked, rows).tolist() == [[0, 1]]
+    assert score.rows_given_up(asked, rows).tolist() == [[0, 0]]
     assert score.cold_bytes(asked, rows) == 5
 
 

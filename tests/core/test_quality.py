@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.model.domain import BadLine, Period, Segment
-from flex.traffic.clock_shift import displaced
+from flex.traffic.clock_shift import hours_shifted
 from flex.traffic.quality import (
     MAX_AGE,
     MAX_MALFORMED,
@@ -172,8 +172,8 @@ def test_a_log_whose_days_lie_elsewhere_than_those_of_all_others_is_told() -> No
         hour: 300 + 250 * (1 if hour % 24 in range(8, 20) else -1) + hour % 7 for hour in range(FIRST - 150, FIRST + 24)
     }
     shifted = {hour - 6: number for hour, number in rhythm.items()}
-    assert displaced(shifted, rhythm) == -6
-    assert displaced(rhythm, rhythm) == 0
+    assert hours_shifted(shifted, rhythm) == -6
+    assert hours_shifted(rhythm, rhythm) == 0
     found = node(judged(segment(shifted), segment(rhythm, "n2"), segment(rhythm, "n3")))
     assert (MAX_SKEW, "warn") in rules(found)
     assert "6 h" in str(found.findings[-1])

@@ -52,7 +52,7 @@ def test_the_most_valuable_move_is_made_first_and_the_rest_is_counted() -> None:
     wanted = rows(asked, {**OLD, "b": "n1", "c": "n1"})
     tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
     assert later == 1
-    assert score.moved(asked, tonight).tolist() == [[asked.sites.index("b"), 1]]
+    assert score.new_rows(asked, tonight).tolist() == [[asked.sites.index("b"), 1]]
 
 
 def test_a_wish_goes_before_balance() -> None:
@@ -60,7 +60,7 @@ def test_a_wish_goes_before_balance() -> None:
     wanted = rows(asked, {**OLD, "b": "n1", "e": "n0"})
     tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
     assert later == 1
-    assert score.moved(asked, tonight).tolist() == [[asked.sites.index("e"), 0]]
+    assert score.new_rows(asked, tonight).tolist() == [[asked.sites.index("e"), 0]]
 
 
 def test_what_must_leave_a_node_tonight_goes_whatever_the_limits_say() -> None:
@@ -78,7 +78,7 @@ def test_sites_that_stay_together_switch_together() -> None:
     asked = problem(LOADS, OLD, machines(2), (Pin("b", together=("c",)),))
     wanted = rows(asked, {**OLD, "b": "n1", "c": "n1"})
     tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
-    assert (len(score.moved(asked, tonight)), later) == (0, 2)
+    assert (len(score.new_rows(asked, tonight)), later) == (0, 2)
     assert waves.first(asked, wanted, replace(NONE, moved_sites=2))[1] == 0
 
 
@@ -87,7 +87,7 @@ def test_sites_apart_never_meet_on_the_way() -> None:
     asked = problem(LOADS, old, machines(3), (Pin("a", apart=("b",)),))
     wanted = rows(asked, {**old, "a": "n1", "b": "n0"})
     tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
-    assert (len(score.moved(asked, tonight)), later) == (0, 2)
+    assert (len(score.new_rows(asked, tonight)), later) == (0, 2)
 
 
 sizes = st.lists(st.integers(1, 100), min_size=3, max_size=9)
@@ -107,8 +107,8 @@ def test_each_night_is_within_the_limits_no_worse_and_leads_to_the_plan(
     assume((asked.replicas == 1).all())
     limits = replace(NONE, moved_sites=most, inflow=inflow)
     tonight, later = waves.first(asked, wanted, limits)
-    made = score.moved(asked, tonight)
-    whole = score.moved(asked, wanted)
+    made = score.new_rows(asked, tonight)
+    whole = score.new_rows(asked, wanted)
     assert len(made) + later == len(whole)
     assert {tuple(row) for row in made.tolist()} <= {tuple(row) for row in whole.tolist()}
     assert np.bincount(tonight[:, 0], minlength=len(names)).tolist() == [1] * len(names)

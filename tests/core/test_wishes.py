@@ -13,7 +13,7 @@ from flex.placing import bundles
 from flex.placing import problem as problems
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex.wishes.possible import against, possible
-from flex.wishes.separation import Guest, seated
+from flex.wishes.separation import Guest, seat
 
 NODES = (Node("n1", ("192.0.2.1",), 1), Node("n2", ("192.0.2.2",), 1, state="draining"), Node("n3", ("192.0.2.3",), 1))
 SITES = {"a", "b", "c"}
@@ -76,8 +76,8 @@ def test_what_is_possible_never_stops_a_plan(wished: list[Pin], states: list[Nod
         profiles, SPREADS.empty(), cluster, kept.pins, PLACEMENT.empty(), tolerance=0.1, replicate_above=0.6
     )
     assert all(asked.open[node] for nodes in asked.pinned.values() for node in nodes)
-    bundled = bundles.bundled(asked).problem
-    assert not seated(_guests(bundled), bundled.apart).impossible
+    bundled = bundles.bundle_groups(asked).problem
+    assert not seat(_guests(bundled), bundled.apart).impossible
 
 
 def _guests(asked: problems.Problem) -> dict[int, Guest[int]]:

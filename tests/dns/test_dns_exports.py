@@ -13,7 +13,7 @@ import pytest
 from flex.model.domain import Change, Plan, Rrset
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_text
-from flex_dns.exports import EXPORTS, Wanted, wanted
+from flex_dns.exports import EXPORTS, Wanted, wanted_zone
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.update import fence
@@ -34,7 +34,7 @@ def example(zone: str) -> Wanted:
         Change(None, Rrset(marker_name(www, zone), "TXT", 60, (marker_text(OWNER),))),
         Change(Rrset(zone, "A", 60, ("192.0.2.1",)), Rrset(zone, "A", 60, ("192.0.2.2",))),
     )
-    return wanted(
+    return wanted_zone(
         Plan(zone, changes), RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns))), Claim(OWNER), 60
     )
 
@@ -63,8 +63,8 @@ def test_nsupdate_changes_nothing_of_what_is_somebody_elses_by_now(
 ) -> None:
     www, claim = f"www.{zone}", Claim(OWNER, "us")
     move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
-    first = wanted(Plan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60)
-    then = wanted(Plan(zone, (move,)), RECORDS.empty(), claim, 60)
+    first = wanted_zone(Plan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60)
+    then = wanted_zone(Plan(zone, (move,)), RECORDS.empty(), claim, 60)
     script = nsupdate(named, tmp_path, replace(first, is_free=True))
     assert (script.returncode, set(real.read(zone, [www]).owned)) == (0, {www})
     edit_real(name + zone, "TXT", [f'"{text}"'])
@@ -106,7 +106,7 @@ def test_octodns_has_keys_in_the_order_that_it_enforces() -> None:
     zone = "hosting.example."
     rows = [(f"{name}.{zone}", "A", 60, "192.0.2.1") for name in ("site10", "site2", "b.1a", "10", "2", "*.x")]
     records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-    text = EXPORTS["octodns"]([wanted(Plan(zone, ()), records, Claim(OWNER), 60)])
+    text = EXPORTS["octodns"]([wanted_zone(Plan(zone, ()), records, Claim(OWNER), 60)])
     keys = [line.strip('":') for line in text.splitlines() if line.startswith('"')]
     assert [key for key in keys if "_flex" not in key] == ["2", "10", "*.x", "b.1a", "site2", "site10"]
 

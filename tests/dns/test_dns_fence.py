@@ -169,14 +169,14 @@ def test_a_run_that_may_not_any_more_begins_no_epoch_and_takes_no_zone(
     with pytest.raises(Lost):
         late.apply(many(zone, 1))
     with Session(named.server) as session:
-        assert fence.said(session, named.server, [zone]) == {zone: ""}
+        assert fence.controller_records(session, named.server, [zone]) == {zone: ""}
         one.apply(many(zone, 1))
-        before = fence.said(session, named.server, [zone])
+        before = fence.controller_records(session, named.server, [zone])
         with pytest.raises(Lost):
             late.refuse_late(zone)
         with pytest.raises(Lost):
             take_over(session, named.server, zone, OTHER, ONE, lost)
-        assert fence.said(session, named.server, [zone]) == before
+        assert fence.controller_records(session, named.server, [zone]) == before
 
 
 def test_an_epoch_that_another_run_begins_behind_the_last_look_stays_and_is_asked_about(
@@ -190,9 +190,9 @@ def test_an_epoch_that_another_run_begins_behind_the_last_look_stays_and_is_aske
         if looks:
             raise Lost
         one.refuse_late(zone)
-        looks.append(fence.said(session, named.server, [zone]))
+        looks.append(fence.controller_records(session, named.server, [zone]))
 
     with Session(named.server) as session:
         with pytest.raises(Lost):
             replace(one, refuse_lost=look).refuse_late(zone)
-        assert fence.said(session, named.server, [zone]) == looks[0]
+        assert fence.controller_records(session, named.server, [zone]) == looks[0]

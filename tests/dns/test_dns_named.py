@@ -25,7 +25,7 @@ from flex_dns.bind import (
     update_logging,
     update_policy,
 )
-from flex_dns.private.private_named import PORTS, PrivateNamed, reserved
+from flex_dns.private.private_named import PORTS, PrivateNamed, reserve_port
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.wire.key import Key, make_key
 from tests.dns import given
@@ -80,17 +80,17 @@ def test_a_port_that_is_taken_on_either_transport_is_not_used(kind: socket.Socke
         taken.bind(("127.0.0.1", 0))
         if kind == socket.SOCK_STREAM:
             taken.listen()
-        assert reserved(held, taken.getsockname()[1]) == 0
+        assert reserve_port(held, taken.getsockname()[1]) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the name that reserves a port is one that only Linux has")
 def test_a_port_that_another_private_server_is_about_to_use_is_not_used() -> None:
     with ExitStack() as ours, ExitStack() as theirs:
-        port = next(one for one in PORTS if reserved(ours, one))
+        port = next(one for one in PORTS if reserve_port(ours, one))
         assert port
-        assert reserved(theirs, port) == 0
+        assert reserve_port(theirs, port) == 0
         ours.close()
-        assert reserved(theirs, port) == port
+        assert reserve_port(theirs, port) == port
 
 
 def test_it_ends_with_its_block_and_leaves_files_that_can_be_deleted(folder: Path, key: Key) -> None:

@@ -237,7 +237,7 @@ def pace_of(address: Address) -> Iterator[Pace]:
     """
     pace = Pace(address, clock=lambda: 0.0)
     for zone in MANY[: 2 * AHEAD]:
-        pace.acknowledged(Message(zone, (Change(None, Rrset(zone, "A", 60, ("192.0.2.1",))),)))
+        pace.note_acknowledged(Message(zone, (Change(None, Rrset(zone, "A", 60, ("192.0.2.1",))),)))
     with closing(pace):
         yield pace
 

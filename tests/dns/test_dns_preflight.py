@@ -16,7 +16,7 @@ import pytest
 from flex.tables import RECORDS
 from flex_dns.bind import update_policy
 from flex_dns.checks.finding import Check
-from flex_dns.preflight.primary_check import Wanted, accepted, preflight
+from flex_dns.preflight.primary_check import Wanted, choose_key, preflight
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
@@ -200,10 +200,10 @@ def _pass_on(asked: socket.socket, answering: socket.socket) -> None:
 
 def test_while_keys_change_the_one_that_the_server_knows_is_used(real: Rfc2136Target, zone: str) -> None:
     old, new = (replace(real.server, key=one) for one in (real.server.key, make_key("flex-2027")))
-    assert accepted([new, old], [zone]) == old
-    assert accepted([old, new], [zone]) == old
+    assert choose_key([new, old], [zone]) == old
+    assert choose_key([old, new], [zone]) == old
     # With none of them the first one's trouble is what is told.
-    assert accepted([new, new], [zone]) == new
+    assert choose_key([new, new], [zone]) == new
 
 
 def test_whatever_fails_has_advice_and_shows_no_secret(real: Rfc2136Target, zone: str, free_port: int) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from flex_dns.wire import signing
 from flex_dns.wire.key import make_key
 from flex_dns.wire.server import Server
-from flex_dns.wire.signing import rcode_of, sign, verified
+from flex_dns.wire.signing import rcode_of, sign, verify_answer
 from flex_dns.wire.trouble import MEANINGS
 
 ZONE = "hosting.example."
@@ -44,7 +44,7 @@ def told(wire: bytes, *, by_hand: bool) -> dns.rcode.Rcode | None:
     with suppress(*MEANINGS):
         if by_hand:
             return rcode_of(wire, MAC, SIGNER, SERVER, int(time.time()), "update")
-        return verified(wire, MAC, SIGNER, SERVER, int(time.time()), "update").rcode()
+        return verify_answer(wire, MAC, SIGNER, SERVER, int(time.time()), "update").rcode()
     return None
 
 

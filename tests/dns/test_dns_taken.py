@@ -25,7 +25,7 @@ from flex.ports import DnsTarget
 from flex.tables import RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
-from flex_dns.exports import EXPORTS, wanted
+from flex_dns.exports import EXPORTS, wanted_zone
 from flex_dns.gentle import GentleTarget
 from flex_dns.memory import MemoryTarget
 from flex_dns.private.private_named import PrivateNamed
@@ -140,7 +140,7 @@ class Site:
         script, key = self.folder / "script", self.folder / "key"
         key.touch(mode=0o600)
         key.write_text(self.named.key.clause())
-        text = EXPORTS["nsupdate"]([wanted(made, RECORDS.empty(), Claim(OWNER), TTL)])
+        text = EXPORTS["nsupdate"]([wanted_zone(made, RECORDS.empty(), Claim(OWNER), TTL)])
         script.write_text(f"server 127.0.0.1 {self.named.port}\n{text}")
         done = subprocess.run(
             ["nsupdate", "-k", str(key), str(script)], check=False, capture_output=True, text=True, timeout=300

@@ -24,7 +24,7 @@ from flex_dns.checks.verify import Wanted, verdict
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import shown
+from flex_dns.wire.server import address_text
 
 pytestmark = pytest.mark.real
 
@@ -192,7 +192,7 @@ def test_each_server_has_a_verdict_of_its_own(folder: Path, key: Key) -> None:
             verdicts = Rfc2136Target(replace(good.server, timeout=5), "flex", servers).verify(ZONE, WANTED)
         finally:
             os.kill(stopped.pid, signal.SIGCONT)
-    assert [one.server for one in verdicts] == [shown(address) for address in servers]
+    assert [one.server for one in verdicts] == [address_text(address) for address in servers]
     assert [one.agrees for one in verdicts] == [True, False, False]
     assert verdicts[1].wrong[0].before == Rrset(WWW, "A", 60, ("192.0.2.2",))
     assert "no answer in time" in verdicts[2].error

@@ -237,7 +237,7 @@ def test_a_folder_that_is_none_is_an_error_that_says_so(
     to.write_text("a file")
     with pytest.raises(BadInput, match=str(to)):
         read_there()
-    with pytest.raises(NotWritten, match=str(to)), remote_files.written(str(to), "a.parquet") as file:
+    with pytest.raises(NotWritten, match=str(to)), remote_files.write_whole(str(to), "a.parquet") as file:
         file.write(b"")
 
 
@@ -267,7 +267,7 @@ def test_a_copy_ends_where_the_file_ended_when_it_was_looked_for(tmp_path: Path)
 
 def test_a_file_that_was_not_written_to_its_end_is_not_there(tmp_path: Path) -> None:
     def write() -> None:
-        with remote_files.written(str(tmp_path), "a.parquet") as file:
+        with remote_files.write_whole(str(tmp_path), "a.parquet") as file:
             file.write(b"half")
             raise KeyboardInterrupt
 

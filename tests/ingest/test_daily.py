@@ -48,33 +48,33 @@ def test_it_is_what_the_hours_say_also_of_lines_that_come_late(
 ) -> None:
     for _ in range(2):
         for day in range(TODAY - 3, TODAY + 2):
-            assert daily_sums.sent(store, counts, day).to_dict() == by_hours(store, counts, day)
+            assert daily_sums.bytes_by_site(store, counts, day).to_dict() == by_hours(store, counts, day)
         (logs / "late.log").write_bytes(line("/late", NOON - DAY, 12_345))
         read()
 
 
 def test_what_was_added_up_once_is_there_after_its_counts_are_gone(store: MemoryStore, counts: Path) -> None:
-    before = daily_sums.sent(store, counts, TODAY)
+    before = daily_sums.bytes_by_site(store, counts, TODAY)
     for path in counts.glob("*.hours.parquet"):
         path.unlink()
-    assert daily_sums.sent(store, counts, TODAY).equals(before)
+    assert daily_sums.bytes_by_site(store, counts, TODAY).equals(before)
     with pytest.raises(NoData):
-        daily_sums.sent(store, counts, TODAY - 1)
+        daily_sums.bytes_by_site(store, counts, TODAY - 1)
 
 
 def test_what_cannot_be_read_or_kept_is_added_up_again(store: MemoryStore, counts: Path) -> None:
-    before = daily_sums.sent(store, counts, TODAY)
+    before = daily_sums.bytes_by_site(store, counts, TODAY)
     (path,) = counts.glob("*.sent.parquet")
     path.write_bytes(path.read_bytes()[:50])
-    assert daily_sums.sent(store, counts, TODAY).equals(before)
+    assert daily_sums.bytes_by_site(store, counts, TODAY).equals(before)
     path.unlink()
     path.with_name(f"{path.name}.part").mkdir()
-    assert daily_sums.sent(store, counts, TODAY).equals(before)
+    assert daily_sums.bytes_by_site(store, counts, TODAY).equals(before)
     assert kept(counts) == []
 
 
 def test_days_that_are_too_old_are_deleted_with_their_counts(store: MemoryStore, counts: Path) -> None:
     for day in range(TODAY - 2, TODAY + 1):
-        daily_sums.sent(store, counts, day)
+        daily_sums.bytes_by_site(store, counts, day)
     tidy(store, counts, window_from=TODAY - 1, keep_from=TODAY - 1)
     assert kept(counts) == [TODAY - 1, TODAY]

@@ -265,7 +265,7 @@ def test_a_store_that_knows_nothing_clears_nothing(logs: Path, line: Line, sourc
 
 def test_two_runs_cannot_read_into_one_directory(logs: Path, line: Line, read: Read, counts: Path) -> None:
     (logs / "access.log").write_bytes(line("/a"))
-    with partials.held(counts), pytest.raises(Busy):
+    with partials.hold_directory(counts), pytest.raises(Busy):
         read()
     assert read()["access.log"].outcome == "read"
 

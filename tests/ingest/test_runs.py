@@ -95,8 +95,8 @@ def test_runs_are_added_up_as_by_hand_whichever_engine_does_it(
     asked: list[Rows], before: list[Rows], layout: dict[str, object]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        given = [write(Path(folder, f"{n}.parquet"), rows, layout).given for n, rows in enumerate(asked)]
-        known = [write(Path(folder, f"known{n}.parquet"), rows, layout).given for n, rows in enumerate(before)]
+        given = [write(Path(folder, f"{n}.parquet"), rows, layout).as_given for n, rows in enumerate(asked)]
+        known = [write(Path(folder, f"known{n}.parquet"), rows, layout).as_given for n, rows in enumerate(before)]
         given += [(path, groups, day, True) for path, groups, day, _ in known]
         for name, merge in ENGINES.items():
             out = Path(folder, name)
@@ -170,7 +170,7 @@ def test_a_run_that_is_not_as_counts_are_is_refused_by_name(
     pq.write_table(rows, bad, compression="zstd", row_group_size=groups)
     good = write(tmp_path / "good.parquet", {("a", "/"): (1, 1, 1, 1)})
     with pytest.raises(ValueError, match=why) as caught:
-        merge([good.given, sorted_runs.whole(bad).given], str(tmp_path / "out"), ignore)
+        merge([good.as_given, sorted_runs.whole(bad).as_given], str(tmp_path / "out"), ignore)
     assert caught.value.args[0] == str(bad)
 
 
@@ -191,7 +191,7 @@ def test_a_damaged_run_is_refused_by_name_or_read_never_a_crash(merge: Merge, tm
     for content in damaged(run.path.read_bytes()):
         run.path.write_bytes(content)
         try:
-            merge([run.given], str(tmp_path / "out"), ignore)
+            merge([run.as_given], str(tmp_path / "out"), ignore)
         except ValueError as error:
             refused.append(error.args[0])
     assert set(refused) == {str(run.path)}
@@ -209,7 +209,7 @@ def test_a_missing_run_is_said_to_be_gone(tmp_path: Path) -> None:
 def test_a_table_that_cannot_be_written_is_an_error_of_the_disk(merge: Merge, tmp_path: Path) -> None:
     run = write(tmp_path / "run.parquet", {("a", "/"): (1, 1, 1, 1)})
     with pytest.raises(OSError, match="No space left"):
-        merge([run.given], "/dev/full", ignore)
+        merge([run.as_given], "/dev/full", ignore)
 
 
 def test_a_caller_may_stop_a_merge(merge: Merge, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_caller_may_stop_a_merge(merge: Merge, tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        merge([run.given], str(tmp_path / "out"), enough)
+        merge([run.as_given], str(tmp_path / "out"), enough)
 
 
 @pytest.fixture

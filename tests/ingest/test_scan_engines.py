@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from flex import engine
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
-from flex_logs_ingest.lines.field_values import TARGET_LIMIT, asked, target
+from flex_logs_ingest.lines.field_values import TARGET_LIMIT, method_and_target, target
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.lines.which_layout import reference_fitting
 from flex_logs_ingest.scan.columns import Found, Loop
@@ -279,5 +279,5 @@ def test_the_spelling_of_a_target_is_its_own_spelling(path: bytes) -> None:
 
 @given(st.binary())
 def test_any_request_is_a_method_and_a_target_or_none(request: bytes) -> None:
-    found = asked(request)
+    found = method_and_target(request)
     assert found is None or found[1].startswith(b"/")

@@ -118,12 +118,12 @@ def test_a_badge_for_nobody_is_no_page_to_sign_in_at(reading: Door) -> None:
 
 
 def test_what_is_so_already_is_not_recorded_again(door: Door) -> None:
-    operator, noted = door.open("operator"), door.store.noted()
+    operator, noted = door.open("operator"), door.store.last_number()
     for way in ("drain", "down"):
         answer = operator.delete(f"/api/v1/nodes/n1/{way}", headers=ANY)
         assert (answer.status_code, "already" in answer.json()["notes"][0]) == (200, True)
     assert operator.delete("/api/v1/freeze", headers=ANY).status_code == 204
-    assert door.store.noted() == noted
+    assert door.store.last_number() == noted
 
 
 def test_a_dead_node_is_taken_out_without_reading_it_first_and_not_where_it_was_changed_since(door: Door) -> None:

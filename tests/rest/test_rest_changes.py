@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.model.access import digest_of
-from flex.model.audit import broken
+from flex.model.audit import fault_of_chain
 from flex.model.domain import Pin
 from flex.model.jobs import Once
 from flex.store import holder, migrate, open_store
@@ -84,7 +84,7 @@ def test_each_change_is_noted_with_its_author_reason_and_request(door: Door) -> 
     entry = door.open("viewer").get("/api/v1/audit", params={"limit": 1}).json()["items"][0]
     assert (entry["actor"], entry["action"], entry["subject"]) == ("token:operator", "pin.put", "s030.example.org")
     assert (entry["reason"], entry["request"], entry["after"]["nodes"]) == ("launch", "night-7", ["n1"])
-    assert broken(door.store.entries()) == ""
+    assert fault_of_chain(door.store.entries()) == ""
 
 
 def test_nodes_are_added_changed_drained_and_taken_out(door: Door) -> None:
@@ -288,7 +288,7 @@ def test_of_fifty_clients_none_loses_what_another_wrote_while_plans_are_made_and
         written = sorted(map(int, client.get(address).json()["reason"].split()))
         assert written == list(range(at, 50, len(pins)))
     with open_store(database) as store:
-        assert broken(store.entries(limit=10_000)) == ""
+        assert fault_of_chain(store.entries(limit=10_000)) == ""
 
 
 def test_the_events_of_a_job_end_with_its_last_state(door: Door) -> None:

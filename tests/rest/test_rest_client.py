@@ -80,7 +80,7 @@ def test_the_errors_of_the_server_are_those_of_the_same_verb_there(door: Door, a
 def test_a_job_is_followed_to_its_end(ours: Client) -> None:
     job = ours.make_plan(PlanGiven())
     with pytest.raises(NoData):
-        ours.followed(job)
+        ours.follow(job)
     assert ours.job(job.id).state == "failed"
 
 
@@ -173,14 +173,14 @@ def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
     assert made["token"]["id"] in [row["id"] for row in ask("token", "list")["items"]]
     assert ask("token", "revoke", made["token"]["id"])["token"]["revoked"]
     assert ask("audit", "--action", "token", "--limit", "1")["items"][0]["action"] == "token.revoke"
-    assert ask("audit", "verify")["entries"] == door.store.noted()
+    assert ask("audit", "verify")["entries"] == door.store.last_number()
     assert ask("report", "--format", "json")["cluster"] == "shared-eu1"
 
 
 def test_a_dry_run_of_the_server_says_what_the_next_plan_would_do_and_changes_nothing(
     door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    token, noted = tmp_path / "token", door.store.noted()
+    token, noted = tmp_path / "token", door.store.last_number()
     token.write_text(door.secrets["admin"] + "\n", encoding="utf-8")
     tried: list[tuple[str, ...]] = [
         ("sites", "pin", SITE, "--nodes", "n2"),
@@ -202,7 +202,7 @@ def test_a_dry_run_of_the_server_says_what_the_next_plan_would_do_and_changes_no
     said = capsys.readouterr().out
     assert "would be pinned to n2" in said
     assert "worst node" in said
-    assert door.store.noted() == noted
+    assert door.store.last_number() == noted
 
 
 class Noting(Client):

@@ -14,7 +14,7 @@ from flex.model.access import Role
 from flex.model.domain import Pin
 from flex.store import SqlStore, migrate, open_store
 from flex_api.access import Caller
-from flex_api.web.answers import told
+from flex_api.web.answers import text_response
 from flex_api.web.response_cache import LARGEST, MOST, TRUST, Kept
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Asked:
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.count += 1
-        await told(Request(scope), self.text, "text/plain")(scope, receive, send)
+        await text_response(Request(scope), self.text, "text/plain")(scope, receive, send)
 
     def get(
         self,

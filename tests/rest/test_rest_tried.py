@@ -42,9 +42,9 @@ def tried(door: Door, method: str, address: str, **more: Any) -> Any:
     long that who asked may not ask again at once. Any: what JSON holds.
     """
     client = fresh(door)
-    noted = door.store.noted()
+    noted = door.store.last_number()
     answer = client.request(method, address, params=DRY, **more)
-    assert (answer.status_code, door.store.noted()) == (200, noted), answer.text
+    assert (answer.status_code, door.store.last_number()) == (200, noted), answer.text
     return answer.json()
 
 

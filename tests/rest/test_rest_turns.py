@@ -22,7 +22,7 @@ class Clock:
 
 
 async def answered(turns: Turns, clock: Clock, caller: str, seconds: float) -> None:
-    async with turns.taken(caller):
+    async with turns.take_turn(caller):
         clock.moment += seconds
 
 
@@ -58,7 +58,7 @@ def test_who_comes_second_waits_for_the_first_and_not_for_ever(step: float, ends
         return "answered"
 
     async def both() -> str:
-        async with turns.taken("anna"):
+        async with turns.take_turn("anna"):
             clock.step = step
             waiting = asyncio.create_task(second())
             await asyncio.sleep(0)

@@ -133,7 +133,7 @@ def _placements(problem: Problem) -> list[Ints]:
 
 def _merit(problem: Problem, rows: Ints) -> Best:
     broken = [violation.actual - problem.tolerance for violation in score.violations(problem, rows)]
-    return max(broken, default=0.0), len(score.moved(problem, rows)), score.cold_bytes(problem, rows)
+    return max(broken, default=0.0), len(score.new_rows(problem, rows)), score.cold_bytes(problem, rows)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from flex.placing import score
-from flex.placing.bundles import bundled
+from flex.placing.bundles import bundle_groups
 from flex.placing.problem import Ints, Problem
 
 
@@ -25,7 +25,7 @@ def wished(draw: st.DrawFn, tiny: st.SearchStrategy[Problem]) -> Problem:
     alike = [pair for pair in pairs if len(set(problem.replicas[list(pair)].tolist())) == 1]
     groups = draw(st.lists(st.sampled_from(alike), max_size=1)) if alike else []
     asked = replace(problem, barred=barred, apart=tuple(draw(some_pairs)), together=tuple(groups))
-    return bundled(asked).problem
+    return bundle_groups(asked).problem
 
 
 def fewest(problem: Problem) -> int | None:

@@ -22,7 +22,7 @@ def test_a_partition_from_scratch_is_balanced_and_moves_much(drifted: Callable[[
     problem = drifted(100, 4, 1)
     rows = from_scratch.place(problem, Budget()).rows
     assert not score.violations(problem, rows)
-    assert len(score.moved(problem, rows)) > 25
+    assert len(score.new_rows(problem, rows)) > 25
 
 
 def test_a_partition_from_scratch_names_its_nodes_after_the_old_ones(drifted: Callable[..., Problem]) -> None:
@@ -40,7 +40,7 @@ def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(drif
     lightest = np.argsort(problem.load.max(axis=1))[:8]
     pinned = {int(site): frozenset({node % 4}) for node, site in enumerate(lightest)}
     answered = from_scratch.place(replace(in_force, pinned=pinned), Budget()).rows
-    assert len(score.moved(in_force, answered)) <= 10
+    assert len(score.new_rows(in_force, answered)) <= 10
     assert not score.violations(replace(problem, pinned=pinned), answered)
 
 
@@ -81,7 +81,7 @@ def test_hill_climbing_swaps_where_nothing_fits(cluster: Cluster) -> None:
     loads = {"a": (70, 70), "b": (60, 60), "c": (40, 40), "d": (30, 30)}
     problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "c": ["n1"], "d": ["n1"]}, tolerance=0.05)
     assert not score.violations(problem, hill_climbing.place(problem, Budget()).rows)
-    assert len(score.moved(problem, hill_climbing.place(problem, Budget()).rows)) == 2
+    assert len(score.new_rows(problem, hill_climbing.place(problem, Budget()).rows)) == 2
 
 
 def test_hill_climbing_keeps_an_earlier_dimension_in_the_band(cluster: Cluster) -> None:
@@ -109,7 +109,7 @@ def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from
     problem = drifted(60, 4, 3)
     found, alone = (solver(problem, Budget()).rows for solver in (closest.place, from_scratch.place))
     assert not score.violations(problem, found)
-    assert 0 < len(score.moved(problem, found)) <= len(score.moved(problem, alone))
+    assert 0 < len(score.new_rows(problem, found)) <= len(score.new_rows(problem, alone))
 
 
 @pytest.mark.parametrize("solver", [closest.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place])

@@ -16,23 +16,23 @@ from flex.placing.shortfall import BAND
 from flex_solver.bounds.priced import floor
 from flex_solver.programs import highs
 from flex_solver.programs.prices import Trade
-from flex_solver.search.dealt_remedies import dealt
-from flex_solver.search.integers import Placed, movable_rows, placed
-from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.dealt_remedies import deal_remedies
+from flex_solver.search.integers import Placed, movable_rows, to_integers
+from flex_solver.search.minimal_repair import repair_all
 from tests.solver.given import wished
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 
 
 def start(problem: Problem) -> Placed:
-    rows = in_order(repaired(problem))
-    return placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+    rows = in_order(repair_all(problem))
+    return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
 
 
 @pytest.mark.parametrize(("seed", "more"), [(2, 0), (4, 0), (7, 0), (8, 2)])
 def test_a_cluster_ends_in_the_band_with_hardly_more_moves_than_must_be(seed: int, more: int) -> None:
     problem = family.cluster(600, 12, seed=seed)
-    found = dealt(start(problem), problem.tolerance)
+    found = deal_remedies(start(problem), problem.tolerance)
     assert score.violations(problem, found.rows) == ()
     assert score.moves(problem, found.rows) <= floor(problem) + more
 
@@ -42,7 +42,7 @@ def test_a_cluster_ends_in_the_band_with_hardly_more_moves_than_must_be(seed: in
 def test_it_breaks_no_wish_and_makes_nothing_worse(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
     problem = data.draw(wished(tiny))
     before = start(problem)
-    after = dealt(before, problem.tolerance)
+    after = deal_remedies(before, problem.tolerance)
     assert after.merit() <= before.merit()
     broken = [{one.kind for one in score.violations(problem, one.rows)} - set(BAND) for one in (before, after)]
     assert broken[1] <= broken[0]
@@ -50,12 +50,12 @@ def test_it_breaks_no_wish_and_makes_nothing_worse(data: st.DataObject, tiny: st
 
 def test_the_same_cluster_always_deals_alike() -> None:
     first, again = (start(family.cluster(300, 8, seed=1)) for _ in range(2))
-    assert dealt(first, 0.05).node.tolist() == dealt(again, 0.05).node.tolist()
+    assert deal_remedies(first, 0.05).node.tolist() == deal_remedies(again, 0.05).node.tolist()
 
 
 def test_when_time_is_up_nobody_looks_for_more_deals(monkeypatch: pytest.MonkeyPatch) -> None:
     cheapest = Mock(return_value=([], 0))
     monkeypatch.setattr(Trade, "cheapest", cheapest)
     before = start(family.cluster(300, 8, seed=1))
-    assert dealt(before, 0.05, until=0.0).merit() <= before.merit()
+    assert deal_remedies(before, 0.05, until=0.0).merit() <= before.merit()
     assert cheapest.call_count == 2 * 8, "for two changes and for three, each of 8 nodes is asked once"

@@ -45,7 +45,7 @@ def test_a_closed_node_is_emptied_and_pins_hold(cluster: Cluster) -> None:
         pins={"a": ["n1"]},
     )
     solution = fewest_moves.place(problem, Budget())
-    assert names(problem, score.moved(problem, solution.rows)) == "a:n1 d:n0"
+    assert names(problem, score.new_rows(problem, solution.rows)) == "a:n1 d:n0"
     assert solution.proven
 
 

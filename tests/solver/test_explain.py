@@ -76,10 +76,10 @@ def test_every_new_row_and_every_row_given_up_has_one_reason(
     rows = from_scratch.place(problem, Budget()).rows
     found = explain.reasons(problem, rows)
     new = [[reason.site, reason.target] for reason in found if reason.target is not None]
-    assert new == score.moved(problem, rows).tolist()
+    assert new == score.new_rows(problem, rows).tolist()
     sources = [(reason.site, reason.source) for reason in found if reason.source is not None]
     assert len(set(sources)) == len(sources)
-    assert {(s, n) for s, n in score.left(problem, rows).tolist()} == set(sources)
+    assert {(s, n) for s, n in score.rows_given_up(problem, rows).tolist()} == set(sources)
 
 
 def test_nothing_moved_needs_no_reason(cluster: Cluster) -> None:

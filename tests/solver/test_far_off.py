@@ -19,10 +19,10 @@ from flex_solver import SOLVERS
 from flex_solver.answer import total_off, worst
 from flex_solver.search import bands, local
 from flex_solver.search.fewer_cold_bytes import colder
-from flex_solver.search.integers import Placed, movable_rows, placed
-from flex_solver.search.minimal_repair import repaired
-from flex_solver.search.polish import spared
-from flex_solver.search.relief import FAR, relieved
+from flex_solver.search.integers import Placed, movable_rows, to_integers
+from flex_solver.search.minimal_repair import repair_all
+from flex_solver.search.polish import drop_small_moves
+from flex_solver.search.relief import FAR, relieve_nodes
 from tests.solver.given import wished
 
 BUDGET = Budget(steps=10_000, seconds=200)
@@ -137,12 +137,12 @@ def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_i
 
 
 def start(problem: Problem) -> Placed:
-    rows = in_order(repaired(problem))
-    return placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+    rows = in_order(repair_all(problem))
+    return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
 
 
 def test_relief_brings_every_node_near_its_band() -> None:
-    found = relieved(start(with_two_nodes_more()))
+    found = relieve_nodes(start(with_two_nodes_more()))
     off = np.maximum(found.totals() - found.items.high, found.items.low - found.totals()).clip(0).sum(axis=1)
     assert off.max() <= FAR
 
@@ -150,7 +150,7 @@ def test_relief_brings_every_node_near_its_band() -> None:
 def test_colder_sites_go_where_as_many_moves_do_as_well(drifted: Callable[[int, int, int], Problem]) -> None:
     problem = drifted(400, 8, 1)
     rows = local.place(problem, BUDGET).rows
-    after = colder(problem, placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))).rows
+    after = colder(problem, to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))).rows
     assert not score.violations(problem, after)
     assert score.moves(problem, after) <= score.moves(problem, rows)
     assert score.cold_bytes(problem, after) < 0.95 * score.cold_bytes(problem, rows)
@@ -161,8 +161,8 @@ def test_colder_sites_go_where_as_many_moves_do_as_well(drifted: Callable[[int, 
 def test_neither_breaks_a_wish_nor_makes_anything_worse(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
     problem = data.draw(wished(tiny))
     before = start(problem)
-    for after in (relieved(before), colder(problem, before), spared(before, problem.tolerance)):
+    for after in (relieve_nodes(before), colder(problem, before), drop_small_moves(before, problem.tolerance)):
         broken = [{one.kind for one in score.violations(problem, one.rows)} - set(BAND) for one in (before, after)]
         assert broken[1] <= broken[0]
-    assert relieved(before).merit()[0] <= before.merit()[0]
+    assert relieve_nodes(before).merit()[0] <= before.merit()[0]
     assert colder(problem, before).merit() <= before.merit()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.solver import family
 from flex.placing.problem import Budget, Problem
 from flex_solver import large
-from flex_solver.bounds.linear import relaxed
+from flex_solver.bounds.linear import relax
 from flex_solver.bounds.priced import floor
 from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
@@ -31,14 +31,14 @@ def test_no_balanced_placement_has_fewer_moves(data: st.DataObject, tiny: st.Sea
 @pytest.mark.parametrize(("seed", "counted", "least"), [(1, 5, 6), (3, 5, 6), (6, 3, 4), (8, 6, 7)])
 def test_it_sees_what_the_sum_of_all_nodes_hides(seed: int, counted: int, least: int) -> None:
     problem = family.cluster(300, 8, seed=seed)
-    assert (relaxed(problem).least, floor(problem)) == (counted, least)
+    assert (relax(problem).least, floor(problem)) == (counted, least)
 
 
 def test_moves_that_meet_it_are_proven_fewest() -> None:
     problem = family.cluster(600, 12, seed=2)
     found = large.place(problem, Budget(steps=20_000, seconds=100))
     assert found.proven
-    assert found.bound > relaxed(problem).least
+    assert found.bound > relax(problem).least
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 5e-4])

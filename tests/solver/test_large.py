@@ -20,8 +20,8 @@ from flex_solver import large
 from flex_solver.exact import fewest_moves
 from flex_solver.programs import highs
 from flex_solver.search import local
-from flex_solver.search.dealt_remedies import dealt
-from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.dealt_remedies import deal_remedies
+from flex_solver.search.minimal_repair import repair_all
 
 pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 Drifted = Callable[[int, int, int], Problem]
@@ -88,9 +88,9 @@ def test_every_wish_is_kept_while_blocks_are_solved(data: st.DataObject, drifted
 
 
 def test_starts_that_are_equal_are_dealt_with_once(drifted: Drifted, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, dealing = drifted(600, 12, 4), Mock(wraps=dealt)
+    problem, dealing = drifted(600, 12, 4), Mock(wraps=deal_remedies)
     monkeypatch.setattr(large, "dealt", dealing)
-    rows = in_order(repaired(problem))
+    rows = in_order(repair_all(problem))
     one, other = large._deals(problem, [rows, rows.copy()], 2, until=inf)
     assert one.rows.tolist() == other.rows.tolist()
     assert 1 <= dealing.call_count <= large.DEALS

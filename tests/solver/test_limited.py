@@ -13,8 +13,8 @@ from flex.placing.problem import Budget, MoveLimits, Problem, in_order
 from flex_solver import auto, large
 from flex_solver.answer import total_off
 from flex_solver.search import local
-from flex_solver.search.integers import placed
-from flex_solver.search.within_limits import limited
+from flex_solver.search.integers import to_integers
+from flex_solver.search.within_limits import limit_moves
 
 Drifted = Callable[[int, int, int], Problem]
 SHORT = Budget(steps=10_000, seconds=200)
@@ -61,7 +61,7 @@ def test_what_is_too_much_for_one_node_goes_to_another(cluster: Callable[..., Pr
     )
     problem = replace(crowded, limits=MoveLimits(inflow=20))
     four_to_one = np.array([(site, int(site > 1)) for site in range(6)], dtype=np.int64)
-    found = limited(problem, placed(problem, four_to_one, np.arange(6)))
+    found = limit_moves(problem, to_integers(problem, four_to_one, np.arange(6)))
     assert np.bincount(found.rows[:, 1]).tolist() == [2, 2, 2]
 
 

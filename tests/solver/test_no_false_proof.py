@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.bundles import bundled
+from flex.placing.bundles import bundle_groups
 from flex.placing.problem import DIMENSIONS, Budget, MoveLimits, Problem, in_order
 from flex_solver import SOLVERS
-from flex_solver.bounds.priced import priced
+from flex_solver.bounds.priced import price_bound
 from flex_solver.exact import fewest_moves
 from flex_solver.search import all_ways
 from tests.solver import definition
@@ -61,8 +61,8 @@ def test_nothing_is_said_of_the_others_where_an_idle_site_moved_more_often_than_
     problem = idle_apart()
     elsewhere = [(0, 3), (1, 0), (2, 2), (3, 3), (4, 0), (5, 0), (6, 1), (7, 1), (8, 2), (9, 3)]
     rows = in_order(np.array(elsewhere, dtype=np.int64))
-    assert all_ways.fewest(problem, rows, priced(problem), lambda: 60.0) is None
-    assert all_ways.coldest(problem, rows, priced(problem), lambda: 60.0)[1] is False
+    assert all_ways.fewest(problem, rows, price_bound(problem), lambda: 60.0) is None
+    assert all_ways.coldest(problem, rows, price_bound(problem), lambda: 60.0)[1] is False
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "cpsat"])
@@ -105,7 +105,7 @@ def test_no_claim_is_untrue_on_the_first_hundreds() -> None:
 def test_no_claim_is_untrue_where_another_program_solves_the_integer_programs() -> None:
     """CBC, where HiGHS is not installed; one of these problems has a variable of which it says nothing."""
     for number in range(16):
-        bundles = bundled(anything(number))
+        bundles = bundle_groups(anything(number))
         answer = fewest_moves.place(bundles.problem, BRIEF, highs=False)
         assert list(untrue(bundles.problem, answer, definition.fewest(anything(number)))) == [], number
 

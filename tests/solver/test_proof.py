@@ -13,7 +13,7 @@ from flex.placing import score
 from flex.placing.problem import Budget, Problem
 from flex_solver import large
 from flex_solver.bounds import proof
-from flex_solver.bounds.linear import relaxed
+from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves as exact
 from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
@@ -59,7 +59,7 @@ def test_the_large_search_proves_what_the_linear_program_cannot(drifted: Drifted
     problem = drifted(60, 4, 3)
     found = large.place(problem, Budget(steps=10_000, seconds=100))
     assert found.proven
-    assert relaxed(problem).least < found.bound
+    assert relax(problem).least < found.bound
 
 
 def test_no_time_settles_nothing(drifted: Drifted) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from flex.placing import score
 from flex.placing.problem import Budget, Problem
 from flex_solver.bounds import counting
-from flex_solver.bounds.linear import relaxed
+from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves
 from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
@@ -31,7 +31,7 @@ def test_no_balanced_placement_moves_fewer(
     problem = data.draw(wished(tiny))
     moves = fewest(problem)
     if moves is not None:
-        assert relaxed(problem, first=first, rounds=rounds).least <= moves
+        assert relax(problem, first=first, rounds=rounds).least <= moves
 
 
 @pytest.mark.parametrize(("nodes", "seed"), [(3, 1), (3, 2), (4, 2), (4, 5)])
@@ -40,29 +40,29 @@ def test_it_lies_between_what_counting_says_and_the_proven_fewest(drifted: Drift
     solution = fewest_moves.place(problem, Budget())
     assert solution.proven
     for first, rounds in product((0, 1, 12), (1, 2, 3)):
-        least = relaxed(problem, first=first, rounds=rounds).least
+        least = relax(problem, first=first, rounds=rounds).least
         assert counting.least_moves(problem) <= least <= score.moves(problem, solution.rows)
 
 
 def test_it_sees_what_counting_at_each_node_cannot(drifted: Drifted) -> None:
     problem = drifted(400, 8, 1)
-    assert (counting.least_moves(problem), relaxed(problem).least) == (5, 6)
+    assert (counting.least_moves(problem), relax(problem).least) == (5, 6)
 
 
 def test_rows_that_are_pinned_or_may_not_stay_have_no_price(drifted: Drifted) -> None:
     problem = drifted(60, 4, 5)
     (first, node), (second, other) = problem.old[:2].tolist()
     asked = replace(problem, pinned={first: frozenset({node})}, barred={second: frozenset({other})})
-    assert np.flatnonzero(np.isinf(relaxed(asked).reduced)).tolist() == [0, 1]
+    assert np.flatnonzero(np.isinf(relax(asked).reduced)).tolist() == [0, 1]
 
 
 def test_without_the_program_counting_is_what_is_left(drifted: Drifted) -> None:
     problem = drifted(400, 8, 1)
-    assert relaxed(problem, rounds=0).least == counting.least_moves(problem)
+    assert relax(problem, rounds=0).least == counting.least_moves(problem)
 
 
 def test_the_same_is_said_each_time(drifted: Drifted) -> None:
     problem = drifted(300, 6, 1)
-    first, again = relaxed(problem), relaxed(problem)
+    first, again = relax(problem), relax(problem)
     assert first.least == again.least
     assert first.reduced.tobytes() == again.reduced.tobytes()

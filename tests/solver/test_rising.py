@@ -41,7 +41,7 @@ def test_it_never_rises_above_the_fewest_moves(
     assume(moves is not None)
     assert moves is not None
     bound = rising(problem)
-    bound.found(moves + known)
+    bound.note_found(moves + known)
     bound.go_up()
     assert bound.least <= moves
     if bound.rows is not None:
@@ -57,7 +57,7 @@ def test_nobody_waits_for_it_once_as_few_moves_are_found(drifted: Drifted, monke
     monkeypatch.setattr(proof, "with_so_few", until_unwanted)
     bound = rising(drifted(60, 4, 1))
     with bound.beside() as going_up:
-        bound.found(0)
+        bound.note_found(0)
         going_up.result(timeout=50)
     assert bound.is_met
 

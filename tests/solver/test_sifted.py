@@ -17,7 +17,7 @@ from bench.solver import family
 from flex import engine
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
-from flex_solver.bounds.priced import priced
+from flex_solver.bounds.priced import price_bound
 from flex_solver.exact import fewest_moves
 from flex_solver.search import all_ways
 from flex_solver.search.all_ways_loop import MOVE, NOW, Puzzle, Wanted, reference_sift, sift
@@ -45,7 +45,7 @@ def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
     balanced = [rows for rows in placements(problem) if not score.violations(problem, rows)]
     if not balanced or not all_ways.is_small(problem):
         return
-    known, asked = data.draw(st.sampled_from(balanced)), priced(problem)
+    known, asked = data.draw(st.sampled_from(balanced)), price_bound(problem)
     fewest = all_ways.fewest(problem, known, asked, _ever)
     if fewest is None:
         return
@@ -69,7 +69,7 @@ def _merit(problem: Problem, rows: Ints) -> tuple[int, int]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_without_wishes_it_is_always_said(seed: int) -> None:
     problem = family.cluster(40, 3, seed=seed)
-    known, asked = fewest_moves.place(problem, Budget()).rows, priced(problem)
+    known, asked = fewest_moves.place(problem, Budget()).rows, price_bound(problem)
     assert all_ways.fewest(problem, known, asked, _ever) is known
     coldest, every = all_ways.coldest(problem, known, asked, _ever)
     assert every

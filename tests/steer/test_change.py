@@ -19,7 +19,7 @@ from flex.routing.force import HANDS_ON, Sockets, enforce
 from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, Layout, files, version
 from flex.routing.live import distributor
 from flex.routing.pool import Member, Pool, members
-from flex.routing.program import Program, mastered
+from flex.routing.program import Program, start_with_master
 from flex.routing.runtime import Socket
 from tests.steer.conftest import Distributor, Members, any_port, until_closed
 
@@ -139,7 +139,7 @@ class Node:
 def node(found: Program, members: Members, tmp_path: Path, another_port: int) -> Iterator[Node]:
     made = Node(found, tmp_path, members, another_port)
     delivery.put(made.files(shop(members)), tmp_path, found)
-    with mastered(found, tmp_path, another_port, tmp_path / "m"):
+    with start_with_master(found, tmp_path, another_port, tmp_path / "m"):
         yield made
 
 
@@ -278,7 +278,7 @@ def test_what_a_running_haproxy_knows_is_read(node: Node, members: Members) -> N
     sets = list(runtime.targets(node.sockets.stats.ask("show", "table", name)))
     assert len(sets) == 30
     assert {each.set for each in sets} == {1, 2, 4}
-    rows = [row for row in runtime.served(node.sockets.stats.ask("show", "stat")) if row.backend == name]
+    rows = [row for row in runtime.parse_stat(node.sockets.stats.ask("show", "stat")) if row.backend == name]
     assert sum(row.served for row in rows if row.server in ("s1", "s2", "s4")) == 30
 
 

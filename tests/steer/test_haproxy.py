@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from flex.errors import BadInput, BadSetting
 from flex.routing.haproxy import CONFIGURATION, HOSTS, ROUTED, Layout, files
 from flex.routing.pool import MOST_MEMBERS, Limits, Member, Pool, members
-from flex.routing.program import Program, installed, program, refusal, write
+from flex.routing.program import Program, find_program, program, refusal, write
 from flex.routing.rules import RULES
-from flex.routing.rules.popular import shared
+from flex.routing.rules.popular import sets_by_popularity
 
 GOLDEN = Path(__file__).parents[1] / "data" / "steer"
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2", "n3": "2001:db8::3"}
@@ -50,12 +50,12 @@ def test_a_node_knows_only_the_sites_that_it_serves() -> None:
 
 def test_the_more_a_target_is_asked_for_the_more_members_it_has() -> None:
     four = members({f"n{number}": f"192.0.2.{number}" for number in range(1, 5)})
-    sets = shared([10_000, 100, 10, 1], 1, four)
+    sets = sets_by_popularity([10_000, 100, 10, 1], 1, four)
     assert [each.bit_count() for each in sets] == [4, 2, 1, 1]
-    assert shared([5, 5], 5, four) == [1, 2]
-    assert shared([], 1, four) == []
+    assert sets_by_popularity([5, 5], 5, four) == [1, 2]
+    assert sets_by_popularity([], 1, four) == []
     away = [replace(four[0], leaving=True), *four[1:]]
-    assert all(not each & 1 for each in shared([10_000, 100, 10, 1], 1, away))
+    assert all(not each & 1 for each in sets_by_popularity([10_000, 100, 10, 1], 1, away))
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a\nb 3", "a", "/ä", "/" + "a" * 2001])
@@ -170,7 +170,7 @@ def test_more_members_than_a_set_can_hold_are_refused() -> None:
 
 
 def test_the_admission_limit_is_the_papers_and_is_shared_by_those_that_are_up() -> None:
-    assert Limits().admitted(4) == 3 * 65 + 25 - 1
+    assert Limits().most_under_way(4) == 3 * 65 + 25 - 1
     # A third of the limits for each of three distributors: 8 and 21.
     text = files("n1", NODES, two_sites(), Layout())[CONFIGURATION]
     doors = [line for line in text.splitlines() if "abns@" in line and "track" in line and two_sites()[0].name in line]
@@ -188,7 +188,7 @@ def test_a_haproxy_that_is_none_or_too_old_is_one_clear_line(tmp_path: Path, scr
     with pytest.raises(BadSetting, match=said):
         program(str(fake))
     with pytest.raises(BadSetting, match=said):
-        installed(str(tmp_path))
-    assert installed(str(tmp_path / "nowhere")) is None
+        find_program(str(tmp_path))
+    assert find_program(str(tmp_path / "nowhere")) is None
     with pytest.raises(BadSetting, match="does not run"):
         program(str(tmp_path / "missing"))

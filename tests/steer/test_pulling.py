@@ -17,7 +17,7 @@ from flex.errors import Away, BadInput, Denied, Unauthenticated
 from flex.routing import delivery, pulling
 from flex.routing.haproxy import CONFIGURATION, HOSTS, Layout, files, is_whole, version
 from flex.routing.pool import Pool, members
-from flex.routing.pulling import pulled
+from flex.routing.pulling import pull
 
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2"}
 
@@ -80,7 +80,7 @@ def serving(told: Server) -> Iterator[None]:
 
 def put(taken: pulling.Pulled, folder: Path) -> None:
     delivery.put(taken.files, folder, None)
-    pulling.noted(taken, folder)
+    pulling.note_in_force(taken, folder)
 
 
 def test_a_folder_a_file_and_a_server_give_the_same(tmp_path: Path, server: Server) -> None:
@@ -90,7 +90,7 @@ def test_a_folder_a_file_and_a_server_give_the_same(tmp_path: Path, server: Serv
     (tmp_path / "files.json").write_text(json.dumps(made))
     server.has(made)
     for where in (str(tmp_path / "carried"), str(tmp_path / "answer.json"), str(tmp_path / "files.json"), server.url):
-        taken = pulled(where, tmp_path / "here", "secret")
+        taken = pull(where, tmp_path / "here", "secret")
         assert taken.files == made
         assert (taken.node, taken.directory, taken.socket) == ("n1", str(tmp_path), Layout().socket)
     assert server.asked[-1]["Authorization"] == "Bearer secret"
@@ -99,15 +99,15 @@ def test_a_folder_a_file_and_a_server_give_the_same(tmp_path: Path, server: Serv
 def test_a_server_is_heard_in_full_only_when_something_changed_here_or_there(tmp_path: Path, server: Server) -> None:
     made, other = of_node(tmp_path), of_node(tmp_path, "www.shop.example")
     server.has(made)
-    put(pulled(server.url, tmp_path), tmp_path)
-    assert pulled(server.url, tmp_path).files == made
+    put(pull(server.url, tmp_path), tmp_path)
+    assert pull(server.url, tmp_path).files == made
     assert server.asked[-1]["If-None-Match"] == f'"{len(server.answer)}"'
     # By hand, or from elsewhere: the server's tag says nothing of these.
     delivery.put(other, tmp_path, None)
-    assert pulled(server.url, tmp_path).files == made
+    assert pull(server.url, tmp_path).files == made
     assert "If-None-Match" not in server.asked[-1]
     server.has(other)
-    assert pulled(server.url, tmp_path).files == other
+    assert pull(server.url, tmp_path).files == other
 
 
 def test_what_is_not_whole_is_not_taken(tmp_path: Path, server: Server) -> None:
@@ -119,18 +119,18 @@ def test_what_is_not_whole_is_not_taken(tmp_path: Path, server: Server) -> None:
     for each in wrong:
         server.answer = json.dumps(each).encode()
         with pytest.raises(BadInput, match="one version"):
-            pulled(server.url, tmp_path)
+            pull(server.url, tmp_path)
     for deep in (b"[" * 100_000, b'{"files": ' * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000):
         server.answer = deep
         (tmp_path / "deep").write_bytes(deep)
         for where in (server.url, str(tmp_path / "deep")):
             with pytest.raises(BadInput, match="one version"):
-                pulled(where, tmp_path)
+                pull(where, tmp_path)
     (tmp_path / "half").write_bytes(json.dumps(made).encode()[:100])
     with pytest.raises(BadInput, match="one version"):
-        pulled(str(tmp_path / "half"), tmp_path)
+        pull(str(tmp_path / "half"), tmp_path)
     with pytest.raises(BadInput, match="No such file"):
-        pulled(str(tmp_path / "none"), tmp_path)
+        pull(str(tmp_path / "none"), tmp_path)
     assert not is_whole({})
     assert version({}) == ""
 
@@ -138,28 +138,28 @@ def test_what_is_not_whole_is_not_taken(tmp_path: Path, server: Server) -> None:
 def test_what_a_server_refuses_is_one_line_and_nobody_else_hears_the_token(tmp_path: Path, server: Server) -> None:
     server.status, server.answer = 403, b'{"detail": "the token is for n2"}'
     with pytest.raises(Denied, match="403: the token is for n2"):
-        pulled(server.url, tmp_path, "secret")
+        pull(server.url, tmp_path, "secret")
     server.status, server.answer = 401, b'{"detail": "\\ud800\\u001b[2J"}'
     with pytest.raises(Unauthenticated, match=r"401: \?\?\[2J"):
-        pulled(server.url, tmp_path, "secret")
+        pull(server.url, tmp_path, "secret")
     server.status, server.answer = 503, b"[" * 60_000
     with pytest.raises(Away, match="503: Service Unavailable"):
-        pulled(server.url, tmp_path, "secret")
+        pull(server.url, tmp_path, "secret")
     other = Server()
     with serving(other):
         for status in (300, 301, 302, 303, 305, 307, 308):
             server.status, server.location = status, other.url
             with pytest.raises(Away, match=f"answered {status}: it points to {other.url[:16]}"):
-                pulled(server.url, tmp_path, "secret")
+                pull(server.url, tmp_path, "secret")
     assert other.asked == []
     with pytest.raises(Away, match="refused"):
-        pulled("http://127.0.0.1:1/", tmp_path)
+        pull("http://127.0.0.1:1/", tmp_path)
 
 
 @pytest.mark.parametrize("token", ["abc\ndef", "abc\r\nHost: x", "abc\x00", "schlüssel"])
 def test_a_token_that_no_request_can_carry_is_refused_and_not_repeated(tmp_path: Path, token: str) -> None:
     with pytest.raises(BadInput, match="one line") as refused:
-        pulled("http://127.0.0.1:1/", tmp_path, token)
+        pull("http://127.0.0.1:1/", tmp_path, token)
     said = refused.value
     assert not any(part in f"{said} {said.advice}" for part in ("abc", "schl"))
 
@@ -179,13 +179,13 @@ def test_a_token_that_no_request_can_carry_is_refused_and_not_repeated(tmp_path:
 )
 def test_an_address_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(BadInput, match=r"address of a server|no way to ask"):
-        pulled(url, tmp_path)
+        pull(url, tmp_path)
 
 
 def test_a_scheme_is_one_in_capitals_too(tmp_path: Path, server: Server) -> None:
     made = of_node(tmp_path)
     server.has(made)
-    assert pulled(server.url.replace("http", "HTTP", 1), tmp_path).files == made
+    assert pull(server.url.replace("http", "HTTP", 1), tmp_path).files == made
 
 
 @pytest.mark.parametrize("begun", [b"", b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 503 No\r\n\r\n"])
@@ -202,7 +202,7 @@ def test_an_answer_that_trickles_has_one_time_for_all_of_it(tmp_path: Path, begu
         thread = threading.Thread(target=trickles, args=(listening,))
         thread.start()
         with pytest.raises(Away, match="not whole after"):
-            pulled(f"http://127.0.0.1:{listening.getsockname()[1]}/", tmp_path, patience=0.3)
+            pull(f"http://127.0.0.1:{listening.getsockname()[1]}/", tmp_path, patience=0.3)
         over.set()
         thread.join()
 

@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 
 from flex.errors import Away, BadInput
 from flex.routing.pool import is_host
-from flex.routing.runtime import Master, Served, Socket, Target, mapped, master, named, served, spoken, targets
+from flex.routing.runtime import (
+    Master,
+    Served,
+    Socket,
+    Target,
+    command_bytes,
+    master,
+    parse_map_value,
+    parse_node_name,
+    parse_stat,
+    targets,
+)
 
 TABLE = """# table: b, type: integer, size:204800, used:1
 0x55558badfb80: key=1747067496 use=0 exp=1798838 gpt0=3 gpt1=17 gpc0=2"""
@@ -30,20 +41,20 @@ PROC = """#<PID>          <type>          <reloads>       <uptime>        <versi
 
 def test_what_haproxy_says_is_read() -> None:
     assert list(targets(TABLE)) == [Target("1747067496", 3, 17, 2)]
-    assert served(STAT)[0] == Served("b", "s1", "UP", 5, 2, 99, 100)
+    assert parse_stat(STAT)[0] == Served("b", "s1", "UP", 5, 2, 99, 100)
     assert master(PROC) == Master(2, 1, 4)
-    assert named(INFO) == "n1"
-    assert mapped(MAP) == "ab12"
+    assert parse_node_name(INFO) == "n1"
+    assert parse_map_value(MAP) == "ab12"
 
 
 @given(st.text())
 def test_no_answer_is_too_strange(answer: str) -> None:
     for text in (answer, TABLE + answer, STAT + answer, STAT + "\n" + answer, PROC.replace("2", answer)):
         list(targets(text))
-        served(text)
+        parse_stat(text)
         master(text)
-        named(INFO.replace("n1", answer))
-        mapped(MAP + answer)
+        parse_node_name(INFO.replace("n1", answer))
+        parse_map_value(MAP + answer)
 
 
 @given(st.data())
@@ -52,14 +63,14 @@ def test_no_answer_cut_or_bent_anywhere_is(data: st.DataObject) -> None:
     cut, end = sorted(data.draw(st.tuples(st.integers(0, len(whole)), st.integers(0, len(whole)))))
     text = whole[:cut] + data.draw(st.text(max_size=10)) + whole[end:]
     assert all(target.set >= 0 for target in targets(text))
-    assert all(each.served >= 0 for each in served(text))
+    assert all(each.served >= 0 for each in parse_stat(text))
     master(text)
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=5))
 def test_words_stay_words(words: list[str]) -> None:
     try:
-        command = spoken(tuple(words))
+        command = command_bytes(tuple(words))
     except BadInput:
         return
     assert command.endswith(b"\n")
@@ -73,7 +84,7 @@ def test_words_stay_words(words: list[str]) -> None:
 )
 def test_what_is_no_word_is_refused(word: str) -> None:
     with pytest.raises(BadInput, match="one word"):
-        spoken(("set", "map", "/m", "key", word))
+        command_bytes(("set", "map", "/m", "key", word))
 
 
 def test_an_answer_of_haproxy_that_trickles_has_one_time_for_all_of_it(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from flex.routing.pool import Limits, Pool
 from flex.routing.pool import members as members_of
 from flex.routing.program import Program, running
-from flex.routing.runtime import Socket, served
+from flex.routing.runtime import Socket, parse_stat
 from tests.steer.conftest import Distributor, Held, Members, until_closed, written
 
 # It takes a moment; by then it never comes.
@@ -130,7 +130,7 @@ def test_when_members_go_fewer_are_let_in(crowded: Distributor, members: Members
     members.stop("n3")
     haproxy = Socket(str(tmp_path / "s"))
     for _ in range(LOOKS):
-        rows = [row for row in served(haproxy.ask("show", "stat")) if row.server in ("s4", "s8")]
+        rows = [row for row in parse_stat(haproxy.ask("show", "stat")) if row.server in ("s4", "s8")]
         if sum(row.status == "DOWN" for row in rows) == 2:
             break
         time.sleep(LOOK_SECONDS)

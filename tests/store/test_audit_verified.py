@@ -25,7 +25,7 @@ from flex.store import MemoryStore, open_store, schema
 from flex.store.codec import cycle_to_text
 from flex.store.database import Database
 from flex.tables import PLACEMENT
-from flex_api.auditing import there, verified
+from flex_api.auditing import there, verify_record
 from tests.store.tampering import unguarded
 
 NOW, HOUR = datetime(2026, 3, 1, 2, 30, tzinfo=UTC), timedelta(hours=1)
@@ -47,18 +47,18 @@ def filled(store: Store) -> None:
 
 
 def test_a_whole_record_says_how_many_entries_hold(store: Store) -> None:
-    assert verified(store) == Head()
+    assert verify_record(store) == Head()
     filled(store)
-    whole = verified(store)
+    whole = verify_record(store)
     assert whole == store.audit_head()
     store.drop_pin("a.example")
-    assert verified(store, whole.hash).number == 4
+    assert verify_record(store, whole.hash).number == 4
 
 
 def test_a_hash_that_was_noted_elsewhere_must_be_there(store: Store) -> None:
     filled(store)
     with pytest.raises(StoreError, match="no entry has the hash"):
-        verified(store, "f" * 64)
+        verify_record(store, "f" * 64)
 
 
 TAMPERED: dict[str, tuple[Done, str]] = {
@@ -88,7 +88,7 @@ def test_whatever_is_done_past_flex_is_found(url: str, how: str) -> None:
                 connection.execute(statement)
         database.close()
         with pytest.raises(StoreError, match=said) as found:
-            verified(store)
+            verify_record(store)
     assert found.value.exit_code == 25
 
 
@@ -240,14 +240,14 @@ def test_whatever_is_changed_past_flex_is_told_as_it_is_and_as_it_was(url: str, 
     done, said = CHANGED[what]
     with open_store(url) as store:
         lived_in(store)
-        assert verified(store).number == 23
+        assert verify_record(store).number == 23
         database = Database(url)
         with unguarded(database) as connection:
             for statement in done:
                 connection.execute(statement)
         database.close()
         with pytest.raises(StoreError) as found:
-            verified(store)
+            verify_record(store)
     assert (found.value.exit_code, found.value.answer) == (25, said)
 
 
@@ -258,7 +258,7 @@ def test_a_freeze_that_nobody_ordered_is_found(url: str) -> None:
             connection.execute(insert(freeze).values(id=1, since=NOW, reason="", author=""))
         database.close()
         with pytest.raises(StoreError, match="the freeze is there without an entry freeze"):
-            verified(store)
+            verify_record(store)
 
 
 # What people do, each with a few numbers that say to what and how.
@@ -326,7 +326,7 @@ def test_what_flex_itself_changes_is_as_its_entries_say_also_those_of_earlier_ve
     store = MemoryStore()
     for what, at, how in done:
         DONE[what](store, at, how)
-    verified(store)
+    verify_record(store)
     record = Record()
     for entry in store.entries(limit=10_000):
         record.hear(older(entry))
@@ -354,7 +354,7 @@ def test_of_many_differences_the_first_are_told_and_the_rest_counted(url: str) -
                 connection.execute(FOREIGN_PIN.values(site=f"{number:02}.example"))
         database.close()
         with pytest.raises(StoreError) as found:
-            verified(store)
+            verify_record(store)
     lines = found.value.answer.splitlines()
     assert (len(lines), lines[19], lines[20]) == (
         21, "  the pin of 19.example is there without an entry pin.put", "  and 10 more",

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from flex.store.holders import has_ended, holder, is_gone, is_there, told
+from flex.store.holders import has_ended, holder, is_gone, is_there, name_for_people
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ def test_a_holder_says_place_process_and_start() -> None:
     place, pid, start = holder().rsplit(":", 2)
     assert (place.split("/")[0], int(pid)) == (socket.gethostname(), os.getpid())
     assert int(start) > 0
-    assert told(holder()) == f"process {os.getpid()} of {socket.gethostname()}"
+    assert name_for_people(holder()) == f"process {os.getpid()} of {socket.gethostname()}"
 
 
 def test_a_living_process_is_not_gone(child: subprocess.Popen[bytes]) -> None:

@@ -22,7 +22,7 @@ from flex.model.audit import BEGIN, Head
 from flex.model.domain import BadLine, Pin, Stream
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
-from flex_api.auditing import verified
+from flex_api.auditing import verify_record
 from flex_logs_ingest.reading.identity import place
 
 
@@ -143,7 +143,7 @@ def test_logs_read_before_places_had_names_go_on_without_a_hole(empty_url: str) 
     database.close()
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
-        assert store.ended([place(read_to)]) == {place(read_to)}
+        assert store.places_where_readings_ended([place(read_to)]) == {place(read_to)}
 
 
 def test_what_is_older_than_the_record_is_told_by_its_first_entry(empty_url: str) -> None:
@@ -162,7 +162,7 @@ def test_what_is_older_than_the_record_is_told_by_its_first_entry(empty_url: str
     with open_store(empty_url) as store:
         (found,) = store.entries()
         assert (found.action, json.loads(found.after)) == (BEGIN, {"pin.put": ["a.example"]})
-        assert verified(store) == Head(1, found.hash)
+        assert verify_record(store) == Head(1, found.hash)
 
 
 def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:

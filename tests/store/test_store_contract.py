@@ -59,9 +59,9 @@ def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
 def test_places_that_readings_ended_at_are_found_however_many_are_asked_for(store: Store) -> None:
     for id_ in ("a", "b"):
         assert store.record(replace(segment(id_), ends=f"end {id_}"), stream(0, head=id_), None)
-    assert store.ended([]) == frozenset()
-    assert store.ended(["end b", "end a", "end c", *map(str, range(2_000))]) == {"end a", "end b"}
-    assert store.recorded(["c", "b", *map(str, range(2_000))]) == {"b"}
+    assert store.places_where_readings_ended([]) == frozenset()
+    assert store.places_where_readings_ended(["end b", "end a", "end c", *map(str, range(2_000))]) == {"end a", "end b"}
+    assert store.known_segments(["c", "b", *map(str, range(2_000))]) == {"b"}
 
 
 def test_readings_of_one_log_are_found_by_how_it_opens_and_by_where_they_go_on(store: Store) -> None:
@@ -186,7 +186,7 @@ def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(store: Store
     store.put_check(found)
     assert store.last_check() == found
     assert found.wrong == found.servers[1:]
-    assert store.noted() == 0
+    assert store.last_number() == 0
 
 
 def test_the_last_attempt_of_each_node_is_kept_until_it_is_dropped_and_is_no_change(store: Store) -> None:
@@ -199,7 +199,7 @@ def test_the_last_attempt_of_each_node_is_kept_until_it_is_dropped_and_is_no_cha
     store.drop_attempt("n2")
     store.drop_attempt("n3")
     assert store.attempts() == (last,)
-    assert store.noted() == 0
+    assert store.last_number() == 0
 
 
 def test_slots_of_a_site_are_kept_as_they_were_put_and_are_no_change(store: Store) -> None:
@@ -209,7 +209,7 @@ def test_slots_of_a_site_are_kept_as_they_were_put_and_are_no_change(store: Stor
     assert store.put_slots("news.example", {"n2": 3}, {})
     assert store.put_slots("shop.example", {"n2": 15, "n3": 0}, first)
     assert store.slots() == {"shop.example": {"n2": 15, "n3": 0}, "news.example": {"n2": 3}}
-    assert store.noted() == 0
+    assert store.last_number() == 0
 
 
 def test_who_gives_slots_beside_somebody_else_loses_none_of_his(store: Store) -> None:
@@ -373,9 +373,9 @@ def test_what_sites_sent_is_side_by_side_as_far_back_as_no_night_is_missing(stor
         store.put_profiles(period, profiles("a.example.org", bytes_=sent), SPREADS.empty())
     last = Period(NOW + 5 * DAY, NOW + 6 * DAY)
     store.put_profiles(last, profiles("a.example.org", "b.example.org", bytes_=4), SPREADS.empty())
-    found = store.sent(last, 9)
+    found = store.bytes_sent(last, 9)
     assert found.index.tolist() == ["a.example.org", "b.example.org"]
     assert found.to_numpy().tolist() == [[1, 2, 3, 4], [0, 0, 0, 4]]
-    assert store.sent(last, 2).shape == (2, 2)
-    assert store.sent(last, 9, gaps=True).to_numpy().tolist()[0] == [7, 1, 2, 3, 4]
-    assert store.sent(Period(NOW + 9 * DAY, NOW + 10 * DAY), 9).empty
+    assert store.bytes_sent(last, 2).shape == (2, 2)
+    assert store.bytes_sent(last, 9, gaps=True).to_numpy().tolist()[0] == [7, 1, 2, 3, 4]
+    assert store.bytes_sent(Period(NOW + 9 * DAY, NOW + 10 * DAY), 9).empty

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flex.errors import StoreError
 from flex.model.access import Token, digest_of
-from flex.model.audit import Author, Entry, Head, broken
+from flex.model.audit import Author, Entry, Head, fault_of_chain
 from flex.model.domain import Period, Pin, Run
 from flex.model.jobs import Job, Once
 from flex.ports import Store
@@ -35,7 +35,7 @@ def noted(store: Store) -> list[tuple[str, str]]:
 
 
 def test_a_change_is_noted_with_who_and_why_and_what_was_before(store: Store) -> None:
-    mine = store.signed(ANNA)
+    mine = store.in_the_name_of(ANNA)
     mine.put_pin(Pin("a.example", ("n1",)))
     mine.put_pin(Pin("a.example", ("n2",)))
     mine.drop_pin("a.example")
@@ -71,12 +71,16 @@ def test_a_stamp_is_another_one_after_each_change_and_none_while_one_is_made(url
 def test_the_last_entry_is_known_at_once_whoever_made_it(url: str) -> None:
     with open_store(url) as mine, open_store(url) as other:
         for number in range(1, 4):
-            assert mine.noted() == number - 1
-            (mine, other)[number % 2].signed(ANNA).put_pin(Pin(f"{number}.example", ("n1",)))
-            assert (mine.noted(), other.noted("pin.put"), mine.noted("pin.drop")) == (number, number, 0)
+            assert mine.last_number() == number - 1
+            (mine, other)[number % 2].in_the_name_of(ANNA).put_pin(Pin(f"{number}.example", ("n1",)))
+            assert (mine.last_number(), other.last_number("pin.put"), mine.last_number("pin.drop")) == (
+                number,
+                number,
+                0,
+            )
         with mine.together():
             mine.put_pin(Pin("4.example", ("n1",)))
-            assert (mine.noted(), other.noted()) == (4, 3)
+            assert (mine.last_number(), other.last_number()) == (4, 3)
 
 
 def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
@@ -124,8 +128,8 @@ def test_the_chain_holds_from_the_first_entry_on(store: Store) -> None:
         store.note("try", str(number), None, {"é": number, "at": NOW})
     entries = store.entries()
     assert [entry.number for entry in entries] == list(range(1, 26))
-    assert broken(entries) == ""
-    assert broken(entries[10:], Head(10, entries[9].hash)) == ""
+    assert fault_of_chain(entries) == ""
+    assert fault_of_chain(entries[10:], Head(10, entries[9].hash)) == ""
     assert store.audit_head() == Head(25, entries[-1].hash)
 
 
@@ -142,7 +146,7 @@ def altered(entries: list[Entry]) -> dict[str, list[Entry]]:
 def test_whatever_is_done_to_an_entry_shows(store: Store, how: str) -> None:
     for number in range(4):
         store.note("try", str(number), None, number)
-    assert how in broken(altered(list(store.entries()))[how])
+    assert how in fault_of_chain(altered(list(store.entries()))[how])
 
 
 def test_who_alters_the_database_is_found_out(url: str) -> None:
@@ -152,10 +156,10 @@ def test_who_alters_the_database_is_found_out(url: str) -> None:
         store.note("try", str(number), None, number)
     with unguarded(database) as connection:
         connection.execute(update(schema.audit).where(schema.audit.c.number == 2).values(subject="9"))
-    assert "entry 2" in broken(store.entries())
+    assert "entry 2" in fault_of_chain(store.entries())
     with unguarded(database) as connection:
         connection.execute(delete(schema.audit).where(schema.audit.c.number == 2))
-    assert "entry 2 is missing" in broken(store.entries())
+    assert "entry 2 is missing" in fault_of_chain(store.entries())
     store.close()
 
 
@@ -189,11 +193,11 @@ def test_where_the_newest_entries_were_taken_out_the_next_does_not_take_their_nu
             connection.execute(delete(schema.audit).where(schema.audit.c.number > 1))
         database.close()
         assert store.note("try", "again", None, 4).number == 4
-        assert "entry 2 is missing" in broken(store.entries())
+        assert "entry 2 is missing" in fault_of_chain(store.entries())
 
 
 def test_the_found_entries_can_be_told_apart(store: Store) -> None:
-    store.signed(ANNA).note("pin.put", "a", None, 1)
+    store.in_the_name_of(ANNA).note("pin.put", "a", None, 1)
     store.note("pin.drop", "a", 1, None)
     store.note("pinned", "b", 1, None)
     found = [entry.number for entry in store.found_entries(10)]
@@ -203,7 +207,12 @@ def test_the_found_entries_can_be_told_apart(store: Store) -> None:
     assert [entry.number for entry in store.found_entries(1, behind=3)] == [2]
     assert [entry.number for entry in store.found_entries(9, 1, down=False)] == [2, 3]
     assert [entry.number for entry in store.found_entries(9, since=NOW + DAY)] == [3, 2]
-    assert (store.noted(), store.noted("pin.put"), store.noted("pin.put", "pin.drop"), store.noted("none")) == (
+    assert (
+        store.last_number(),
+        store.last_number("pin.put"),
+        store.last_number("pin.put", "pin.drop"),
+        store.last_number("none"),
+    ) == (
         3,
         1,
         2,
@@ -242,7 +251,7 @@ def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(store:
     pin = store.pin("a.example")
     assert pin is not None
     assert pin.min_replicas == 41
-    assert broken(store.entries()) == ""
+    assert fault_of_chain(store.entries()) == ""
     assert len(store.entries()) == 40
 
 

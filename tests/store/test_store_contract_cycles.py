@@ -225,10 +225,10 @@ def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(store: St
     store.propose(cycle("c1"), first)
     store.propose(cycle("c2"), second)
     store.settle(replace(cycle("c2"), state="applied"), second)
-    entries = store.noted()
+    entries = store.last_number()
     with pytest.raises(Outdated, match="now c2 is"):
         store.settle(replace(cycle("c1"), state="applied"), first)
-    assert (store.in_force(), store.cycle("c1").state, store.noted()) == ("c2", "proposed", entries)
+    assert (store.in_force(), store.cycle("c1").state, store.last_number()) == ("c2", "proposed", entries)
 
 
 def test_who_lost_the_lease_puts_nothing_in_force_though_its_base_still_is(store: Store) -> None:
@@ -271,10 +271,10 @@ def test_who_lost_the_lease_writes_nothing(store: Store, write: str, is_taken: b
         if not is_taken:
             with ThreadPoolExecutor(1) as elsewhere:
                 elsewhere.submit(store.end, Run("other", "elsewhere.example.org:1:1", NOW)).result()
-        before = store.noted()
+        before = store.last_number()
         with pytest.raises(LostLease):
             WRITES[write](store)
-        assert store.noted() == before
+        assert store.last_number() == before
     assert store.cycle("c1").message == "mine still"
     assert (store.node_orders(), store.attempts(), store.slots(), store.profiles()) == ((), (), {}, None)
     assert [row.state for row in store.journal("c1").rows()] == ["planned"]

@@ -12,7 +12,7 @@ from flex.errors import BadInput, Busy, Unknown
 from flex.model.domain import Run, Stage
 from flex.ports import Store
 from flex.store import holder
-from flex.store.holders import told
+from flex.store.holders import name_for_people
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -39,7 +39,7 @@ def test_while_a_run_lives_no_other_begins(store: Store) -> None:
     with pytest.raises(Busy) as refused:
         store.begin(run("r2"), HOUR, NOW + HOUR / 2)
     assert "r1" in str(refused.value)
-    assert told(holder()) in str(refused.value)
+    assert name_for_people(holder()) in str(refused.value)
     assert "2026-03-01 02:30:00" in str(refused.value)
     assert "2026-03-01 03:30:00" in refused.value.advice
     assert [each.id for each in store.runs()] == ["r1"]

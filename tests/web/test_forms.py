@@ -11,7 +11,7 @@ from flex.errors import NoData
 from flex.model.consent import Stop
 from flex.model.jobs import Job
 from flex.store import holder
-from flex_api.routes.problems import described
+from flex_api.routes.problems import describe
 from tests.rest.conftest import NOW
 from tests.web.scriptless import SITE, Browser
 
@@ -87,7 +87,7 @@ def test_a_question_that_no_page_knows_is_not_answered_as_if_it_had_not_been_ask
 def test_a_plan_that_the_logs_stopped_can_be_made_all_the_same_by_whoever_says_why(door: Door, admin: Browser) -> None:
     stops = [Stop("profile.max_age", "36 h", "48 h", f"n{number}: the newest line is too old") for number in (1, 2)]
     error = NoData("profiles", "the logs are too old", kept="nothing", advice="see /data", stops=stops)
-    told = described(error, "/plans")
+    told = describe(error, "/plans")
     door.store.put_job(Job("stopped", "plan", "anna", holder(), NOW, "failed", problem=told, ended=NOW))
     page = admin.get("/jobs/stopped")
     form = re.search(r'<form method="post" action="/plans">.*?</form>', page, re.DOTALL)

@@ -30,7 +30,7 @@ def asked_of(ctx: typer.Context) -> Asked:
 
 def show_result(asked: Asked, job: JobShown) -> None:
     """The plan that came of a job, or the nodes where none did. Raises what the job failed with."""
-    ended = asked.client.followed(job, asked.context.say)
+    ended = asked.client.follow(job, asked.context.say)
     kind, _, name = ended.result.removeprefix("/api/v1/").partition("/")
     if ended.state != "done":
         asked.context.show_nothing(f"The job {ended.id} was {ended.state}: {ended.stage}")

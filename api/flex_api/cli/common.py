@@ -154,7 +154,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def bounded(option: str, given: datetime) -> datetime:
+def moment_in_range(option: str, given: datetime) -> datetime:
     """A moment that a person wrote, in UTC. Raises BadInput for one so far away that no calendar can count from it."""
     moment = given if given.tzinfo else given.replace(tzinfo=UTC)
     if not EARLIEST <= moment < LATEST:
@@ -172,7 +172,7 @@ def moment(option: str, given: str) -> datetime | None:
     if not given:
         return None
     try:
-        return bounded(option, datetime.fromisoformat(given))
+        return moment_in_range(option, datetime.fromisoformat(given))
     except ValueError as error:
         advice = "write it as 2026-12-01T06:00Z"
         raise BadInput(f"{option} {given}", str(error), kept="nothing was changed", advice=advice) from error
@@ -192,7 +192,7 @@ def given_as(model: type[Given], **values: object) -> Given:
         ) from error
 
 
-def listed(names: str) -> tuple[str, ...]:
+def split_names(names: str) -> tuple[str, ...]:
     """What stands between commas: n1, n2."""
     return tuple(name.strip() for name in names.split(",") if name.strip())
 

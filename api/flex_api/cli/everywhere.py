@@ -33,14 +33,14 @@ def below(group: Command) -> Iterator[Command]:
         yield from below(verb)
 
 
-def _chosen(ctx: typer.Context, wanted: Format | None) -> None:
+def _choose(ctx: typer.Context, wanted: Format | None) -> None:
     if wanted is not None:
         context(ctx).output = wanted
 
 
 Output = Annotated[
     Format | None,
-    typer.Option("--output", "-o", callback=_chosen, expose_value=False, help="for people or for programs"),
+    typer.Option("--output", "-o", callback=_choose, expose_value=False, help="for people or for programs"),
 ]
 
 

@@ -12,7 +12,7 @@ import typer
 from flex.errors import BadInput, NoData, NotWritten
 from flex.model.domain import Cycle
 from flex_api.cli.common import context
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.wiring import World
 from flex_api.wishes import exporting
 from flex_dns.exports import ENDINGS, EXPORTS, Wanted
@@ -33,13 +33,13 @@ def export(
     if form not in EXPORTS:
         raise _bad(f"exporting as {form!r}", f"there are {', '.join(EXPORTS)}", "name one of them")
     found = context(ctx)
-    with opened(found) as here:
-        wanted = exporting.zones(here, _chosen(here, plan_id), zone or ())
-        wanted = exporting.fenced(here, wanted) if form == "nsupdate" else wanted
+    with open_world(found) as here:
+        wanted = exporting.zones(here, _plan_to_export(here, plan_id), zone or ())
+        wanted = exporting.with_controller(here, wanted) if form == "nsupdate" else wanted
     if to is None:
         sys.stdout.write(_together(form, wanted))
         return
-    for path in _written(form, wanted, to):
+    for path in _write(form, wanted, to):
         found.say(f"wrote {path}")
 
 
@@ -51,7 +51,7 @@ def _together(form: str, wanted: Sequence[Wanted]) -> str:
     return EXPORTS[form](wanted)
 
 
-def _written(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
+def _write(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
     paths = [folder / f"{one.plan.zone}{ENDINGS.get(form, form)}" for one in wanted]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def _written(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
     return paths
 
 
-def _chosen(here: World, plan_id: str) -> Cycle:
+def _plan_to_export(here: World, plan_id: str) -> Cycle:
     if plan_id:
         return here.store.cycle(plan_id)
     latest = here.store.cycles(1)

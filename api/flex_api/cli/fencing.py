@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flex_api.cli.common import Reason, context
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.night import fencing
 from flex_api.night.fencing import Hold
 from flex_api.night.leases import lease
@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 def dns_holders(ctx: typer.Context) -> None:
     """Which controller holds each zone. Nothing is changed."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = _output(fencing.holds(here))
     found.show(output, lambda console: text.holders(console, output))
 
@@ -41,7 +41,7 @@ def dns_takeover(
     One that still runs is locked out by this, wherever it is.
     """
     found = context(ctx)
-    with opened(found) as here, lease(here, f"take over from {was}"):
+    with open_world(found) as here, lease(here, f"take over from {was}"):
         output = _output(fencing.take_over(here, was, reason))
     found.show(output, lambda console: text.holders(console, output))
 

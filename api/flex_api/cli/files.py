@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from flex_api.cli.common import context
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.files import files_output
 from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
 from flex_api.told import words
@@ -44,7 +44,7 @@ def files(
 ) -> None:
     """The files of a site: the most requested, the largest, and how few of them make nearly all of the traffic."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = files_output(here, site, days=days, order=sort.value, limit=limit, match=match)
     if as_csv:
         _write_csv(output)

@@ -32,7 +32,7 @@ def following(console: Console | None) -> Iterator[Progress]:
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=console, transient=True) as bar:
-        yield _Line(bar).told
+        yield _Line(bar).tell
 
 
 def count_down(console: Console | None, until: datetime) -> None:
@@ -55,7 +55,7 @@ class _Line:
         self._source = ""
         self._started = 0.0
 
-    def told(self, step: Step) -> None:
+    def tell(self, step: Step) -> None:
         # How much a pipe will bring is not known.
         total = step.source_size if step.size else None
         if step.source != self._source:

@@ -16,9 +16,9 @@ from flex_api import ingest_only
 from flex_api.cli.common import Context, context, now
 from flex_api.cli.following import following
 from flex_api.cli.night import AsOf
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.known import trust
-from flex_api.known.selecting import Asked, chosen, of_files
+from flex_api.known.selecting import Asked, choose, of_files
 from flex_api.night import nightly
 from flex_api.night.leases import lease
 from flex_api.report import readings
@@ -26,7 +26,7 @@ from flex_api.settings.file import Settings
 from flex_api.told import text, words
 from flex_api.wiring import site_names, sources
 from flex_logs_ingest.counts.damaged_files import set_aside
-from flex_logs_ingest.files.sources import NO_FILE, Source, shown
+from flex_logs_ingest.files.sources import NO_FILE, Source, path_text
 from flex_logs_ingest.parcels import arrivals
 from flex_logs_ingest.parcels.arrivals import Arrival
 from flex_logs_ingest.reading.malformed_file import Invalid
@@ -82,10 +82,10 @@ def ingest(
         if partials_only:
             reports = _beside(found, asked, partials_only, bad, count_copies)
         else:
-            with opened(found) as here, lease(here, "ingest"):
+            with open_world(found) as here, lease(here, "ingest"):
                 chosen_ = _of_settings(asked, here.settings)
                 if count_copies:
-                    here.store.note("ingest.count-copies", ", ".join(map(shown, asked.files)), None, None)
+                    here.store.note("ingest.count-copies", ", ".join(map(path_text, asked.files)), None, None)
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
     output = readings.ingest_output(reports, bad, partials_only)
     found.show(output, lambda console: text.ingest(console, output, every=verbose))
@@ -107,7 +107,7 @@ def _unread(files: Sequence[FileReport]) -> BadInput:
 
 def _of_settings(asked: Asked, settings: Settings) -> tuple[Source, ...]:
     if not asked.files:
-        return chosen(asked, sources(settings))
+        return choose(asked, sources(settings))
     source = of_files(asked, sources(settings), site_names(settings))
     nodes = [section.name for section in settings.node]
     if source.node not in nodes:
@@ -141,7 +141,7 @@ def _of_machine(found: Context, asked: Asked) -> tuple[Source, ...]:
     if asked.files and asked.node and not found.path.exists():
         return (of_files(asked, (), SiteRule()),)
     every = sources(found.settings)
-    return (of_files(asked, every, site_names(found.settings)),) if asked.files else chosen(asked, every)
+    return (of_files(asked, every, site_names(found.settings)),) if asked.files else choose(asked, every)
 
 
 @contextmanager
@@ -164,8 +164,8 @@ def import_(
     Each is checked whole before any of it is used; a damaged one is refused and the others are taken.
     """
     found = context(ctx)
-    with opened(found) as here, lease(here, "import"):
-        allowed = _allowed(here.settings, node)
+    with open_world(found) as here, lease(here, "import"):
+        allowed = _sources_allowed(here.settings, node)
         # What is to be removed is looked at first: nobody could send it again.
         taken = arrivals.take(paths, here.store, here.settings.ingest.directory, allowed, known_too=delete)
         missing = holes([arrival.segment for arrival in taken if arrival.segment], here.store)
@@ -174,10 +174,10 @@ def import_(
     output = readings.import_output(taken, missing)
     found.show(output, lambda console: text.arrivals(console, output))
     if refused := [arrival for arrival in taken if arrival.outcome == "refused"]:
-        raise _refused(refused)
+        raise _refusal(refused)
 
 
-def _allowed(settings: Settings, node: str) -> set[tuple[str, str]]:
+def _sources_allowed(settings: Settings, node: str) -> set[tuple[str, str]]:
     """Sources whose logs are not read here: of those that are, a parcel would count twice."""
     shipped = {(source.name, source.node) for source in sources(settings) if not source.globs}
     return {pair for pair in shipped if node in ("", pair[1])}
@@ -189,7 +189,7 @@ def _delete(taken: Sequence[Arrival]) -> None:
             Path(arrival.path).unlink(missing_ok=True)
 
 
-def _refused(refused: Sequence[Arrival]) -> BadInput:
+def _refusal(refused: Sequence[Arrival]) -> BadInput:
     first = "; ".join(f"{arrival.path}: {arrival.note}" for arrival in refused[:5])
     more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
     return BadInput(
@@ -210,12 +210,12 @@ def data(
 ) -> None:
     """Show how far the logs can be trusted: per source and node, what is missing, malformed, late or misdated."""
     found = context(ctx)
-    with opened(found, as_of) as here:
+    with open_world(found, as_of) as here:
         for path in set_aside(damaged) if damaged else ():
             found.say(f"Set aside: {path}")
         moment = here.clock()
         period = Period.days_before(moment, here.settings.profile.window.days)
-        judged = trust.judged(here.settings, here.store, period, moment)
+        judged = trust.judge(here.settings, here.store, period, moment)
         output = trust.data_output(judged, period, trust.unused(here.settings, here.store, period))
     found.show(output, lambda console: text.data(console, output))
     if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):

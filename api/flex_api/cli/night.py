@@ -18,7 +18,7 @@ from flex.loop.pending import WAITING
 from flex.model.domain import Cycle, Run
 from flex_api.cli.common import Context, DryRun, Reason, TakeBack, author, context, now, write
 from flex_api.cli.following import count_down
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.cli.timers import is_started_by_timer
 from flex_api.known import present, verifying
 from flex_api.night import applying, approving, nightly, stopping
@@ -81,7 +81,7 @@ def plan(
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
-    with opened(found, as_of, reason=reason) as here, lease(here, "plan") as held:
+    with open_world(found, as_of, reason=reason) as here, lease(here, "plan") as held:
         applying.refuse_half_applied(here, "making a plan")
         nightly.learn(here, force or ())
         cycle = nightly.propose(here, force or (), author=author(), take_back=take_back or ()).cycle
@@ -95,7 +95,7 @@ def plan(
 def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
     """The latest plans, newest first."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = present.plans_output(here.store.cycles(limit), here.store.in_force())
     found.show(output, lambda console: text.plans(console, output))
 
@@ -104,7 +104,7 @@ def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=
 def plan_show(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]) -> None:
     """One plan whole, with the changes in DNS."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         cycle = here.store.cycle(plan_id)
     show(found, cycle, diff=True)
 
@@ -118,7 +118,7 @@ def plan_discard(
 ) -> None:
     """Put a plan aside; it can not be applied any more."""
     found = context(ctx)
-    with opened(found, reason=reason) as here, nullcontext() if dry_run else lease(here, "discard"):
+    with open_world(found, reason=reason) as here, nullcontext() if dry_run else lease(here, "discard"):
         cycle = approving.discard(here, plan_id, reason, dry_run=dry_run)
     show(found, cycle)
 
@@ -146,14 +146,14 @@ def apply(
     """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
     found = context(ctx)
     _refuse_two({"--resume": resume, "--undo": undo, "--abandon": abandon, "--by-hand": by_hand}, plan_id)
-    with opened(found, as_of, reason=reason) as here:
+    with open_world(found, as_of, reason=reason) as here:
         if dry_run:
-            show(found, _wanted(here, plan_id), diff=True)
+            show(found, _plan_to_apply(here, plan_id), diff=True)
             return
         if resume or abandon or undo:
             _end(found, here, "resume" if resume else "undo" if undo else "abandon")
             return
-        wanted = _wanted(here, plan_id)
+        wanted = _plan_to_apply(here, plan_id)
         with lease(here, "apply") as held:
             held.concerns(wanted)
             stopping.refuse_strange(force or (), "applying a plan")
@@ -198,7 +198,7 @@ def _became(cycle: Cycle) -> str:
     return cycle.state
 
 
-def _wanted(here: World, plan_id: str) -> Cycle:
+def _plan_to_apply(here: World, plan_id: str) -> Cycle:
     """Where none is named it is what a killed run began, else the latest that can be applied still."""
     if plan_id:
         return here.store.cycle(plan_id)
@@ -229,13 +229,13 @@ def rollback(
     found = context(ctx)
     stopping.refuse_strange(force or (), "going back")
     if dry_run:
-        with opened(found, as_of) as here:
+        with open_world(found, as_of) as here:
             applying.refuse_half_applied(here, "making a plan back")
             made = nightly.way_back(here, nightly.earlier(here.store, to)).cycle
         # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
         show(found, replace(made, state="discarded", author=author(), message=NOT_KEPT), diff=True)
         return
-    with opened(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
+    with open_world(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
         applying.refuse_half_applied(here, "making a plan back")
         cycle = nightly.go_back(here, nightly.earlier(here.store, to), author=author()).cycle
         held.concerns(cycle)
@@ -252,10 +252,10 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     when a server does not answer and the others agree.
     """
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         patience = here.settings.dns.settle.total_seconds()
         output = present.verify_output(verifying.verify(here, patience))
-    found.show(output, lambda console: text.verified(console, output))
+    found.show(output, lambda console: text.show_verification(console, output))
     exit_as(output, detailed=detailed_exitcode)
 
 
@@ -275,7 +275,7 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     Ingest, profile, plan, apply within the limits of [safety], verify, report.
     """
     found = context(ctx)
-    with opened(found, as_of) as here:
+    with open_world(found, as_of) as here:
         night = nightly.run(here, force or (), author="" if is_started_by_timer() else author())
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
     output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(night.report))
@@ -294,14 +294,14 @@ def report(
 ) -> None:
     """Write the report of a plan: one HTML file that opens anywhere, or JSON or Markdown to standard output."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         cycle = here.store.cycle(plan_id) if plan_id else _latest(here)
         if form is not ReportFormat.HTML:
-            deliver(found, reporting.told(here, cycle, form), to)
+            deliver(found, reporting.report_text(here, cycle, form), to)
             return
         path = reporting.write(here, cycle, to)
     if pdf:
-        path = paper.printed(path, path.with_suffix(".pdf"))
+        path = paper.print_pdf(path, path.with_suffix(".pdf"))
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path)))
 
 
@@ -323,7 +323,7 @@ def _text(told: str | bytes) -> str:
 def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
     """The latest runs, newest first: how they ended, what moved, how good the predictions were."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         runs = here.store.runs(limit)
         output = RunsOutput(items=[present.run_row(run, _plan_of(here, run)) for run in runs])
     found.show(output, lambda console: text.runs(console, output))

@@ -13,8 +13,8 @@ from flex.errors import BadInput
 from flex.loop import verify
 from flex.model.domain import Cycle, Node
 from flex.model.orders import NodeOrder, OrderState
-from flex_api.cli.common import Context, DryRun, NodeName, Reason, author, context, listed, moment, now
-from flex_api.cli.opening import opened
+from flex_api.cli.common import Context, DryRun, NodeName, Reason, author, context, moment, now, split_names
+from flex_api.cli.opening import open_world
 from flex_api.known import present
 from flex_api.night import failover, nodes
 from flex_api.night.leases import lease
@@ -40,7 +40,7 @@ def add_to(app: typer.Typer) -> None:
 def nodes_list(ctx: typer.Context) -> None:
     """Every node, its state and its load under the partition in force."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = _nodes(here)
     found.show(output, lambda console: text.nodes(console, output))
 
@@ -56,8 +56,8 @@ def nodes_add(
     dry_run: DryRun = False,
 ) -> None:
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
-    wanted = checked(node, addresses, ram, 1.0 if capacity is None else capacity)
-    _ordered(ctx, lambda here: (nodes.add(here, wanted, dry_run=dry_run), wanted), reason, dry_run)
+    wanted = check(node, addresses, ram, 1.0 if capacity is None else capacity)
+    _send_order(ctx, lambda here: (nodes.add(here, wanted, dry_run=dry_run), wanted), reason, dry_run)
 
 
 @nodes_app.command("set")
@@ -73,9 +73,9 @@ def nodes_set(
     """Change a node's memory, capacity or addresses from the next plan on, whatever the settings say."""
 
     def change(here: World) -> Noted:
-        old = nodes.known(here, node)
+        old = nodes.find(here, node)
         given = addresses or ",".join(old.addresses)
-        wanted = checked(node, given, ram or old.ram, old.capacity if capacity is None else capacity)
+        wanted = check(node, given, ram or old.ram, old.capacity if capacity is None else capacity)
         return nodes.put(here, wanted, dry_run=dry_run), replace(wanted, state=old.state)
 
     if not (addresses or ram or capacity is not None):
@@ -85,7 +85,7 @@ def nodes_set(
             kept="nothing was changed",
             advice="give --addresses, --ram or --capacity",
         )
-    _ordered(ctx, change, reason, dry_run)
+    _send_order(ctx, change, reason, dry_run)
 
 
 @nodes_app.command("drain")
@@ -99,19 +99,21 @@ def nodes_drain(
     dry_run: DryRun = False,
 ) -> None:
     """Move everything off a node with the next plans; it goes on serving until then. Pins to it are suspended."""
-    _ordered(ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run), reason, dry_run, turns=True)
+    _send_order(
+        ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run), reason, dry_run, turns=True
+    )
 
 
 @nodes_app.command("undrain")
 def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node sites again, from the next plan on."""
-    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run, turns=True)
+    _send_order(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run, turns=True)
 
 
 @nodes_app.command("up")
 def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Give a node that was down sites again, from the next plan on."""
-    _ordered(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run, turns=True)
+    _send_order(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run, turns=True)
 
 
 @nodes_app.command("remove")
@@ -119,11 +121,11 @@ def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_ru
     """Forget a node that no site is on any more."""
 
     def remove(here: World) -> Noted:
-        old = nodes.known(here, node)
-        notes = nodes.remove(here, _given(here, node, "removed", reason, ""), dry_run=dry_run)
+        old = nodes.find(here, node)
+        notes = nodes.remove(here, _order_given(here, node, "removed", reason, ""), dry_run=dry_run)
         return notes, nodes.in_state(old, "removed")
 
-    _ordered(ctx, remove, reason, dry_run)
+    _send_order(ctx, remove, reason, dry_run)
 
 
 @nodes_app.command("down")
@@ -137,19 +139,19 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
         _try_down(found, node)
         return
     with (
-        opened(found, reason=reason) as here,
+        open_world(found, reason=reason) as here,
         lease(here, f"node {node} down {reason}".strip(), breaks_in=True) as held,
     ):
-        nodes.refuse_last(here, nodes.known(here, node).name)
+        nodes.refuse_last(here, nodes.find(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
-        taken = failover.take_down_as(held, here, _given(here, node, "down", reason, ""))
+        taken = failover.take_down_as(held, here, _order_given(here, node, "down", reason, ""))
         done = taken.cycle
         output = _nodes(here, notes, taken.left, in_force=done)
     found.show(output, lambda console: preview_text.nodes(console, output))
     if done:
         # What it changed in DNS, line by line, is not said here, and would take a while of tens of thousands.
-        moved = text.moved(present.plan_output(replace(done, plans=())))
-        found.say(f"Plan {done.id}: {moved}; {_agreed(done)}.")
+        moved = text.moves_text(present.plan_output(replace(done, plans=())))
+        found.say(f"Plan {done.id}: {moved}; {_agreement(done)}.")
     if done and done.old_answers_until:
         found.say(text.countdown(done.old_answers_until, now()))
     if taken.left:
@@ -158,28 +160,28 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
 
 def _try_down(found: Context, node: str) -> None:
     """No run is recorded: nothing was done, and nobody has to wait for it."""
-    with opened(found) as here:
-        dead = nodes.known(here, node)
+    with open_world(found) as here:
+        dead = nodes.find(here, node)
         nodes.refuse_last(here, dead.name)
-        output = _tried(here, _nodes(here, nodes.stopped_by(here, node, "down")), dead, fails=True)
+        output = _try(here, _nodes(here, nodes.stopped_by(here, node, "down")), dead, fails=True)
     found.show(output, lambda console: preview_text.nodes(console, output))
 
 
-def _ordered(
+def _send_order(
     ctx: typer.Context, change: Callable[[World], Noted], reason: str, dry_run: bool, *, turns: bool = False
 ) -> None:
     """A dry run says what the next plan would do with the node as it would be; otherwise, where it `turns` sites to the
     node or away from it, how many go with the next plan.
     """
     found = context(ctx)
-    with opened(found, reason=reason) as here:
+    with open_world(found, reason=reason) as here:
         was = {node.name: node.state for node in here.nodes}
         notes, changed = change(here)
         if turns and not dry_run and was[changed.name] != changed.state:
             notes = [*notes, *_turned(here, changed.name)]
         output = _nodes(here, notes)
         if dry_run:
-            output = _tried(here, output, changed)
+            output = _try(here, output, changed)
     found.show(output, lambda console: preview_text.nodes(console, output))
 
 
@@ -190,21 +192,21 @@ def _turned(here: World, node: str) -> list[str]:
     return tonight.told(here, node)
 
 
-def _tried(here: World, output: NodesOutput, changed: Node, *, fails: bool = False) -> NodesOutput:
+def _try(here: World, output: NodesOutput, changed: Node, *, fails: bool = False) -> NodesOutput:
     """With what the next plan would do. It takes a while to load what makes plans, and a dead node does not wait."""
     from flex_api.wishes import previewing
 
     look = previewing.of_failure if fails else previewing.of_node
-    preview, why = previewing.asked(lambda: look(here, changed))
+    preview, why = previewing.look_if_possible(lambda: look(here, changed))
     return output.model_copy(update={"preview": preview, "notes": [*output.notes, *why]})
 
 
 def _order(here: World, node: str, state: OrderState, reason: str, deadline: str, dry_run: bool) -> Noted:
-    changed = nodes.in_state(nodes.known(here, node), state)
-    return nodes.order(here, _given(here, node, state, reason, deadline), dry_run=dry_run), changed
+    changed = nodes.in_state(nodes.find(here, node), state)
+    return nodes.order(here, _order_given(here, node, state, reason, deadline), dry_run=dry_run), changed
 
 
-def _given(here: World, node: str, state: OrderState, reason: str, deadline: str) -> NodeOrder:
+def _order_given(here: World, node: str, state: OrderState, reason: str, deadline: str) -> NodeOrder:
     return NodeOrder(node, state, here.time_of_day(), moment("--deadline", deadline), reason, author())
 
 
@@ -226,15 +228,15 @@ def _nodes(
     )
 
 
-def _agreed(cycle: Cycle) -> str:
+def _agreement(cycle: Cycle) -> str:
     servers = verify.servers(cycle.verdicts).agreeing
     return f"{words.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
 
 
-def checked(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
+def check(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
     """As it was written on the command line. Raises BadInput."""
     try:
-        return nodes.checked(name, listed(addresses), ram, capacity)
+        return nodes.check_node(name, split_names(addresses), ram, capacity)
     except ValidationError as error:
         first = error.errors()[0]
         raise BadInput(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from flex.model.audit import Author
-from flex_api.cli.common import Context, author, bounded, now
+from flex_api.cli.common import Context, author, moment_in_range, now
 from flex_api.wiring import World, silent, world
 
 if TYPE_CHECKING:
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(found: Context, as_of: datetime | None = None, *, reason: str = "") -> Iterator[World]:
+def open_world(found: Context, as_of: datetime | None = None, *, reason: str = "") -> Iterator[World]:
     """The settings' world, with a progress bar where a person watches."""
-    moment = as_of and bounded("--as-of", as_of)
+    moment = as_of and moment_in_range("--as-of", as_of)
     clock = (lambda: moment) if moment else now
-    with _followed(found) as told:
+    with _follow(found) as told:
         here = world(found.settings, clock, say=found.say, progress=told, author=Author(author(), reason))
         with closing(here):
             yield here
 
 
 @contextmanager
-def _followed(found: Context) -> Iterator[Progress]:
+def _follow(found: Context) -> Iterator[Progress]:
     if found.progress is None:
         yield silent
         return

@@ -10,7 +10,7 @@ from flex.model.consent import Approval
 from flex.model.orders import Freeze
 from flex_api.cli.common import Context, DryRun, PlanId, Reason, author, context, moment
 from flex_api.cli.night import AsOf, show
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.night import approving, freezing
 from flex_api.night.leases import lease
 from flex_api.schemas.night import FreezeOutput
@@ -37,7 +37,7 @@ def approve(
 ) -> None:
     """Say yes to a plan as it is. It is refused when another partition came into force since it was made."""
     found = context(ctx)
-    with opened(found, as_of, reason=reason) as here, lease(here, "approve"):
+    with open_world(found, as_of, reason=reason) as here, lease(here, "approve"):
         said = Approval("approve", author(), here.time_of_day(), reason, tuple(force or ()))
         cycle = approving.approve(here, plan_id, said, checksum=checksum)
     show(found, cycle)
@@ -48,7 +48,7 @@ def reject(
 ) -> None:
     """Say no to a plan: it can not be applied any more."""
     found = context(ctx)
-    with opened(found, as_of, reason=reason) as here, lease(here, "reject"):
+    with open_world(found, as_of, reason=reason) as here, lease(here, "reject"):
         said = Approval("reject", author(), here.time_of_day(), reason)
         cycle = approving.reject(here, plan_id, said, checksum=checksum)
     show(found, cycle)
@@ -62,7 +62,7 @@ def freeze(
 ) -> None:
     """Stop all changes in DNS. Nights go on to read logs and to make plans; nothing is applied."""
     found = context(ctx)
-    with opened(found, reason=reason) as here:
+    with open_world(found, reason=reason) as here:
         wanted = Freeze(here.time_of_day(), moment("--until", until), reason, author())
         freezing.freeze(here, wanted, dry_run=dry_run)
     _show(found, wanted, frozen=True, dry_run=dry_run)
@@ -71,7 +71,7 @@ def freeze(
 def thaw(ctx: typer.Context, reason: Reason = "", dry_run: DryRun = False) -> None:
     """End a freeze."""
     found = context(ctx)
-    with opened(found, reason=reason) as here:
+    with open_world(found, reason=reason) as here:
         ended = freezing.thaw(here, dry_run=dry_run)
     _show(found, ended, frozen=False, dry_run=dry_run)
 

@@ -33,10 +33,10 @@ class Piped(TextIOWrapper):
 
 
 def begin() -> None:
-    sys.stdout, sys.stderr = _piped(sys.stdout), _piped(sys.stderr)
+    sys.stdout, sys.stderr = _pipe(sys.stdout), _pipe(sys.stderr)
 
 
-def _piped(stream: TextIO | None) -> TextIO:
+def _pipe(stream: TextIO | None) -> TextIO:
     """What the caller closed leads nowhere."""
     if stream is None:
         return Path(os.devnull).open("w", encoding="utf-8")

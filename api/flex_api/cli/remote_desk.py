@@ -63,7 +63,7 @@ def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=10
 def ingest(ctx: typer.Context, reason: Reason = "") -> None:
     """Have the server read what is new in its logs; each line counts once."""
     asked = asked_of(ctx)
-    ended = asked.client.followed(asked.client.read_logs(given_as(IngestGiven, reason=reason)), asked.context.say)
+    ended = asked.client.follow(asked.client.read_logs(given_as(IngestGiven, reason=reason)), asked.context.say)
     output = JobOutput(id=ended.id, kind=ended.kind, state=ended.state, stage=ended.stage, result=ended.result)
     asked.context.show(output, lambda console: console.print(f"{ended.state}: {ended.stage}"))
 
@@ -80,7 +80,7 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
         behind=found.behind,
         other_names=found.other_names,
     )
-    asked.context.show(output, lambda console: text.verified(console, output))
+    asked.context.show(output, lambda console: text.show_verification(console, output))
     exit_as(output, detailed=detailed_exitcode)
 
 
@@ -93,7 +93,7 @@ def report(
 ) -> None:
     """The report of a plan, to standard output or into a file."""
     asked = asked_of(ctx)
-    deliver(asked.context, asked.client.printed(plan_id) if pdf else asked.client.report(plan_id, form), to)
+    deliver(asked.context, asked.client.report_pdf(plan_id) if pdf else asked.client.report(plan_id, form), to)
 
 
 @audit_app.callback()
@@ -120,7 +120,7 @@ def audit_verify(ctx: typer.Context, last: Last = "") -> None:
     asked = asked_of(ctx)
     found = asked.client.audit_verified(last)
     if not found.holds:
-        raise auditing.altered(found.wrong)
+        raise auditing.altered_error(found.wrong)
     output = AuditVerifyOutput(entries=found.entries, last=found.last)
     asked.context.show(output, lambda console: desk_text.holds(console, output))
 
@@ -157,4 +157,4 @@ def token_revoke(
     asked = asked_of(ctx)
     asked.client.revoke(token_id, reason)
     output = TokenOutput(token=asked.client.token_row(token_id))
-    asked.context.show(output, lambda console: desk_text.revoked(console, output))
+    asked.context.show(output, lambda console: desk_text.show_revoked(console, output))

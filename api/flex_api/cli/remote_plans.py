@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flex_api.cli.asked import Asked, asked_of, show_plan, show_result
-from flex_api.cli.common import PlanId, Reason, SiteName, TakeBack, given_as, listed
+from flex_api.cli.common import PlanId, Reason, SiteName, TakeBack, given_as, split_names
 from flex_api.cli.orders import Agreed, Checksum
 from flex_api.cli.supposing import (
     Frontier,
@@ -24,7 +24,7 @@ from flex_api.cli.supposing import (
     show_what_if,
     times_of,
 )
-from flex_api.cli.why import told
+from flex_api.cli.why import show
 from flex_api.night import approving
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, PlanGiven, RollbackGiven, Supposed
 from flex_api.schemas.verbs import PlanOutput, PlansOutput
@@ -136,7 +136,7 @@ def whatif(
     given = given_as(
         Supposed,
         more_nodes=more,
-        without_nodes=listed(without),
+        without_nodes=split_names(without),
         ram_factor=ram,
         growth_ratio=growth,
         site_factors=times_of(times or ()),
@@ -172,4 +172,4 @@ def explain(ctx: typer.Context, site: SiteName) -> None:
     """Why a site moves or stays, and where else it could be."""
     asked = asked_of(ctx)
     output = asked.client.explanation(site)
-    asked.context.show(output, lambda console: told(console, output))
+    asked.context.show(output, lambda console: show(console, output))

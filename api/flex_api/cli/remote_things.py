@@ -9,12 +9,12 @@ import typer
 from flex.errors import Unknown
 from flex_api import hosted
 from flex_api.cli.asked import Asked, asked_of, show_nodes, show_pin, show_result
-from flex_api.cli.common import Campaign, DryRun, NodeName, Reason, SiteName, listed, moment
-from flex_api.cli.nodes import Addresses, Capacity, Ram, checked
+from flex_api.cli.common import Campaign, DryRun, NodeName, Reason, SiteName, moment, split_names
+from flex_api.cli.nodes import Addresses, Capacity, Ram, check
 from flex_api.schemas.rest import DownGiven, DrainGiven, NodeChange, NodeGiven, PinGiven, PinShown
 from flex_api.schemas.verbs import SitesOutput
 from flex_api.told import text
-from flex_api.wishes.pinning import called
+from flex_api.wishes.pinning import until_text
 
 sites_app = typer.Typer(help="Sites and pins.", no_args_is_help=True, rich_markup_mode=None)
 nodes_app = typer.Typer(help="Nodes.", no_args_is_help=True, rich_markup_mode=None)
@@ -57,10 +57,10 @@ def sites_pin(
     """Say where a site is to be, where not, on how many nodes and with which others, from the next plan on."""
     asked = asked_of(ctx)
     wanted = PinGiven(
-        nodes=listed(nodes),
-        not_on=listed(not_on),
-        together=listed(together),
-        apart=listed(apart),
+        nodes=split_names(nodes),
+        not_on=split_names(not_on),
+        together=split_names(together),
+        apart=split_names(apart),
         min_replicas=min_replicas,
         max_replicas=max_replicas,
         weight=weight,
@@ -88,15 +88,15 @@ def sites_exclude(
 
 def _put(asked: Asked, site: str, wanted: PinGiven, campaign: str, dry_run: bool) -> None:
     """As on the server itself: a wish with an end takes no place of one without."""
-    standing, tag = _found(asked, site, campaign)
+    standing, tag = _find(asked, site, campaign)
     if standing and wanted.until and not campaign and standing.until is None:
-        campaign = called(wanted.until)
-        _, tag = _found(asked, site, campaign)
+        campaign = until_text(wanted.until)
+        _, tag = _find(asked, site, campaign)
     made = asked.client.put_pin(site, wanted, tag, campaign=campaign, dry_run=dry_run)
     show_pin(asked, made, pinned=True, dry_run=dry_run)
 
 
-def _found(asked: Asked, site: str, campaign: str) -> tuple[PinShown | None, str]:
+def _find(asked: Asked, site: str, campaign: str) -> tuple[PinShown | None, str]:
     try:
         return asked.client.pin(site, campaign)
     except Unknown:
@@ -157,7 +157,7 @@ def nodes_add(
     dry_run: DryRun = False,
 ) -> None:
     """Add a node that takes sites from the next plan on."""
-    asked, wanted = asked_of(ctx), checked(node, addresses, ram, 1.0 if capacity is None else capacity)
+    asked, wanted = asked_of(ctx), check(node, addresses, ram, 1.0 if capacity is None else capacity)
     given = NodeGiven(
         node=wanted.name,
         addresses=wanted.addresses,
@@ -181,7 +181,7 @@ def nodes_set(
     """Change a node's memory, capacity or addresses from the next plan on."""
     asked = asked_of(ctx)
     row, tag = asked.client.node(node)
-    wanted = checked(
+    wanted = check(
         node,
         addresses or ",".join(row.addresses),
         ram or row.ram_bytes,

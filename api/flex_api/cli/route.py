@@ -10,14 +10,14 @@ from rich.console import Console
 
 from flex.errors import Away, BadInput, NotWritten
 from flex.routing import delivery, force, haproxy, pulling
-from flex.routing.program import installed, program
+from flex.routing.program import find_program, program
 from flex.routing.runtime import Socket
 from flex_api.cli.common import context
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.cli.remote import token_in
 from flex_api.night import delivering, routed, steering
 from flex_api.night.leases import lease
-from flex_api.night.misnamed import misnamed
+from flex_api.night.misnamed import misnamed_sites
 from flex_api.schemas.routing import (
     DeliveredRow,
     RouteApplyOutput,
@@ -52,8 +52,8 @@ def route_show(
 ) -> None:
     """The sites on several nodes, their members, by what requests are spread; the version of each node's files."""
     found = context(ctx)
-    with opened(found) as here:
-        output = _shown(here, plan, live=live)
+    with open_world(found) as here:
+        output = _route_output(here, plan, live=live)
     found.show(output, lambda console: _print(console, output))
 
 
@@ -78,8 +78,8 @@ def route_config(
     """
     found = context(ctx)
     _refuse_without_folder(to, tell=tell, back=back)
-    checker = installed() if to else None
-    with opened(found) as here:
+    checker = find_program() if to else None
+    with open_world(found) as here:
         files = delivery.one_before(to) if to and back else steering.files(here.settings, here.store, node, plan)
         routing = here.settings.routing
     told: force.Told | Literal[""] = ""
@@ -121,7 +121,7 @@ def route_apply(
     What HAProxy refuses is taken back. A server is asked by what is here: while nothing changes, it answers nothing.
     """
     found, checker = context(ctx), program()
-    taken = pulling.pulled(source, to, token_in(token_file) if token_file else "")
+    taken = pulling.pull(source, to, token_in(token_file) if token_file else "")
     _refuse_elsewhere(taken.directory, to)
     if not other_node:
         _refuse_other(taken, pulling.in_force(to), to)
@@ -129,7 +129,7 @@ def route_apply(
     if tell:
         told = force.enforce(taken.files, to, checker, _sockets(taken, master))
     changed = told != "nothing" if told else delivery.put(taken.files, to, checker)
-    pulling.noted(taken, to)
+    pulling.note_in_force(taken, to)
     output = RouteApplyOutput(
         node=taken.node,
         directory=str(to),
@@ -148,7 +148,7 @@ def route_deliver(
 ) -> None:
     """Write every node's files to its folder of routing.deliver, and run routing.deliver_command for what changed."""
     found = context(ctx)
-    with opened(found) as here, lease(here, "route deliver"):
+    with open_world(found) as here, lease(here, "route deliver"):
         _refuse_undelivered(here.settings.routing.deliver)
         done = delivering.deliver(here.settings, here.store, plan)
     rows = [
@@ -206,13 +206,17 @@ def _refuse_undelivered(folder: str) -> None:
         )
 
 
-def _shown(here: World, plan: str, *, live: bool) -> RouteOutput:
+def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
     """Raises Away where nobody of those that were asked answers."""
     settings, store = here.settings, here.store
-    of_all = steering.routed(settings, store, steering.at_present(settings, store, plan))
+    of_all = steering.routing_of(settings, store, steering.at_present(settings, store, plan))
     pools = of_all.pools
     wanted = steering.versions(settings, store, pools)
-    found = routed.heard(settings, pools, list(wanted), routed.known_paths(settings, store, pools)) if live else []
+    found = (
+        routed.ask_distributors(settings, pools, list(wanted), routed.known_paths(settings, store, pools))
+        if live
+        else []
+    )
     if found and not any(each.said for each in found):
         raise Away(
             "asking HAProxy what it does",
@@ -224,8 +228,8 @@ def _shown(here: World, plan: str, *, live: bool) -> RouteOutput:
         on=settings.routing.on,
         items=[pool_row(pool) for pool in pools],
         left_out=left_out(of_all.left_out),
-        misnamed=misnamed(settings, store),
-        nodes=routed.as_versions(wanted, routed.delivered(settings, list(wanted)), found),
+        misnamed=misnamed_sites(settings, store),
+        nodes=routed.as_versions(wanted, routed.versions_delivered(settings, list(wanted)), found),
         live=routed.as_live(found),
     )
 

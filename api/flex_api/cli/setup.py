@@ -138,11 +138,11 @@ def _say_problems(found: Context, output: ConfigCheckOutput) -> None:
 def config_show(ctx: typer.Context) -> None:
     """Every setting in force, and whether it is the file's or the default."""
     found = context(ctx)
-    given = config.given(found.path)
+    given = config.keys_in_file(found.path)
     output = ConfigShowOutput(
         file=str(found.path),
-        settings=config.masked(found.settings),
-        defaults=[name for name in config.flat(config.masked(found.settings)) if name not in given],
+        settings=config.mask_secrets(found.settings),
+        defaults=[name for name in config.flat(config.mask_secrets(found.settings)) if name not in given],
     )
     found.show(output, lambda _: _say_settings(found, output))
 
@@ -263,12 +263,12 @@ def version(ctx: typer.Context, json: Annotated[bool, typer.Option("--json", hel
         python=platform.python_version(),
         solver=f"HiGHS {metadata.version('highspy')}",
         database_revision=migrate.head(),
-        named=_named(),
+        named=_formats_by_name(),
     )
     found.show(output, lambda _: _say_version(found, output))
 
 
-def _named() -> str:
+def _formats_by_name() -> str:
     try:
         program = find_named()
     except FlexError:

@@ -66,7 +66,7 @@ def trace(
         comparing.cluster_of(model, n, mib, cache=cache, disks=disks) for n, mib in product(nodes or [4], ram or [64])
     ]
     with _steps(len(clusters) * len(policies)) as step:
-        points = comparing.compared(asked, clusters, policies, step)
+        points = comparing.compare_policies(asked, clusters, policies, step)
     drawn = _draw(pictures, points, by_nodes=len(nodes or []) > 1) if pictures else []
     rows = [comparing.row(cluster, result) for cluster, result in points]
     output = SimulateOutput(

@@ -9,8 +9,8 @@ import typer
 from flex.model.domain import LAST_DAY, Period, Pin
 from flex.wishes.pins import unknown_site
 from flex_api import hosted
-from flex_api.cli.common import Campaign, Context, Reason, SiteName, author, context, listed, moment
-from flex_api.cli.opening import opened
+from flex_api.cli.common import Campaign, Context, Reason, SiteName, author, context, moment, split_names
+from flex_api.cli.opening import open_world
 from flex_api.known import present
 from flex_api.schemas.verbs import PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.told import desk_text, text
@@ -36,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
 def sites_list(ctx: typer.Context) -> None:
     """Every site, busiest first."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = _sites(here)
     found.show(output, lambda console: text.sites(console, output))
 
@@ -45,7 +45,7 @@ def sites_list(ctx: typer.Context) -> None:
 def sites_show(ctx: typer.Context, site: SiteName) -> None:
     """One site: what it asks of its nodes, and where it is."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         every = _sites(here)
     rows = [row for row in every.items if row.site == hosted.site_name(site)]
     if not rows:
@@ -60,7 +60,7 @@ def sites_unknown(
 ) -> None:
     """What visitors asked of names that are no sites of ours, in the time that profiles are made of and since."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         since = Period.days_before(here.clock(), here.settings.profile.window.days).start
         days = (int(since.timestamp()) // 86400, LAST_DAY)
         told = unknown(here.settings.ingest.directory, here.store.segments(*days), *days, most)
@@ -105,24 +105,24 @@ def sites_pin(
     found = context(ctx)
     pin = Pin(
         hosted.site_name(site),
-        listed(nodes),
+        split_names(nodes),
         min_replicas,
         moment("--until", until),
         reason,
         author(),
-        not_on=listed(not_on),
+        not_on=split_names(not_on),
         max_replicas=max_replicas,
-        together=tuple(map(hosted.site_name, listed(together))),
-        apart=tuple(map(hosted.site_name, listed(apart))),
+        together=tuple(map(hosted.site_name, split_names(together))),
+        apart=tuple(map(hosted.site_name, split_names(apart))),
         since=moment("--since", since),
         weight=weight,
         sla=sla,
         campaign=campaign,
     )
-    with opened(found, reason=reason) as here:
+    with open_world(found, reason=reason) as here:
         pin = pinning.beside(here.store, pin)
         pinning.pin(here, pin, dry_run=dry_run)
-        tried = previewing.asked(lambda: previewing.of_pin(here, pin)) if dry_run else NOT_TRIED
+        tried = previewing.look_if_possible(lambda: previewing.of_pin(here, pin)) if dry_run else NOT_TRIED
     _show_pin(found, pin, pinned=True, tried=tried, dry_run=dry_run)
 
 
@@ -132,9 +132,9 @@ def sites_unpin(
 ) -> None:
     """Take a pin back."""
     found = context(ctx)
-    with opened(found, reason=reason) as here:
+    with open_world(found, reason=reason) as here:
         pin = pinning.unpin(here, hosted.site_name(site), campaign, dry_run=dry_run)
-        tried = previewing.asked(lambda: previewing.without_pin(here, pin)) if dry_run else NOT_TRIED
+        tried = previewing.look_if_possible(lambda: previewing.without_pin(here, pin)) if dry_run else NOT_TRIED
     _show_pin(found, pin, pinned=False, tried=tried, dry_run=dry_run)
 
 
@@ -161,10 +161,10 @@ def sites_exclude(
         since=moment("--since", since),
         excluded=True,
     )
-    with opened(found, reason=reason) as here:
+    with open_world(found, reason=reason) as here:
         pin = pinning.beside(here.store, pin)
         pinning.pin(here, pin, dry_run=dry_run)
-        tried = previewing.asked(lambda: previewing.of_pin(here, pin)) if dry_run else NOT_TRIED
+        tried = previewing.look_if_possible(lambda: previewing.of_pin(here, pin)) if dry_run else NOT_TRIED
     _show_pin(found, pin, pinned=True, tried=tried, dry_run=dry_run)
 
 

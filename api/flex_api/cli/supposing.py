@@ -12,9 +12,9 @@ from rich.table import Table
 from flex.errors import BadInput
 from flex.loop.what_if import Supposition
 from flex_api import hosted
-from flex_api.cli.common import PlanId, context, listed
+from flex_api.cli.common import PlanId, context, split_names
 from flex_api.cli.night import plan_app
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.told import foretold_text, nodes_given_up, text, words
 from flex_api.told.grids import grid
@@ -57,9 +57,9 @@ def whatif(
 ) -> None:
     """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
     found = context(ctx)
-    lost = listed(without)
+    lost = split_names(without)
     wanted = Supposition(more, lost, ram, growth, times_of(times or ()), tolerance, max_moves)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = supposing.what_if(here, wanted, with_frontier=frontier)
     found.show(output, lambda console: show_what_if(console, output))
 
@@ -67,7 +67,7 @@ def whatif(
 def plan_frontier(ctx: typer.Context) -> None:
     """What more moves would buy: the least imbalance for each number of them, from none to a new partition."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = supposing.frontier_of(here)
     found.show(output, lambda console: show_frontier(console, output))
 
@@ -79,7 +79,7 @@ def plan_diff(
 ) -> None:
     """What differs between the partitions of two plans, site by site."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = supposing.difference(here, one, other)
     found.show(output, lambda console: show_diff(console, output))
 
@@ -110,7 +110,7 @@ def show_what_if(console: Console, output: WhatIfOutput) -> None:
     console.print()
     console.print(text.loads(output.before, output.after))
     console.print()
-    foretold_text.compared(console, output.forecasts)
+    foretold_text.show_comparison(console, output.forecasts)
     if output.frontier:
         console.print()
         console.print(_points(output.frontier))

@@ -10,7 +10,7 @@ from flex.model.audit import Author
 from flex_api import access, auditing
 from flex_api.access import Caller
 from flex_api.cli.common import Reason, author, context, moment, now
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput, audit_row, token_row
 from flex_api.told import desk_text
 
@@ -49,7 +49,7 @@ def token_create(
 ) -> None:
     """Make a token and print it, this once. FLEX keeps only its hash."""
     found = context(ctx)
-    with opened(found, reason=reason) as here:
+    with open_world(found, reason=reason) as here:
         ends = moment("--expires", expires)
         token, secret = access.create(here.store, _me(), name, access.role_of(role), now(), ends)
     output = TokenOutput(token=token_row(token), secret=secret)
@@ -60,7 +60,7 @@ def token_create(
 def token_list(ctx: typer.Context) -> None:
     """Every token, also those that open nothing any more; never their secrets."""
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         output = TokensOutput(items=[token_row(token) for token in here.store.tokens() if not token.parent])
     found.show(output, lambda console: desk_text.tokens(console, output, now()))
 
@@ -73,10 +73,10 @@ def token_revoke(
 ) -> None:
     """End a token, and the sessions that were opened with it."""
     found = context(ctx)
-    with opened(found, reason=reason) as here:
+    with open_world(found, reason=reason) as here:
         token = access.revoke(here.store, _me(), token_id, now())
     output = TokenOutput(token=token_row(token))
-    found.show(output, lambda console: desk_text.revoked(console, output))
+    found.show(output, lambda console: desk_text.show_revoked(console, output))
 
 
 @audit_app.callback()
@@ -91,7 +91,7 @@ def audit(
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
-    with opened(found) as here:
+    with open_world(found) as here:
         entries = here.store.found_entries(limit, actor=actor, action=action, since=moment("--since", since))
         output = AuditOutput(items=list(map(audit_row, entries)))
     found.show(output, lambda console: desk_text.audit(console, output))
@@ -104,8 +104,8 @@ def audit_verify(ctx: typer.Context, last: Last = "") -> None:
     Prints the last hash, to be noted elsewhere.
     """
     found = context(ctx)
-    with opened(found) as here:
-        head = auditing.verified(here.store, last)
+    with open_world(found) as here:
+        head = auditing.verify_record(here.store, last)
     output = AuditVerifyOutput(entries=head.number, last=head.hash)
     found.show(output, lambda console: desk_text.holds(console, output))
 

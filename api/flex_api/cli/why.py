@@ -9,10 +9,10 @@ from rich.console import Console
 
 from flex_api import hosted
 from flex_api.cli.common import context
-from flex_api.cli.opening import opened
+from flex_api.cli.opening import open_world
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
 from flex_api.told import words
-from flex_api.wishes.explaining import explained
+from flex_api.wishes.explaining import explain_site
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,12 +22,12 @@ def add_to(app: typer.Typer) -> None:
 def explain(ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SITE")]) -> None:
     """Why a site moves or stays, and where else it could be."""
     found = context(ctx)
-    with opened(found) as here:
-        output = explained(here, hosted.site_name(site))
-    found.show(output, lambda console: told(console, output))
+    with open_world(found) as here:
+        output = explain_site(here, hosted.site_name(site))
+    found.show(output, lambda console: show(console, output))
 
 
-def told(console: Console, output: ExplainOutput) -> None:
+def show(console: Console, output: ExplainOutput) -> None:
     asks = ", ".join(f"{name} {units:.1f} %" for name, units in output.asks_units.items())
     each = f", each of {output.replicas} replicas" if output.replicas > 1 else ""
     console.print(f"{output.site} asks{each}: {asks} of a mean node's fair share")

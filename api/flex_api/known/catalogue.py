@@ -51,7 +51,7 @@ class Catalogue:
         at = int(np.searchsorted(self.sites, site))
         return at if at < len(self.sites) and self.sites[at] == site else None
 
-    def measured(self, row: int) -> dict[str, int]:
+    def measures(self, row: int) -> dict[str, int]:
         return {name: int(column[row]) for name, column in self.columns.items()}
 
     def order(self, by: str) -> Ints:
@@ -66,7 +66,7 @@ class Catalogue:
                 self.orders[by] = np.argsort(-values if down else values, kind="stable")
         return self.orders[by]
 
-    def wanted(self, what: Wanted) -> np.ndarray:
+    def mask(self, what: Wanted) -> np.ndarray:
         """For each row whether it is asked for."""
         kept = np.ones(len(self.sites), dtype=bool)
         replicas = np.diff(self.first)
@@ -89,7 +89,7 @@ class Catalogue:
         """The rows behind the one that has this value and this name, and whether there are more."""
         ordered = self.order(by)
         begin = 0 if after is None else self._behind(ordered, by, *after)
-        kept = self.wanted(what)[ordered[begin:]] if what != Wanted() else None
+        kept = self.mask(what)[ordered[begin:]] if what != Wanted() else None
         rest = ordered[begin:] if kept is None else ordered[begin:][kept]
         return rest[:limit].tolist(), len(rest) > limit
 

@@ -33,7 +33,7 @@ class Difference:
         there = {site for table in self.rows for site in table.loc[table["node"] == node, "site"]}
         return tuple(name for name in self.names if name in there)
 
-    def said(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """Of all of it. Any: the fields of an output."""
         (one, other), (one_worst, other_worst) = self.ids, self.worst
         return {
@@ -44,7 +44,7 @@ class Difference:
             "other_worst_ratio": other_worst,
         }
 
-    def told(self, names: Sequence[str]) -> list[DiffRow]:
+    def rows_of(self, names: Sequence[str]) -> list[DiffRow]:
         one, other = (_nodes(table[table["site"].isin(list(names))]) for table in self.rows)
         return [DiffRow(site=name, one=one.get(name, []), other=other.get(name, [])) for name in names]
 

@@ -26,14 +26,14 @@ from flex_api.wiring import World
 FAR = 3.0
 
 
-def expected(world: World, facts: Facts) -> tuple[Facts, Outlook | None]:
+def expect(world: World, facts: Facts) -> tuple[Facts, Outlook | None]:
     settings = world.settings.profile
     if settings.forecast == "off":
         return facts, None
-    past = nights.sent(world, facts.period, facts.sites)
+    past = nights.bytes_sent(world, facts.period, facts.sites)
     found, wanted = outlook.outlook(past)
     surges = outlook.surges(past, settings.surge)
-    told = replace(facts, remarks=(*facts.remarks, *outlook.said(found, surges)))
+    told = replace(facts, remarks=(*facts.remarks, *outlook.sentences(found, surges)))
     if found.method == outlook.YESTERDAY:
         return told, found
     # Where a list says which sites there are, each of them has a profile.
@@ -43,12 +43,12 @@ def expected(world: World, facts: Facts) -> tuple[Facts, Outlook | None]:
 
 def _as_expected(world: World, facts: Facts, past: pd.DataFrame, wanted: pd.Series) -> Facts:
     alike = _like_another_night(past, wanted)
-    shown = [_shown(facts.profiles, facts.spreads, set(facts.profiles["site"]) - set(alike.index))]
+    shown = [_of_shown_sites(facts.profiles, facts.spreads, set(facts.profiles["site"]) - set(alike.index))]
     shown += _of_others(world, facts.period, alike)
     left = set(facts.profiles["site"]).difference(*(set(profiles["site"]) for profiles, _ in shown))
-    shown.append(_shown(facts.profiles, facts.spreads, left))
+    shown.append(_of_shown_sites(facts.profiles, facts.spreads, left))
     profiles, spreads = (pd.concat(tables, ignore_index=True) for tables in zip(*shown, strict=True))
-    scaled = _scaled(profiles, wanted)
+    scaled = _scale(profiles, wanted)
     return replace(facts, profiles=PROFILES.make(scaled), spreads=SPREADS.make(spreads))
 
 
@@ -67,14 +67,16 @@ def _of_others(world: World, last: Period, alike: pd.Series) -> Iterator[tuple[p
     for end in sorted(alike.unique()):
         found = nights.profiles(world, Period(end - (last.end - last.start), end))
         if found is not None:
-            yield _shown(*found, set(alike.index[alike == end]))
+            yield _of_shown_sites(*found, set(alike.index[alike == end]))
 
 
-def _shown(profiles: pd.DataFrame, spreads: pd.DataFrame, sites: set[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _of_shown_sites(
+    profiles: pd.DataFrame, spreads: pd.DataFrame, sites: set[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     return profiles[profiles["site"].isin(list(sites))], spreads[spreads["site"].isin(list(sites))]
 
 
-def _scaled(profiles: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
+def _scale(profiles: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
     """The same with as many visitors as are expected."""
     sent = profiles["access_bytes"].to_numpy(dtype=np.float64)
     foretold = wanted.reindex(profiles["site"]).to_numpy()

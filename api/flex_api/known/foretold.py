@@ -40,7 +40,7 @@ def measured_row(measured: Measured) -> MeasuredRow:
         model_ratio=_median(node.model for node in measured.served),
         site_error_ratio=measured.site_error,
         nodes=nodes,
-        served=[_served(node) for node in measured.served],
+        served=[_served_node(node) for node in measured.served],
         sites=[
             MeasuredSite(site=site.site, expected_bytes=site.expected, measured_bytes=site.measured)
             for site in measured.sites
@@ -60,7 +60,7 @@ def _node(node: NodeForecast, period: float) -> ForecastNode:
     )
 
 
-def _served(node: NodeOff) -> ServedNode:
+def _served_node(node: NodeOff) -> ServedNode:
     return ServedNode(
         node=node.node,
         predicted_ratio=node.predicted,

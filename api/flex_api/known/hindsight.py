@@ -18,7 +18,7 @@ from flex_api.wiring import World
 _BYTES = "access_bytes"
 
 
-def measured(world: World, plain: Facts) -> Measured | None:
+def measure(world: World, plain: Facts) -> Measured | None:
     """None until a later period has been seen than that which the partition in force was made for."""
     base = world.store.cycle(plain.base) if plain.base else None
     if base is None or base.period.end >= plain.period.end:
@@ -28,19 +28,21 @@ def measured(world: World, plain: Facts) -> Measured | None:
     placement = world.store.placement_of(base.id)
     came = predict.forecast(plain.sample, placement, plain.nodes, policy=compare_with_measured.AFTER)
     hours = (24 * plain.period.first_day, 24 * (plain.period.last_day + 1))
-    logged = compare_with_measured.logged(world.store.segments(plain.period.first_day, plain.period.last_day), *hours)
-    sites, off = compare_with_measured.of_sites(_expected(world, base, plain), _sent(plain.profiles))
-    return replace(found, served=compare_with_measured.served(base, came, logged), sites=sites, site_error=off)
+    logged = compare_with_measured.answers_in_logs(
+        world.store.segments(plain.period.first_day, plain.period.last_day), *hours
+    )
+    sites, off = compare_with_measured.of_sites(_expected_bytes(world, base, plain), _bytes_sent(plain.profiles))
+    return replace(found, served=compare_with_measured.compare_nodes(base, came, logged), sites=sites, site_error=off)
 
 
-def _expected(world: World, base: Cycle, plain: Facts) -> pd.Series[float]:
+def _expected_bytes(world: World, base: Cycle, plain: Facts) -> pd.Series[float]:
     """Bytes by site as the plan in force expected them: of a period that is forgotten, nothing."""
     foretold = base.outlook is not None and base.outlook.method != outlook.YESTERDAY
-    past = nights.sent(world, base.period, plain.sites) if foretold else world.store.sent(base.period, 1)
+    past = nights.bytes_sent(world, base.period, plain.sites) if foretold else world.store.bytes_sent(base.period, 1)
     if not past.shape[1]:
         return pd.Series(dtype="float64")
     return outlook.outlook(past)[1]
 
 
-def _sent(profiles: pd.DataFrame) -> pd.Series[float]:
+def _bytes_sent(profiles: pd.DataFrame) -> pd.Series[float]:
     return pd.Series(profiles[_BYTES].to_numpy(dtype="float64"), index=pd.Index(profiles["site"]))

@@ -21,7 +21,7 @@ LARGE = 0.3
 SIZES = ("site", "requests", "size")
 
 
-def learned(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+def learn_profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """PROFILES and SPREADS of the hosted sites, and what is to be said of names that are none; "" where there are none.
 
     Raises NoData where no line of the period was read, or where its counts were deleted.
@@ -35,7 +35,7 @@ def learned(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame, s
             kept="the partition in force stays",
             advice="see that the logs arrive and that the clock is right; `flex ingest` shows every file",
         )
-    listed = world.settings.ingest.sites_file and hosted.listed(world.settings.ingest.sites_file)
+    listed = world.settings.ingest.sites_file and hosted.read_site_list(world.settings.ingest.sites_file)
     profiles, strangers = hosted.only(every, listed or None)
     large = _large_sites(world, profiles)
     spreads = profile.spreads_of(files.pieces(SIZES, large), large, most=max(len(world.nodes), 2))
@@ -46,7 +46,7 @@ def hours(world: World, period: Period) -> Iterator[pd.DataFrame]:
     """HOURS of each day, weighed as the settings say. Raises NoData where counts were deleted."""
     found = hours_and_sample.hours_by_day(world.store, world.settings.ingest.directory, period)
     half_life = world.settings.profile.half_life
-    return profile.faded(found, period, half_life) if half_life else found
+    return profile.weigh_days(found, period, half_life) if half_life else found
 
 
 def _of_strangers(profiles: pd.DataFrame, every: pd.DataFrame) -> str:

@@ -26,16 +26,16 @@ NIGHTS = 35
 LOST = 8
 
 
-def sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFrame:
+def bytes_sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFrame:
     """A row for each site and a column for the end of each period, the last one last. One of which nothing is known has
     its column, too, with no number in it: days of the week keep their places.
 
     Of counts only these sites are looked at: what else a log names may be no site.
     """
-    kept = world.store.sent(last, NIGHTS, gaps=True)
+    kept = world.store.bytes_sent(last, NIGHTS, gaps=True)
     found, lost = dict[datetime, pd.Series](), 0
     for period in earlier(last, NIGHTS) if last.end in kept else ():
-        known = kept[period.end] if period.end in kept else _counted(world, period, sites)
+        known = kept[period.end] if period.end in kept else _bytes_in_logs(world, period, sites)
         lost = 0 if known is not None else lost + 1
         if lost == LOST:
             break
@@ -53,13 +53,13 @@ def profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame] 
     if found and found[0] == period:
         return found[1], found[2]
     try:
-        made, spreads, _ = learning.learned(world, period)
+        made, spreads, _ = learning.learn_profiles(world, period)
     except NoData:
         return None
     return made, spreads
 
 
-def _counted(world: World, period: Period, sites: Collection[str]) -> pd.Series | None:
+def _bytes_in_logs(world: World, period: Period, sites: Collection[str]) -> pd.Series | None:
     """None where no log of the day before was read: then this one may not have been read from its beginning."""
     if period.first_day < 1 or not world.store.segments(period.first_day - 1, period.first_day - 1):
         return None
@@ -67,7 +67,8 @@ def _counted(world: World, period: Period, sites: Collection[str]) -> pd.Series 
     weights = profile.weights(period, half_life) if half_life else {}
     try:
         days = {
-            day: daily_sums.sent(world.store, directory, day) for day in range(period.first_day, period.last_day + 1)
+            day: daily_sums.bytes_by_site(world.store, directory, day)
+            for day in range(period.first_day, period.last_day + 1)
         }
     except NoData:
         return None

@@ -31,7 +31,7 @@ NIGHT = timedelta(days=1)
 
 def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
     safety = world.settings.safety
-    known = _known(world)
+    known = _recent_plans(world)
     every = Guard(
         hold=safety.hold_runs,
         over=1 + _nights_over(known, period, safety.trigger_imbalance),
@@ -45,14 +45,14 @@ def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
     return Reins(safety.trigger_imbalance, safety.min_improvement, every).without(force).guard
 
 
-def forced(rules: Rules, force: Collection[str]) -> Rules:
+def without_forced(rules: Rules, force: Collection[str]) -> Rules:
     """The rules without those that somebody goes over by name."""
     reins = Reins(rules.trigger, rules.margin).without(force)
     limits = replace(rules.limits, drifted_names=EVERY) if DRIFT in force else rules.limits
     return replace(rules, trigger=reins.trigger, margin=reins.margin, limits=limits)
 
 
-def _known(world: World) -> list[Cycle]:
+def _recent_plans(world: World) -> list[Cycle]:
     """The cycles of the last month, newest first, without old first placements: they are large, and moved nothing."""
     now = world.clock()
     since, first = now - MONTH, now - world.settings.safety.site_cooldown
@@ -82,9 +82,9 @@ def _resting(world: World, known: Sequence[Cycle]) -> Iterator[Resting]:
     """The sites that stay where they are for now, by the rule that keeps them, and what they needed meanwhile."""
     now, safety = world.clock(), world.settings.safety
     month, lately = now - MONTH, now - safety.site_cooldown
-    chosen, draining = _chosen(known, now), {node.name for node in world.nodes if node.state == "draining"}
-    moves = [(when, _moved(cycle, draining), _shrunk(cycle)) for cycle, when in chosen]
-    yield _often(moves, safety.max_moves_per_site, now, _needed(known, month))
+    chosen, draining = _chosen_plans(known, now), {node.name for node in world.nodes if node.state == "draining"}
+    moves = [(when, _moved_sites(cycle, draining), _shrunk(cycle)) for cycle, when in chosen]
+    yield _often(moves, safety.max_moves_per_site, now, _most_replicas_needed(known, month))
     told, until = dict[str, str](), dict[str, datetime]()
     for when, moved, shrunk in moves:
         if when > lately:
@@ -92,7 +92,7 @@ def _resting(world: World, known: Sequence[Cycle]) -> Iterator[Resting]:
             told |= dict.fromkeys(shrunk, f"gave a node up {words.ago(when, now)}, rests {words.until(end)}")
             told |= dict.fromkeys(moved, f"moved {words.ago(when, now)}, rests {words.until(end)}")
             until |= dict.fromkeys(shrunk | moved, end)
-    yield Resting(COOLDOWN, words.span(safety.site_cooldown), told, _needed(known, lately), until)
+    yield Resting(COOLDOWN, words.span(safety.site_cooldown), told, _most_replicas_needed(known, lately), until)
 
 
 def _often(
@@ -113,7 +113,7 @@ def _often(
     return Resting(OFTEN, limit, told, {site: count for site, count in needed.items() if site in many}, until)
 
 
-def _needed(known: Sequence[Cycle], since: datetime) -> dict[str, int]:
+def _most_replicas_needed(known: Sequence[Cycle], since: datetime) -> dict[str, int]:
     """The most replicas that any plan after then found each site to need for its load."""
     found: dict[str, int] = {}
     for site, count in (pair for cycle in known if cycle.created > since for pair in cycle.needs.items()):
@@ -121,7 +121,7 @@ def _needed(known: Sequence[Cycle], since: datetime) -> dict[str, int]:
     return found
 
 
-def _chosen(known: Sequence[Cycle], now: datetime) -> list[tuple[Cycle, datetime]]:
+def _chosen_plans(known: Sequence[Cycle], now: datetime) -> list[tuple[Cycle, datetime]]:
     """What came into force, the earliest first, and when. What a cluster was adopted with, and the way off a dead node,
     are nothing that anybody chose for the sake of balance: no site rests after that.
     """
@@ -129,7 +129,7 @@ def _chosen(known: Sequence[Cycle], now: datetime) -> list[tuple[Cycle, datetime
     return [(one, one.settled) for one in applied if one.base and one.settled and one.settled <= now]
 
 
-def _moved(cycle: Cycle, draining: Collection[str]) -> set[str]:
+def _moved_sites(cycle: Cycle, draining: Collection[str]) -> set[str]:
     """Sites that left a node for another one, or got one more. Off a node that took no sites they had to go: they rest
     only while it is being drained, and may come back as soon as it is in service again.
     """

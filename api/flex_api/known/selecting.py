@@ -28,7 +28,7 @@ class Asked:
     format: str = ""
 
 
-def chosen(asked: Asked, sources: Sequence[Source]) -> tuple[Source, ...]:
+def choose(asked: Asked, sources: Sequence[Source]) -> tuple[Source, ...]:
     if asked.node or asked.site or asked.format:
         raise _bad("--node, --site and --format", "they say what given files are", "name the files, or leave them out")
     read_here = tuple(source for source in sources if source.globs)

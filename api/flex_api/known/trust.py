@@ -27,23 +27,23 @@ from flex_logs_ingest.reading.failed_files import Unread
 from flex_logs_ingest.reading.rewritten_logs import copy_is_counted, edited_note, original_of
 
 
-def judged(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
+def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
     known = sources(settings)
-    idle = {node.name for node in nodes(settings, store) if node.state != "active"} | _left(known, store)
+    idle = {node.name for node in nodes(settings, store) if node.state != "active"} | _logs_left_behind(known, store)
     found = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
     missing = holes([each for each in found if each.last_day >= period.first_day], store)
     return quality.judge(named, found, period, now, _limits(settings), idle=idle, holes=missing)
 
 
-def gone(settings: Settings, store: Store, period: Period) -> list[tuple[str, str]]:
+def gone_sources(settings: Settings, store: Store, period: Period) -> list[tuple[str, str]]:
     """Sources with their nodes that the settings do not have, and whose counts are in the period."""
     known = {source.name for source in sources(settings)}
     found = store.segments(period.first_day, period.last_day)
     return sorted({(each.source, each.node) for each in found if each.source not in known})
 
 
-def _left(known: Sequence[Source], store: Store) -> set[str]:
+def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
     """The logs of one site on a node that serves it no more."""
     if not any(source.site.fixed for source in known):
         return set()
@@ -73,7 +73,7 @@ def refuse_bad(settings: Settings, store: Store, period: Period, now: datetime, 
         )
     found = [
         (node.name, finding)
-        for node in judged(settings, store, period, now).nodes
+        for node in judge(settings, store, period, now).nodes
         for finding in node.findings
         if finding.state == "bad" and finding.rule not in force
     ]

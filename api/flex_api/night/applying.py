@@ -49,7 +49,9 @@ def finish_where_allowed(
         finish(world, enters)
         return
     for cycle in world.store.cycles(state="applying"):
-        world.say(f"Plan {cycle.id} is half applied, and was not finished: {'; '.join(stop.told for stop in stopped)}.")
+        world.say(
+            f"Plan {cycle.id} is half applied, and was not finished: {'; '.join(stop.sentence for stop in stopped)}."
+        )
 
 
 def refuse_half_applied(world: World, asked: str) -> None:
@@ -237,12 +239,12 @@ def apply(
     if cycle_id in {begun.id for begun in world.store.cycles(state="applying")}:
         return _gone_on(world, cycle_id, force, checksum, enters)
     refuse_half_applied(world, f"applying {cycle_id}")
-    cycle = allowed(world, cycle_id, force=force, checksum=checksum)
+    cycle = refuse_forbidden(world, cycle_id, force=force, checksum=checksum)
     if gently.warms_first(world, cycle):
         enters("warm")
         world.say(f"Warming up: {warming.ahead(world, cycle)}.")
         # That took a while, and people may have thought again.
-        cycle = allowed(world, cycle_id, force=force, checksum=checksum)
+        cycle = refuse_forbidden(world, cycle_id, force=force, checksum=checksum)
     return carry_out(world, cycle, enters)
 
 
@@ -269,7 +271,7 @@ def _gone_on(
 def accept(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Cycle:
     """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name server is asked."""
     refuse_half_applied(world, f"applying {cycle_id}")
-    cycle = allowed(world, cycle_id, force=force, checksum=checksum)
+    cycle = refuse_forbidden(world, cycle_id, force=force, checksum=checksum)
     return cycles.accept(
         cycle,
         world.store.placement_of(cycle.id),
@@ -282,7 +284,7 @@ def accept(world: World, cycle_id: str, *, force: Sequence[str] = (), checksum: 
     )
 
 
-def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksum: str = "") -> Cycle:
+def refuse_forbidden(world: World, cycle_id: str, *, force: Collection[str] = (), checksum: str = "") -> Cycle:
     """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule; BadInput for no such rule."""
     stopping.refuse_strange(force, f"applying {cycle_id}")
     if world.settings.cluster.mode == "shadow":
@@ -290,7 +292,9 @@ def allowed(world: World, cycle_id: str, *, force: Collection[str] = (), checksu
         raise _in_shadow(cycle)
     cycle = approving.waiting(world, cycle_id, "applying", checksum=checksum)
     if lacking := approving.lacks(world, cycle):
-        raise _held(cycle, lacking, f"`flex approve {cycle.id}`, by somebody else", approving.needs_another(cycle))
+        raise _held_error(
+            cycle, lacking, f"`flex approve {cycle.id}`, by somebody else", approving.needs_another(cycle)
+        )
     refuse_stopped(world, cycle, force)
     return cycle
 
@@ -362,7 +366,7 @@ def _steer(world: World, coming: str = "") -> None:
 
 
 def _carried_out(world: World, cycle: Cycle, enters: Callable[[str], None]) -> Cycle:
-    cycle = gently.begun(world, cycle)
+    cycle = gently.begin(world, cycle)
     try:
         return cycles.carry_out(
             cycle,
@@ -393,8 +397,8 @@ def _taken_back(world: World, cycle: Cycle, error: Unwell) -> Unwell:
 def _in_shadow(cycle: Cycle) -> Held:
     advice = "set cluster.mode to review or auto"
     said = "the mode is shadow, which never writes to DNS"
-    return _held(cycle, said, advice, Stop("cluster.mode", "shadow", "a change in DNS", said, advice))
+    return _held_error(cycle, said, advice, Stop("cluster.mode", "shadow", "a change in DNS", said, advice))
 
 
-def _held(cycle: Cycle, answer: str, advice: str, stop: Stop) -> Held:
+def _held_error(cycle: Cycle, answer: str, advice: str, stop: Stop) -> Held:
     return Held(f"applying {cycle.id}", answer, kept="nothing was changed", advice=advice, stops=[stop])

@@ -29,7 +29,7 @@ def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -
     _refuse_outdated(world, cycle, said.force)
     refuse_own(world, cycle, said)
     others = tuple(one for one in cycle.approvals if one.author != said.author)
-    return _stored(world, replace(cycle, approvals=(*others, said)))
+    return _store(world, replace(cycle, approvals=(*others, said)))
 
 
 def refuse_own(world: World, cycle: Cycle, said: Approval) -> None:
@@ -68,7 +68,7 @@ def reject(world: World, plan_id: str, said: Approval, *, checksum: str = "") ->
     cycle = waiting(world, plan_id, "rejecting", checksum=checksum)
     why = f": {said.reason}" if said.reason else ""
     message = f"rejected by {said.author or 'somebody'}{why}"
-    return _stored(world, replace(cycle, state="discarded", approvals=(*cycle.approvals, said), message=message))
+    return _store(world, replace(cycle, state="discarded", approvals=(*cycle.approvals, said), message=message))
 
 
 def discard(world: World, plan_id: str, reason: str = "", *, dry_run: bool = False) -> Cycle:
@@ -82,7 +82,7 @@ def discard(world: World, plan_id: str, reason: str = "", *, dry_run: bool = Fal
             advice="to undo an applied plan: `flex rollback`",
         )
     discarded = replace(cycle, state="discarded", message=reason or cycle.message)
-    return discarded if dry_run else _stored(world, discarded)
+    return discarded if dry_run else _store(world, discarded)
 
 
 def waiting(world: World, plan_id: str, doing: str, *, checksum: str = "") -> Cycle:
@@ -181,6 +181,6 @@ def _did(cycle: Cycle, cause: str) -> str:
     return "made it" if cause == cycle.author else "asked for what it does"
 
 
-def _stored(world: World, cycle: Cycle) -> Cycle:
+def _store(world: World, cycle: Cycle) -> Cycle:
     world.store.update(cycle)
     return cycle

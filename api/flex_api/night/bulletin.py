@@ -82,7 +82,7 @@ def _verdict(cycle: Cycle, waiting: str) -> str:
 
 def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) -> Iterator[str]:
     yield f"{cluster}, plan {cycle.id} for {cycle.period}"
-    yield f"Result   {waiting or _verified(cycle)}"
+    yield f"Result   {waiting or _verification_text(cycle)}"
     yield from _balance(cycle.before, cycle.after)
     if cycle.moves:
         left = f", {cycle.later:,} more in the next nights" if cycle.later else ""
@@ -109,7 +109,7 @@ def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) ->
         yield f"Undo     flex rollback --to {undo}"
 
 
-def _verified(cycle: Cycle) -> str:
+def _verification_text(cycle: Cycle) -> str:
     found = verify.servers(cycle.verdicts)
     checked = f"; {found.agreeing} of {words.count(found.asked, 'name server')} agree" if found.asked else ""
     until = f"; old answers live until {cycle.old_answers_until:%H:%M} UTC" if cycle.old_answers_until else ""
@@ -122,8 +122,8 @@ def _balance(before: Balance | None, after: Balance) -> Iterator[str]:
     rows = sorted(after.nodes, key=lambda load: -abs(load.access - load.fair))
     for row in rows[:MOST]:
         was = then.get(row.node)
-        earlier = f"{words.signed(was.access / was.fair - 1)} -> " if was and was.fair else ""
-        now = words.signed(row.access / row.fair - 1) if row.fair else "out of service"
+        earlier = f"{words.with_sign(was.access / was.fair - 1)} -> " if was and was.fair else ""
+        now = words.with_sign(row.access / row.fair - 1) if row.fair else "out of service"
         bar = "#" * min(round(BAR * row.access / 100), 2 * BAR)
         yield f"Balance  {row.node:<12} {bar:<{2 * BAR}} {earlier}{now}"
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 _TOLD = 300
 
 
-def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    return [_filled(word, values) for word in command]
+def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    return [_fill(word, values) for word in command]
 
 
-def _filled(word: str, values: Mapping[str, str]) -> str:
+def _fill(word: str, values: Mapping[str, str]) -> str:
     for mark, value in values.items():
         word = word.replace(mark, value)
     return word

@@ -53,7 +53,7 @@ def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Deliver
     found, made = checker(), steering.maker(settings, store, steering.at_present(settings, store, coming))
 
     def delivered(node: str) -> Delivered:
-        return _delivered(settings, node, made, found)
+        return _deliver(settings, node, made, found)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
         return tuple(side_by_side.map(delivered, steering.addresses(nodes(settings, store))))
@@ -77,14 +77,14 @@ def steer(settings: Settings, store: Store, say: Callable[[str], None], coming: 
         say(f"Routing was changed{' ahead of DNS' if coming else ''} on {words.count(changed, 'node')}.")
 
 
-def _delivered(settings: Settings, node: str, made: Make, found: Program | None) -> Delivered:
+def _deliver(settings: Settings, node: str, made: Make, found: Program | None) -> Delivered:
     folder, command = folder_of(settings, node), settings.routing.deliver_command
     try:
         changed = delivery.put(made(node), folder, found, owing=bool(command))
         if changed and command:
             before = delivery.contents(folder)
             _carry(_command(settings, node, folder))
-            delivery.carried(folder, before)
+            delivery.note_delivery(folder, before)
     except FlexError as error:
         return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
     return Delivered(node, str(folder), changed)
@@ -106,7 +106,7 @@ def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, 
         try:
             before = delivery.contents(folder)
             _carry(_command(settings, node, folder))
-            delivery.carried(folder, before)
+            delivery.note_delivery(folder, before)
         except FlexError as error:
             return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
         return Delivered(node, str(folder), True)
@@ -116,7 +116,7 @@ def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, 
 
 
 def _command(settings: Settings, node: str, folder: Path) -> Sequence[str]:
-    return commands.filled(settings.routing.deliver_command, {"{node}": node, "{directory}": str(folder)})
+    return commands.fill(settings.routing.deliver_command, {"{node}": node, "{directory}": str(folder)})
 
 
 def folder_of(settings: Settings, node: str) -> Path:

@@ -18,7 +18,7 @@ from flex_api.wiring import nodes
 RUNS, JOBS = 500, 100
 
 
-def exposed(settings: Settings, store: Store, now: datetime) -> str:
+def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
     base, placement = store.placement()
     freeze = store.freeze()
     counts = placement["site"].value_counts()
@@ -57,5 +57,5 @@ def _latest(store: Store, headlines: Sequence[Headline], in_force: Cycle | None)
 def of_logs(settings: Settings, store: Store, now: datetime) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """By node, when its last line was written, and how much of the period its logs cover."""
     period = Period.days_before(now, max(settings.profile.window.days, 1))
-    judged = trust.judged(settings, store, period, now).nodes
+    judged = trust.judge(settings, store, period, now).nodes
     return {one.name: one.last_line for one in judged if one.last_line}, {one.name: one.coverage for one in judged}

@@ -105,7 +105,7 @@ def _made(world: World, node: str) -> Proposal:
 
 
 def _left(world: World, made: Proposal, node: str) -> dict[str, str]:
-    return {**made.left, **_excluded(world, node)}
+    return {**made.left, **_excluded_names(world, node)}
 
 
 def _tried_before(world: World, made: Cycle) -> Cycle | None:
@@ -132,7 +132,7 @@ def facts(world: World) -> Facts:
     return every.without_excluded()
 
 
-def _excluded(world: World, node: str) -> dict[str, str]:
+def _excluded_names(world: World, node: str) -> dict[str, str]:
     """Those of the excluded sites that DNS has on the node."""
     gone = records.addresses_of(world.nodes, node)
     of_zone, _ = records.split([pin.site for pin in world.pins if pin.excluded], world.settings.dns.every_zone)

@@ -25,7 +25,7 @@ from flex_api.wiring import World
 from flex_dns.gentle import Coming, GentleTarget, Hooks
 
 
-def begun(world: World, cycle: Cycle) -> Cycle:
+def begin(world: World, cycle: Cycle) -> Cycle:
     """The plan as it begins by the settings. One that was begun goes on as it began, whatever they say by now."""
     if cycle.state == "applying":
         return cycle
@@ -35,7 +35,7 @@ def begun(world: World, cycle: Cycle) -> Cycle:
 
 
 def is_gentle(world: World, cycle: Cycle) -> bool:
-    return begun(world, cycle).moving_ttl is not None
+    return begin(world, cycle).moving_ttl is not None
 
 
 def warms_first(world: World, cycle: Cycle) -> bool:
@@ -45,7 +45,7 @@ def warms_first(world: World, cycle: Cycle) -> bool:
 
 def target(world: World, cycle: Cycle) -> DnsTarget:
     """A dead node's sites lose it at once; all other moves may make before they break."""
-    ttl = begun(world, cycle).moving_ttl
+    ttl = begin(world, cycle).moving_ttl
     if ttl is None:
         return world.target
     dns = world.settings.dns
@@ -73,7 +73,9 @@ def _ahead(world: World, forced: Collection[str], coming: Coming, wave: int, wav
     of_node = {node: names for node in world.nodes if (names := _coming_to(node, coming))}
     with giving_way(world):
         if world.settings.warming.bytes:
-            world.say(f"Warming up: {warming.warmed(world, {node.name: names for node, names in of_node.items()})}.")
+            world.say(
+                f"Warming up: {warming.warm_up_nodes(world, {node.name: names for node, names in of_node.items()})}."
+            )
         if world.settings.dns.warm_command:
             warm_command.run(world, of_node)
 

@@ -231,16 +231,16 @@ def _one(name: str, about: str, values: Iterable[datetime | float | None]) -> Se
 
 
 def _lines(series: Series) -> str:
-    rows = "".join(f"{series.name}{labelled(labels)} {value:.10g}\n" for labels, value in series.values)
+    rows = "".join(f"{series.name}{label_text(labels)} {value:.10g}\n" for labels, value in series.values)
     return f"# HELP {series.name} {series.help}\n# TYPE {series.name} {series.kind}\n{rows}"
 
 
-def labelled(labels: Labels) -> str:
+def label_text(labels: Labels) -> str:
     """As they stand behind the name of a series."""
     if not labels:
         return ""
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items()) + "}"
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -15,7 +15,7 @@ from flex_api.wiring import nodes
 _MOST = 20
 
 
-def misnamed(settings: Settings, store: Store) -> list[str]:
+def misnamed_sites(settings: Settings, store: Store) -> list[str]:
     if not settings.routing.site:
         return []
     _, placement = store.placement()

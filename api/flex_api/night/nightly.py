@@ -25,8 +25,8 @@ from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts
 from flex.zones.records import name_of
 from flex_api.known import hindsight, other_names, recent
-from flex_api.known.expecting import expected
-from flex_api.known.learning import learned
+from flex_api.known.expecting import expect
+from flex_api.known.learning import learn_profiles
 from flex_api.known.trust import refuse_bad
 from flex_api.night import applying, dead_nodes_first, freezing, gently, notifying, redelivering, warming, who_caused
 from flex_api.night.leases import lease
@@ -71,7 +71,7 @@ def run(world: World, force: Collection[str] = (), *, author: str = "") -> Night
     except Busy:
         raise
     except FlexError as error:
-        notifying.failed(world, error)
+        notifying.tell_failure(world, error)
         raise
 
 
@@ -200,7 +200,7 @@ def learn(world: World, force: Collection[str] = ()) -> Period:
     settings = world.settings
     period = Period.days_before(world.clock(), settings.profile.window.days)
     refuse_bad(settings, world.store, period, world.clock(), force)
-    profiles, spreads, strangers = learned(world, period)
+    profiles, spreads, strangers = learn_profiles(world, period)
     if strangers:
         world.say(strangers)
     world.store.put_profiles(period, profiles, spreads)
@@ -237,21 +237,21 @@ def propose(
     fewer moves than the settings have may be `wanted` of it, and sites that somebody changed in DNS to `take_back`.
     """
     plain = facts(world)
-    known, outlook = expected(world, plain)
-    rules = recent.forced(world.rules, force)
+    known, outlook = expect(world, plain)
+    rules = recent.without_forced(world.rules, force)
     made = cycles.propose(
         replace(known, guard=recent.guard(world, known.period, force)),
-        what_if.ruled(replace(rules, take_back=frozenset(map(name_of, take_back))), wanted),
+        what_if.supposed_rules(replace(rules, take_back=frozenset(map(name_of, take_back))), wanted),
         solver=world.solver,
         scratch=world.scratch,
         target=world.target,
         now=world.clock(),
     )
-    told = replace(made.cycle, measured=hindsight.measured(world, plain), outlook=outlook)
-    return _kept(world, replace(made, cycle=told), author)
+    told = replace(made.cycle, measured=hindsight.measure(world, plain), outlook=outlook)
+    return _keep(world, replace(made, cycle=told), author)
 
 
-def _kept(world: World, made: Proposal, author: str) -> Proposal:
+def _keep(world: World, made: Proposal, author: str) -> Proposal:
     signed = replace(made, cycle=replace(made.cycle, author=author, wishers=who_caused.wishers(world, made)))
     with world.store.together():
         world.store.propose(signed.cycle, signed.placement)
@@ -270,7 +270,7 @@ def _replace_equals(world: World, newer: Cycle) -> None:
 
 def go_back(world: World, to: str, *, author: str = "") -> Proposal:
     """A plan that leads back to the partition of that plan, under the same guards as any other."""
-    return _kept(world, way_back(world, to), author)
+    return _keep(world, way_back(world, to), author)
 
 
 def way_back(world: World, to: str) -> Proposal:
@@ -333,10 +333,10 @@ def _one_before(store: Store, partitions: Sequence[str]) -> str:
 
 def facts(world: World, *, replayed: bool = True) -> Facts:
     """What a plan is made from. To look whether a wish can be kept nothing is replayed, and no log is needed."""
-    return gathered(world, replayed=replayed).without_excluded()
+    return gather(world, replayed=replayed).without_excluded()
 
 
-def gathered(world: World, *, replayed: bool = True) -> Facts:
+def gather(world: World, *, replayed: bool = True) -> Facts:
     """The same with the sites that people keep FLEX away from."""
     # A profile of days that are still to come was made under a clock that ran ahead, or as of another day.
     found = world.store.profiles(until=world.clock())

@@ -22,7 +22,7 @@ CHECKED = "it was checked, and nothing was changed"
 
 def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str]:
     """Put a node into a state, from the next plan on; which pins that suspends. Raises Unknown or BadInput."""
-    node = known(world, wanted.node)
+    node = find(world, wanted.node)
     if wanted.deadline and wanted.deadline <= world.time_of_day():
         raise BadInput(
             f"draining {wanted.node}",
@@ -68,7 +68,7 @@ def add(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
 
 def remove(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str]:
     """Forget a node that serves nothing any more. Raises Held while sites are on it."""
-    known(world, wanted.node)
+    find(world, wanted.node)
     _, placement = world.store.placement()
     there = int((placement["node"] == wanted.node).sum())
     if there:
@@ -85,7 +85,7 @@ def remove(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[st
     return notes
 
 
-def known(world: World, name: str) -> Node:
+def find(world: World, name: str) -> Node:
     """Raises Unknown for a node that nobody has."""
     nodes = {node.name: node for node in world.nodes}
     if name not in nodes:
@@ -93,7 +93,7 @@ def known(world: World, name: str) -> Node:
     return nodes[name]
 
 
-def checked(name: str, addresses: tuple[str, ...], ram: int | str, capacity: float) -> Node:
+def check_node(name: str, addresses: tuple[str, ...], ram: int | str, capacity: float) -> Node:
     """As the settings would have it. Raises ValueError, saying which of them is none."""
     section = NodeSection.model_validate({"name": name, "addresses": addresses, "ram": ram, "capacity": capacity})
     return Node(section.name, section.addresses, section.ram, section.capacity)
@@ -114,7 +114,7 @@ def pins_stopped(world: World, changed: Node) -> list[str]:
 
 
 def stopped_by(world: World, name: str, state: NodeState) -> list[str]:
-    return pins_stopped(world, replace(known(world, name), state=state))
+    return pins_stopped(world, replace(find(world, name), state=state))
 
 
 def refuse_last(world: World, name: str) -> None:

@@ -29,7 +29,7 @@ from flex.model.domain import Cycle
 from flex.model.retries import Attempt
 from flex_api.night import bulletin
 from flex_api.night.bulletin import Bulletin
-from flex_api.night.exposing import exposed
+from flex_api.night.exposing import metrics_text
 from flex_api.report import reporting
 from flex_api.settings.night import Webhook
 from flex_api.wiring import World
@@ -45,23 +45,23 @@ def after(world: World, cycle: Cycle, waiting: str, code: int) -> str:
     address = _address(world, f"plans/{cycle.id}")
     name = world.settings.cluster.name
     written = reporting.place(world, cycle) if world.settings.notify.attach_report else None
-    return _told(world, bulletin.of_night(name, cycle, waiting, code, address, cycle.base), written)
+    return _tell(world, bulletin.of_night(name, cycle, waiting, code, address, cycle.base), written)
 
 
-def failed(world: World, error: FlexError) -> str:
+def tell_failure(world: World, error: FlexError) -> str:
     """What was told of one that was stopped."""
-    return _told(world, bulletin.of_failure(world.settings.cluster.name, error, _address(world, "")))
+    return _tell(world, bulletin.of_failure(world.settings.cluster.name, error, _address(world, "")))
 
 
 def still_in_dns(world: World, tried: Attempt, error: FlexError) -> str:
     """What was told of a dead node that could not be taken out of DNS."""
-    return _told(world, bulletin.of_attempt(world.settings.cluster.name, tried, error, _address(world, "nodes")))
+    return _tell(world, bulletin.of_attempt(world.settings.cluster.name, tried, error, _address(world, "nodes")))
 
 
-def _told(world: World, news: Bulletin | None, report: Path | None = None) -> str:
-    done = [*_written(world)]
+def _tell(world: World, news: Bulletin | None, report: Path | None = None) -> str:
+    done = [*_write(world)]
     if news and news.event in world.settings.notify.on:
-        done += [_tried(world, *way) for way in _ways(world, news, report)]
+        done += [_try(world, *way) for way in _ways(world, news, report)]
     return "; ".join(done) or "nobody to tell"
 
 
@@ -73,14 +73,14 @@ def _ways(world: World, news: Bulletin, report: Path | None) -> Iterator[tuple[s
         yield f"webhook {hook.name}", partial(post, hook, news, str(uuid.uuid4()))
 
 
-def _written(world: World) -> Iterator[str]:
+def _write(world: World) -> Iterator[str]:
     path = world.settings.metrics.textfile
     if path:
-        text = exposed(world.settings, world.store, world.clock())
-        yield _tried(world, f"metrics in {path}", lambda: _replaced(path, text))
+        text = metrics_text(world.settings, world.store, world.clock())
+        yield _try(world, f"metrics in {path}", lambda: _replace(path, text))
 
 
-def _tried(world: World, what: str, work: Callable[[], None]) -> str:
+def _try(world: World, what: str, work: Callable[[], None]) -> str:
     try:
         work()
     except (OSError, ValueError, HTTPException, smtplib.SMTPException, FlexError) as error:
@@ -113,7 +113,7 @@ def post(hook: Webhook, news: Bulletin, event_id: str, pauses: tuple[float, ...]
     headers = {"Content-Type": "application/json", EVENT_ID: event_id, "User-Agent": "flex"}
     if secret := hook.secret():
         headers[SIGNATURE] = signature(secret, body)
-    address = _checked(hook.address())
+    address = _check_address(hook.address())
     request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310  its scheme was looked at
     for pause in (*pauses, None):
         try:
@@ -142,7 +142,7 @@ def signature(secret: bytes, body: bytes) -> str:
     return "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
 
 
-def _checked(address: str) -> str:
+def _check_address(address: str) -> str:
     if not address.startswith(("https://", "http://")):
         raise BadInput(
             "a webhook's address",
@@ -158,7 +158,7 @@ def _address(world: World, path: str) -> str:
     return f"{base}/{path}" if base else ""
 
 
-def _replaced(path: Path, text: str) -> None:
+def _replace(path: Path, text: str) -> None:
     """Whole or not at all: the node exporter may read at any time."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -40,10 +40,12 @@ class Heard:
     error: str = ""
 
 
-def heard(settings: Settings, pools: Sequence[Pool], nodes: Sequence[str], paths: Paths | None = None) -> list[Heard]:
+def ask_distributors(
+    settings: Settings, pools: Sequence[Pool], nodes: Sequence[str], paths: Paths | None = None
+) -> list[Heard]:
     """All distributors by `routing.sockets`, or this machine's own. What `paths` do not name is a number."""
     sockets = _sockets(settings, nodes)
-    ask = partial(_heard, pools, settings.routing.directory, paths)
+    ask = partial(_ask_distributor, pools, settings.routing.directory, paths)
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(sockets) or 1)) as side_by_side:
         return list(side_by_side.map(ask, sockets, sockets.values()))
 
@@ -55,7 +57,7 @@ def _sockets(settings: Settings, nodes: Sequence[str]) -> dict[str, Socket]:
     return {node: Socket(routing.sockets.replace("{node}", node), PATIENCE) for node in nodes}
 
 
-def _heard(pools: Sequence[Pool], directory: str, paths: Paths | None, node: str, socket: Socket) -> Heard:
+def _ask_distributor(pools: Sequence[Pool], directory: str, paths: Paths | None, node: str, socket: Socket) -> Heard:
     try:
         said = distributor(pools, socket, directory, paths)
     except FlexError as error:
@@ -75,7 +77,7 @@ def known_paths(settings: Settings, store: Store, pools: Sequence[Pool]) -> dict
         return {}
 
 
-def delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str, str]:
+def versions_delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str, str]:
     """By node the version in its folder of `routing.deliver`; "" where there is none."""
     if not settings.routing.deliver:
         return {}

@@ -19,13 +19,13 @@ from flex.ports import Store
 from flex.routing import haproxy
 from flex.routing.haproxy import Layout
 from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_host, is_path, members
-from flex.routing.rules.popular import shared
-from flex.routing.slots import Slots, given
+from flex.routing.rules.popular import sets_by_popularity
+from flex.routing.slots import Slots, assign_slots
 from flex.tables import PLACEMENT, texts
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, site_names
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.scan.site_rules import spelled
+from flex_logs_ingest.scan.site_rules import spelling_in_logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +73,20 @@ def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
     return between(settings, store.in_force(), store.headlines(), datetime.now(UTC), coming)
 
 
-def served(settings: Settings, store: Store, which: Between) -> Served:
+def pools_to_serve(settings: Settings, store: Store, which: Between) -> Served:
     """Nodes that lost a site stay beside its members for a while, and get no request then. Sites that never were on
     several nodes at once are left out.
     """
     wanted, before = (store.placement_of(plan) if plan else PLACEMENT.empty() for plan in (which.wanted, which.before))
     several = _on_several(wanted) | _on_several(before)
-    return Served(_by_site(wanted, several), _by_site(before, several), _asked(settings, store, several))
+    return Served(_by_site(wanted, several), _by_site(before, several), _asks_of_targets(settings, store, several))
 
 
 def _on_several(placement: pd.DataFrame) -> set[str]:
     return set(placement["site"][placement["site"].duplicated()])
 
 
-def _asked(settings: Settings, store: Store, sites: Set[str]) -> dict[str, Asked]:
+def _asks_of_targets(settings: Settings, store: Store, sites: Set[str]) -> dict[str, Asked]:
     """Of the sites whose targets' members are said by how often they are asked for, as the file table has it; none
     where it cannot be read: then LARD/R finds the members without.
     """
@@ -123,8 +123,8 @@ class Routed:
     slots: Mapping[str, Slots]
 
 
-def routed(settings: Settings, store: Store, which: Between) -> Routed:
-    return among(nodes(settings, store), served(settings, store, which), settings, store.slots())
+def routing_of(settings: Settings, store: Store, which: Between) -> Routed:
+    return among(nodes(settings, store), pools_to_serve(settings, store, which), settings, store.slots())
 
 
 def among(known: Sequence[Node], everybody: Served, settings: Settings, before: Mapping[str, Slots]) -> Routed:
@@ -137,7 +137,7 @@ def among(known: Sequence[Node], everybody: Served, settings: Settings, before: 
     names = _other_names(settings, several)
     for site, (here, leaving) in several.items():
         try:
-            own = given(before.get(site, {}), [*here, *leaving], cluster)
+            own = assign_slots(before.get(site, {}), [*here, *leaving], cluster)
             joined = _members(weights, {node: at[node] for node in (*here, *leaving)}, leaving, own)
             pool = _pool(settings, site, names[site], joined)
             found.append(replace(pool, popular=popular(everybody.asked.get(site), joined)))
@@ -163,7 +163,7 @@ def _other_names(settings: Settings, sites: Collection[str]) -> dict[str, list[s
     """By site the other host names that its logs are counted under: each is one site's alone, and none is a site."""
     found: dict[str, list[str]] = {site: [] for site in sites}
     named = site_names(settings).naming() if found else None
-    written = {spelled(name) for name in settings.ingest.aliases if not name.startswith("/")}
+    written = {spelling_in_logs(name) for name in settings.ingest.aliases if not name.startswith("/")}
     candidates = {twin for one in (*written, *found) for twin in _twins(one)}
     for name in sorted(candidates - set(found)):
         site = named(name.encode()) if named and is_host(name) else ""
@@ -203,7 +203,7 @@ def popular(asked: Asked | None, joined: Sequence[Member]) -> tuple[tuple[str, i
     """
     if asked is None:
         return ()
-    sets = zip(asked.paths, shared(asked.requests, asked.least, joined), strict=True)
+    sets = zip(asked.paths, sets_by_popularity(asked.requests, asked.least, joined), strict=True)
     return tuple((path, members) for path, members in sets if members.bit_count() > 1 and is_path(path))
 
 
@@ -253,7 +253,7 @@ def maker(settings: Settings, store: Store, which: Between) -> Maker:
     later, for whatever node, hears the same.
     """
     known = nodes(settings, store)
-    everybody, at = served(settings, store, which), addresses(known)
+    everybody, at = pools_to_serve(settings, store, which), addresses(known)
     found = among(known, everybody, settings, before := store.slots())
     # Where somebody else gave slots meanwhile, these are given beside his.
     while not _kept(store, found.slots, before):

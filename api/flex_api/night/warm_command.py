@@ -40,7 +40,7 @@ def _command(world: World, node: Node, sites: Sequence[str], folder: Path) -> li
     listed = folder / node.name
     listed.write_text("".join(f"{site}\n" for site in sites), encoding="ascii")
     marks = {"{node}": node.name, "{address}": node.addresses[0], "{sites}": str(listed)}
-    return commands.filled(world.settings.dns.warm_command, marks)
+    return commands.fill(world.settings.dns.warm_command, marks)
 
 
 def _ran(world: World, command: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ _WEB = 80
 
 def ahead(world: World, cycle: Cycle) -> str:
     """Warm up for all that the plan moves or adds; what came of it, in words."""
-    return warmed(world, coming(world.store, cycle.id))
+    return warm_up_nodes(world, coming(world.store, cycle.id))
 
 
 def coming(store: Store, plan: str) -> dict[str, list[str]]:
@@ -40,7 +40,7 @@ def coming(store: Store, plan: str) -> dict[str, list[str]]:
     return {str(node): sorted(map(str, group["site"])) for node, group in new.groupby("node")}
 
 
-def warmed(world: World, coming: Mapping[str, Collection[str]]) -> str:
+def warm_up_nodes(world: World, coming: Mapping[str, Collection[str]]) -> str:
     """Warm up the nodes side by side for these sites; what came of it, in words."""
     at = steering.addresses(world.nodes)
     wanted = {node: [site for site in sites if not site.startswith("/")] for node, sites in coming.items()}
@@ -48,13 +48,13 @@ def warmed(world: World, coming: Mapping[str, Collection[str]]) -> str:
     if not busy or not world.settings.warming.bytes:
         return "nothing to fetch"
     try:
-        found = _fetched(world, busy, at)
+        found = _fetch(world, busy, at)
     except FlexError as error:
         return f"nothing was fetched: {error.asked}: {error.answer}"
-    return _told(found)
+    return _sentence(found)
 
 
-def _fetched(world: World, busy: Mapping[str, Collection[str]], at: Mapping[str, str]) -> dict[str, Warmed]:
+def _fetch(world: World, busy: Mapping[str, Collection[str]], at: Mapping[str, str]) -> dict[str, Warmed]:
     known = world.store.profiles(until=world.clock())
     if known is None:
         return {}
@@ -77,7 +77,7 @@ def _warm(settings: Settings, targets: list[Target], address: str) -> Warmed:
     return warm(targets, (address, port), budget, clock=time.monotonic, wait=time.sleep, proxied=proxied)
 
 
-def _told(found: Mapping[str, Warmed]) -> str:
+def _sentence(found: Mapping[str, Warmed]) -> str:
     fetched, size = (sum(getattr(one, name) for one in found.values()) for name in ("fetched", "bytes"))
     said = f"{words.count(fetched, 'target')} of {words.size(size)} fetched on {words.count(len(found), 'node')}"
     silent = sorted(node for node, one in found.items() if one.failed and not one.fetched)

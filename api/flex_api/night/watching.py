@@ -57,7 +57,7 @@ class Watch:
         serving = [node.name for node in watched if node.state != "down"]
         active = [node.name for node in nodes if node.state == "active"]
         down = sum(node.state == "down" for node in nodes)
-        found = health.judged(self._pulses, serving, down, self._world.settings.watch.terms(), active=active)
+        found = health.finding_of_round(self._pulses, serving, down, self._world.settings.watch.terms(), active=active)
         self._say_once("all", f"Nothing is taken down: {found.why_not}." if found.why_not else "")
         for node in found.dead:
             self._act(node)

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from flex_api import auditing
-from flex_api.pages.forms import asked, moment
-from flex_api.pages.frame import show, told
+from flex_api.pages.forms import from_query, moment
+from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import following
 from flex_api.routes import audit
 from flex_api.routes.audit import AuditQuery
@@ -28,9 +28,9 @@ def page(desk: Viewer, request: Request, verify: Annotated[Literal["", "now"], Q
     """Raises NotWhole where somebody asks whether the record is whole and it is not."""
     store = desk.house.store
     since = moment(request.query_params.get("since", ""), "since")
-    query = asked(AuditQuery, request, "since", "verify").model_copy(update={"since": since})
-    found = told(AuditPage, audit.audit(desk, query))
-    head = desk.house.later.ask("audit", lambda: auditing.verified(store), lasting=FRESH) if verify else None
+    query = from_query(AuditQuery, request, "since", "verify").model_copy(update={"since": since})
+    found = as_model(AuditPage, audit.audit(desk, query))
+    head = desk.house.later.ask("audit", lambda: auditing.verify_record(store), lasting=FRESH) if verify else None
     return show(
         desk,
         "audit.html",

@@ -9,9 +9,9 @@ from fastapi.responses import HTMLResponse
 
 from flex.model.domain import BadLine
 from flex_api.known import present, trust
-from flex_api.pages.forms import TheForm, asked, given
-from flex_api.pages.frame import show, told
-from flex_api.pages.plans import followed, following
+from flex_api.pages.forms import TheForm, from_form, from_query
+from flex_api.pages.frame import as_model, show
+from flex_api.pages.plans import follow, following
 from flex_api.pages.trouble import JUDGED, LATEST, last_line, last_lines, quality
 from flex_api.routes import data
 from flex_api.routes.data import IngestsQuery
@@ -26,8 +26,8 @@ MOST, SAMPLES = 300, 12
 
 @router.get("/data", response_class=HTMLResponse)
 def page(desk: Viewer, request: Request) -> Response:
-    query = asked(IngestsQuery, request)
-    found = told(IngestsPage, data.ingests(desk, query))
+    query = from_query(IngestsQuery, request)
+    found = as_model(IngestsPage, data.ingests(desk, query))
     period, judged = quality(desk)
     output = trust.data_output(judged, period, trust.unused(desk.settings, desk.house.store, period))
     states = [row.state for row in output.nodes]
@@ -63,4 +63,4 @@ def _samples(desk: Desk) -> list[tuple[str, BadLine]]:
 
 @router.post("/data/read")
 def read(desk: Operator, form: TheForm) -> Response:
-    return followed(told(JobShown, data.ingest(desk, given(IngestGiven, form))))
+    return follow(as_model(JobShown, data.ingest(desk, from_form(IngestGiven, form))))

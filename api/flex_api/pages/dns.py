@@ -14,7 +14,7 @@ from flex.loop import verify
 from flex_api.known import present, verifying
 from flex_api.pages.forms import led_on
 from flex_api.pages.frame import show
-from flex_api.pages.trouble import checked
+from flex_api.pages.trouble import last_check
 from flex_api.web.session import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
@@ -32,7 +32,7 @@ def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Resp
 
 def _page(desk: Desk, *, pending: bool) -> Response:
     _, cycle = desk.views.base()
-    check = checked(desk)
+    check = last_check(desk)
     # What was kept without a zone cannot be compared by serial.
     answers = [one for one in check.servers if one.zone] if check else []
     dns_set = desk.settings.dns

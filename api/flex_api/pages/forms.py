@@ -68,7 +68,7 @@ class Sent:
     form: Form = Form({})
     problem: Problem | None = None
 
-    def typed(self, name: str, begins: object = "") -> str:
+    def typed_text(self, name: str, begins: object = "") -> str:
         return " ".join(self.form.words(name)) if name in SEVERAL and self.problem else self._one(name, begins)
 
     def ticked(self, name: str, value: str, begins: object = False) -> bool:
@@ -93,7 +93,7 @@ class Refusal:
 def refuse(request: Request, action: str, error: FlexError) -> Problem:
     """Of a form that is an address: its page says at the form what is wrong with it."""
     problem = problems.problem(request.url.path, request.state.request_id, error)
-    request.state.refusal = Refusal(action, Sent(queried(request), problem))
+    request.state.refusal = Refusal(action, Sent(form_of_query(request), problem))
     return problem
 
 
@@ -107,12 +107,12 @@ async def _form(request: Request) -> Form:
 TheForm = Annotated[Form, Depends(_form)]
 
 
-def queried(request: Request) -> Form:
+def form_of_query(request: Request) -> Form:
     """What a form says whose answer is an address."""
     return Form({name: request.query_params.getlist(name) for name in request.query_params})
 
 
-def given(model: type[Model], form: Form, **more: object) -> Model:
+def from_form(model: type[Model], form: Form, **more: object) -> Model:
     """What the REST API would have been sent."""
     found: dict[str, object] = {}
     for name, field in model.model_fields.items():
@@ -123,11 +123,11 @@ def given(model: type[Model], form: Form, **more: object) -> Model:
     return valid(model, {**found, **more})
 
 
-def stated(model: type[Model], request: Request, *besides: str) -> Model:
+def from_query_form(model: type[Model], request: Request, *besides: str) -> Model:
     """What a form says whose answer is an address; `besides` are parameters of the page's own. Raises BadInput for one
     that nobody knows, too: it would be a wish that is quietly not met.
     """
-    form = queried(request)
+    form = form_of_query(request)
     for name in sorted(set(form.fields) - {*model.model_fields, *besides}):
         raise BadInput(
             f"the parameter {name[:100]!r}",
@@ -135,10 +135,10 @@ def stated(model: type[Model], request: Request, *besides: str) -> Model:
             kept="nothing was changed",
             advice="leave it out",
         )
-    return given(model, form)
+    return from_form(model, form)
 
 
-def asked(model: type[Model], request: Request, *besides: str) -> Model:
+def from_query(model: type[Model], request: Request, *besides: str) -> Model:
     """The query of a page; `besides` are parameters of the page's own. The address is all that a page remembers."""
     found = {name: value for name, value in request.query_params.items() if value and name not in besides}
     found.pop("done", None)
@@ -187,6 +187,6 @@ def led_on(request: Request, to: str) -> Response:
     return Response(headers={"HX-Redirect": to}) if by_script else RedirectResponse(to, 303)
 
 
-def done(word: str, path: str, **query: str) -> Response:
+def redirect_after(word: str, path: str, **query: str) -> Response:
     """A browser that reloads what it is led to does nothing twice."""
     return RedirectResponse(address(path, **query, done=word), 303)

@@ -81,7 +81,7 @@ class Frame:
     refusal: Refusal | None
 
 
-def told(kind: type[Model], answer: Response) -> Model:
+def as_model(kind: type[Model], answer: Response) -> Model:
     """What a route of the REST API answers: a page shows just what a program would be told."""
     return kind.model_validate_json(bytes(answer.body))
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api.pages.forms import asked
-from flex_api.pages.frame import show, told
+from flex_api.pages.forms import from_query
+from flex_api.pages.frame import as_model, show
 from flex_api.pages.past import Past, past
 from flex_api.pages.plans import following
 from flex_api.pictures.charts import Columns, counts
@@ -29,10 +29,10 @@ Id = Annotated[str, Query(max_length=100, pattern=CLEAN)]
 
 @router.get("/history", response_class=HTMLResponse)
 def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Response:
-    query = asked(RunsQuery, request, "one", "other")
-    found = told(RunsPage, data.runs(desk, query))
+    query = from_query(RunsQuery, request, "one", "other")
+    found = as_model(RunsPage, data.runs(desk, query))
     nights = past(desk)
-    compared = _compared(desk, one, other or "current") if one else None
+    compared = _compare(desk, one, other or "current") if one else None
     errors = sorted(night.error for night in nights if night.error is not None)
     return show(
         desk,
@@ -53,7 +53,7 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
     )
 
 
-def _compared(desk: Desk, one: str, other: str) -> DiffOutput | None:
+def _compare(desk: Desk, one: str, other: str) -> DiffOutput | None:
     """None while it is being worked out: a partition of many sites is large."""
     world = desk.world()
     return desk.house.later.ask(f"{one} and {other}", lambda: supposing.difference(world, one, other))
@@ -87,7 +87,9 @@ def _moves(nights: Sequence[Past]) -> Columns | None:
     """First placements are no moves."""
     if len(nights) < 2:
         return None
-    return counts("Moves from node to node, night by night", [(f"{one.settled:%d %b}", one.moved) for one in nights])
+    return counts(
+        "Moves from node to node, night by night", [(f"{one.settled:%d %b}", one.rows_moved) for one in nights]
+    )
 
 
 def _days(nights: Sequence[Past]) -> list[tuple[float, str]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api.pages.forms import DONE, TheForm, done, led_on
-from flex_api.pages.frame import show, told
+from flex_api.pages.forms import DONE, TheForm, led_on, redirect_after
+from flex_api.pages.frame import as_model, show
 from flex_api.routes import jobs
 from flex_api.schemas.rest import JobShown
 from flex_api.web.session import Operator, Viewer
@@ -19,7 +19,7 @@ API = "/api/v1"
 @router.get("/jobs/{job}", response_class=HTMLResponse)
 def job(desk: Viewer, job: str) -> Response:
     """While it runs the page asks again by itself; where it went well, it leads to what came of it."""
-    found = told(JobShown, jobs.job(desk, job))
+    found = as_model(JobShown, jobs.job(desk, job))
     if found.state == "done" and found.result:
         return led_on(desk.request, _result(found))
     return show(desk, "job.html", "", job=found, share=found.done / found.size if found.size else None)
@@ -34,4 +34,4 @@ def _result(found: JobShown) -> str:
 @router.post("/jobs/{job}/cancel")
 def cancel(desk: Operator, job: str, _form: TheForm) -> Response:
     jobs.cancel(desk, job)
-    return done("cancelled", f"/jobs/{job}")
+    return redirect_after("cancelled", f"/jobs/{job}")

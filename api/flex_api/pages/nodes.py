@@ -13,8 +13,8 @@ from flex.loop.what_if import Supposed
 from flex.model.domain import Cycle
 from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.night import nodes as noding
-from flex_api.pages.forms import TheForm, address, asked, done, given, moment
-from flex_api.pages.frame import show, told
+from flex_api.pages.forms import TheForm, address, from_form, from_query, moment, redirect_after
+from flex_api.pages.frame import as_model, show
 from flex_api.pages.past import past
 from flex_api.pages.trouble import latest_weeks
 from flex_api.pictures import charts
@@ -38,11 +38,11 @@ WEEKS, SITES, DRAWN, FAR = 4, 20, 10, 0.1
 
 @router.get("/nodes", response_class=HTMLResponse)
 def every(desk: Viewer, request: Request) -> Response:
-    query = asked(NodesQuery, request)
-    found = told(NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000})))
+    query = from_query(NodesQuery, request)
+    found = as_model(NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000})))
     _, cycle = desk.views.base()
     fair = {load.node: load.fair for load in cycle.after.nodes} if cycle else {}
-    measured = predicted(desk)
+    measured = predictions(desk)
     return show(
         desk,
         "nodes.html",
@@ -59,7 +59,7 @@ def every(desk: Viewer, request: Request) -> Response:
     )
 
 
-def predicted(desk: Desk) -> tuple[Pairs | None, tuple[tuple[str, float, float], ...]]:
+def predictions(desk: Desk) -> tuple[Pairs | None, tuple[tuple[str, float, float], ...]]:
     """What the newest plan found of the prediction before it."""
     newest = next((one for one in past(desk) if one.predicted), None)
     if newest is None:
@@ -94,14 +94,14 @@ def one(
     name: Annotated[str, Query(max_length=255)],
     preview: Annotated[Literal["", "drain"], Query()] = "",
 ) -> Response:
-    row = told(NodeRow, nodes.node(desk, name))
+    row = as_model(NodeRow, nodes.node(desk, name))
     found = desk.views.catalogue()
     rows, more = found.page(Wanted(node=row.node), "-access_bytes", SITES, None)
     hours = hours_of(desk).get(row.node)
     notes = noding.stopped_by(desk.world(), row.node, "draining") if preview else []
     _, cycle = desk.views.base()
     loads, tolerance = _loads(cycle, row.node), desk.settings.solver.tolerance
-    measured = [one for one in predicted(desk)[1] if one[0] == row.node]
+    measured = [one for one in predictions(desk)[1] if one[0] == row.node]
     without = _without(desk, row.node) if preview else None
     return show(
         desk,
@@ -109,7 +109,7 @@ def one(
         "/nodes",
         node=row,
         etag=etag(row),
-        sites=[(str(found.sites[at]), found.measured(at), found.nodes_of(at)) for at in rows],
+        sites=[(str(found.sites[at]), found.measures(at), found.nodes_of(at)) for at in rows],
         more=more,
         loads=loads,
         bars=charts.loads("Its load", loads, tolerance, charts.scale(loads)) if loads else None,
@@ -148,7 +148,7 @@ def _busiest(found: Catalogue, node: str, rows: Sequence[int]) -> Bars | None:
     """What share of all that the node sends its busiest sites are; a site is asked for alike on each of its nodes."""
     replicas = np.maximum(np.diff(found.first), 1)
     sent = found.columns["access_bytes"] / replicas
-    total = float(sent[found.wanted(Wanted(node=node))].sum())
+    total = float(sent[found.mask(Wanted(node=node))].sum())
     if not total:
         return None
     shares = [(str(found.sites[at]), float(sent[at]) / total) for at in rows[:DRAWN]]
@@ -167,13 +167,13 @@ def drain(desk: Operator, form: TheForm) -> Response:
         stated = {key: form.text(key) for key in STATED}
         return RedirectResponse(address("/node", name=name, preview="drain", **stated) + "#preview", 303)
     deadline = moment(form.text("deadline"), "deadline")
-    wanted = given(DrainGiven, form, **({"deadline": deadline} if deadline else {}))
+    wanted = from_form(DrainGiven, form, **({"deadline": deadline} if deadline else {}))
     nodes.drain(desk, name, wanted, Condition(if_match=form.text("etag")))
-    return done("drained", "/node", name=name)
+    return redirect_after("drained", "/node", name=name)
 
 
 @router.post("/node/undrain")
 def undrain(desk: Operator, form: TheForm) -> Response:
     name = form.text("name")
-    nodes.undrain(desk, name, Condition(if_match=form.text("etag")), given(DrainGiven, form).reason)
-    return done("undrained", "/node", name=name)
+    nodes.undrain(desk, name, Condition(if_match=form.text("etag")), from_form(DrainGiven, form).reason)
+    return redirect_after("undrained", "/node", name=name)

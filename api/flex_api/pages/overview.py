@@ -16,7 +16,7 @@ from flex_api.known.room import NONE, room
 from flex_api.pages.forms import address
 from flex_api.pages.frame import show
 from flex_api.pages.past import sent_lately
-from flex_api.pages.trouble import checked, said_of_check, waits
+from flex_api.pages.trouble import last_check, said_of_check, waits
 from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
 from flex_api.schemas.plans import ForecastRow
 from flex_api.told import words
@@ -37,7 +37,7 @@ def overview(desk: Viewer) -> Response:
     heads = desk.views.headlines()
     if not heads:
         return show(desk, "welcome.html", "/", nodes=len(desk.world().nodes))
-    shown = chosen(desk, heads)
+    shown = plan_to_look_at(desk, heads)
     data, page = desk.views.of("overview", (*PLANS, *PINS), lambda: _content(desk, desk.views.plan(shown.id), heads))
     return show(
         desk,
@@ -50,13 +50,13 @@ def overview(desk: Viewer) -> Response:
         waiting=shown.state == "proposed",
         cards=tuple(_cards(desk)),
         large=desk.views.of("large sites", (*SITES, *NODES), lambda: _large(desk)),
-        dns=said_of_check(check, desk.now) if (check := checked(desk)) else "",
+        dns=said_of_check(check, desk.now) if (check := last_check(desk)) else "",
         ending=tuple(_ending(desk)),
         nights=[one for one in heads if one.state != "discarded"][:NIGHTS],
     )
 
 
-def chosen(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
+def plan_to_look_at(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
     """What somebody should look at: what waits, else what is in force, else the newest there is."""
     base = desk.views.base()[0]
     in_force = next((one for one in heads if one.id == base), None)
@@ -69,7 +69,7 @@ def _content(desk: Desk, cycle: Cycle, heads: tuple[Headline, ...]) -> tuple[Rep
         cluster=desk.settings.cluster.name,
         made=desk.now,
         tolerance=desk.settings.solver.tolerance,
-        plan=desk.views.told(cycle.id),
+        plan=desk.views.plan_output(cycle.id),
         earlier=tuple(earlier[: NIGHTS - 1]),
         first=frozenset(one.id for one in heads if not one.base),
         sites=None,
@@ -100,7 +100,7 @@ def _grow(growth: float) -> str:
 
 
 def _forecasts(desk: Desk, cycle: Cycle | None) -> list[ForecastRow]:
-    return [one for one in desk.views.told(cycle.id).forecasts if one.policy == "after"] if cycle else []
+    return [one for one in desk.views.plan_output(cycle.id).forecasts if one.policy == "after"] if cycle else []
 
 
 def _large(desk: Desk) -> list[str]:

@@ -34,7 +34,7 @@ class Past:
     predicted: tuple[tuple[str, float, float], ...]
 
     @property
-    def moved(self) -> int:
+    def rows_moved(self) -> int:
         """Rows that left a node for another; a site that is placed for the first time leaves none."""
         return sum(1 for _, source, target in self.moves if source and target)
 
@@ -49,7 +49,7 @@ def sent_lately(desk: Desk) -> pd.DataFrame | None:
     store, period = desk.house.store, desk.views.catalogue().period
     if period is None:
         return pd.DataFrame()
-    return desk.house.later.ask("sent in the last periods", lambda: store.sent(period, PERIODS))
+    return desk.house.later.ask("sent in the last periods", lambda: store.bytes_sent(period, PERIODS))
 
 
 def _past(desk: Desk) -> tuple[Past, ...]:

@@ -12,9 +12,9 @@ from flex.loop.pending import WAITING
 from flex.model.domain import Cycle
 from flex_api.known.outdated import BASE
 from flex_api.night import applying, approving
-from flex_api.pages.forms import TheForm, asked, done, given
-from flex_api.pages.frame import show, told
-from flex_api.pages.overview import chosen
+from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after
+from flex_api.pages.frame import as_model, show
+from flex_api.pages.overview import plan_to_look_at
 from flex_api.pages.planned import figures, kept_apart
 from flex_api.pictures.lines import Lines, Value, lines
 from flex_api.routes import changes, plans
@@ -39,25 +39,25 @@ def latest(desk: Viewer, request: Request) -> Response:
     heads = desk.views.headlines()
     if heads:
         query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(f"/plans/{chosen(desk, heads).id}{query}", 303)
+        return RedirectResponse(f"/plans/{plan_to_look_at(desk, heads).id}{query}", 303)
     return show(desk, "plan_none.html", "/plans")
 
 
 @router.get("/plans/all", response_class=HTMLResponse)
 def every(desk: Viewer, request: Request) -> Response:
-    query = asked(PlansQuery, request)
-    found = told(PlansPage, plans.plans(desk, query))
+    query = from_query(PlansQuery, request)
+    found = as_model(PlansPage, plans.plans(desk, query))
     return show(desk, "plans.html", "/plans", found=found, query=query, following=following(request, found.next))
 
 
 @router.get("/plans/{plan}", response_class=HTMLResponse)
 def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()] = "moves") -> Response:
     cycle = plans.the_plan(desk, plan)
-    output = desk.views.told(cycle.id)
+    output = desk.views.plan_output(cycle.id)
     values: dict[str, object] = {}
     if tab == "moves":
-        query = asked(MovesQuery, request, "tab")
-        found = told(MovesPage, plans.moves(desk, cycle.id, query))
+        query = from_query(MovesQuery, request, "tab")
+        found = as_model(MovesPage, plans.moves(desk, cycle.id, query))
         values = {"found": found, "query": query, "following": following(request, found.next)}
     if tab == "frontier":
         values = _frontier(desk, cycle)
@@ -156,34 +156,34 @@ def following(request: Request, cursor: str | None) -> str:
 
 @router.post("/plans")
 def make(desk: Operator, form: TheForm) -> Response:
-    return followed(told(JobShown, changes.make(desk, given(PlanGiven, form))))
+    return follow(as_model(JobShown, changes.make(desk, from_form(PlanGiven, form))))
 
 
 @router.post("/plans/{plan}/approval")
 def approval(desk: Approver, plan: str, form: TheForm) -> Response:
-    said = given(ApprovalGiven, form)
+    said = from_form(ApprovalGiven, form)
     changes.approval(desk, plan, said)
-    return done("approved" if said.decision == "approve" else "rejected", f"/plans/{plan}")
+    return redirect_after("approved" if said.decision == "approve" else "rejected", f"/plans/{plan}")
 
 
 @router.post("/plans/{plan}/apply")
 def apply(desk: Approver, plan: str, form: TheForm) -> Response:
     """The form carries the digest of what was looked at: another plan is not applied by it."""
-    answer = changes.apply(desk, plan, given(ApplyGiven, form), if_match=f'"{form.text("digest")}"')
-    return followed(told(JobShown, answer))
+    answer = changes.apply(desk, plan, from_form(ApplyGiven, form), if_match=f'"{form.text("digest")}"')
+    return follow(as_model(JobShown, answer))
 
 
 @router.post("/plans/{plan}/discard")
 def discard(desk: Operator, plan: str, form: TheForm) -> Response:
-    why = given(RollbackGiven, form).reason
+    why = from_form(RollbackGiven, form).reason
     approving.discard(desk.because(why).world(), plan, why)
-    return done("discarded", f"/plans/{plan}")
+    return redirect_after("discarded", f"/plans/{plan}")
 
 
 @router.post("/rollbacks")
 def rollback(desk: Operator, form: TheForm) -> Response:
-    return followed(told(JobShown, changes.rollback(desk, given(RollbackGiven, form))))
+    return follow(as_model(JobShown, changes.rollback(desk, from_form(RollbackGiven, form))))
 
 
-def followed(job: JobShown) -> Response:
+def follow(job: JobShown) -> Response:
     return RedirectResponse(f"/jobs/{job.id}", 303)

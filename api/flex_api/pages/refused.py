@@ -32,7 +32,7 @@ OF_THE_ROUTE = ("route", "endpoint", "path_params", "fastapi_inner_astack", "fas
 OF_THE_BODY = (b"content-type", b"content-length")
 
 
-def refused(request: Request, told: Problem, back: str) -> Response:
+def refuse(request: Request, told: Problem, back: str) -> Response:
     told = told.model_copy(update={"next_step": IN_PAGES.get(told.code, told.next_step)})
     if request.method == "POST" and getattr(request.state, "form", None) and back != "/":
         return Again(request, told, back)
@@ -46,7 +46,7 @@ def page(request: Request, told: Problem, back: str) -> HTMLResponse:
     return show(desk, "refused.html", "", told.status, told=told, back=back)
 
 
-def unframed(request: Request, told: Problem, back: str) -> str:
+def plain_page(request: Request, told: Problem, back: str) -> str:
     """Where the store must not be asked, or nobody knows who asks: without what is wrong now, and who somebody is."""
     known = getattr(request.state, "caller", None) is not None
     return report.page(
@@ -73,7 +73,7 @@ class Again(Response):
 
         # No page of ours may be at that address.
         with suppress(HTTPException):
-            await scope["app"].router(self._asked(scope), receive, keep)
+            await scope["app"].router(self._as_asked(scope), receive, keep)
         if not answered or answered[0]["status"] != 200:
             plain = await run_in_threadpool(page, self.request, self.told, self.back)
             await plain(scope, receive, send)
@@ -82,7 +82,7 @@ class Again(Response):
         for message in answered:
             await send(message)
 
-    def _asked(self, scope: Scope) -> Scope:
+    def _as_asked(self, scope: Scope) -> Scope:
         """As if the page had been asked for."""
         url = urlsplit(self.back)
         refusal = Refusal(scope["path"], Sent(Form(self.request.state.form), self.told))

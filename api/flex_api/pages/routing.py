@@ -16,7 +16,7 @@ from flex_api.pages.frame import show
 from flex_api.schemas.rest import CLEAN
 from flex_api.web.distributors import GOOD, distributors
 from flex_api.web.session import Viewer
-from flex_api.web.steered import steered, wrong_names
+from flex_api.web.steered import routing_of, wrong_names
 
 router = APIRouter(include_in_schema=False)
 
@@ -37,7 +37,7 @@ class Shared:
 @router.get("/routing", response_class=HTMLResponse)
 def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)] = "") -> Response:
     found = desk.views.catalogue()
-    pools = {pool.site: pool for pool in steered(desk).routed.pools} if desk.settings.routing.on else {}
+    pools = {pool.site: pool for pool in routing_of(desk).routed.pools} if desk.settings.routing.on else {}
     replicated = [row for row in found.order("-access_bytes").tolist() if found.first[row + 1] - found.first[row] > 1]
     chosen = [row for row in replicated if name in str(found.sites[row])]
     # One that is away keeps whoever asks it waiting.
@@ -46,7 +46,7 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
         desk,
         "routing.html",
         "/routing",
-        rows=[_shared(found, row, pools) for row in chosen[:MOST]],
+        rows=[_shares(found, row, pools) for row in chosen[:MOST]],
         left=max(len(chosen) - MOST, 0),
         count=len(replicated),
         share=_share(found, replicated),
@@ -59,8 +59,8 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
     )
 
 
-def _shared(found: Catalogue, row: int, pools: dict[str, Pool]) -> Shared:
-    site, values = str(found.sites[row]), found.measured(row)
+def _shares(found: Catalogue, row: int, pools: dict[str, Pool]) -> Shared:
+    site, values = str(found.sites[row]), found.measures(row)
     nodes = tuple(found.nodes_of(row))
     return Shared(site, nodes, values["access_bytes"], values["working_set"], pools.get(site))
 

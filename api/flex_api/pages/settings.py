@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse
 from pydantic import TypeAdapter
 
 from flex.model.access import ROLES
-from flex_api.pages.forms import TheForm, done, given, moment
-from flex_api.pages.frame import show, told
+from flex_api.pages.forms import TheForm, from_form, moment, redirect_after
+from flex_api.pages.frame import as_model, show
 from flex_api.routes import freeze, tokens
 from flex_api.routes.tokens import TokensQuery
 from flex_api.schemas.rest import FreezeGiven, FreezeShown, TokenGiven, TokenMade, TokensPage
@@ -37,8 +37,10 @@ def page(desk: Viewer) -> Response:
 
 def _page(desk: Desk, made: TokenMade | None = None) -> Response:
     """With the secret of a token that was just made: it is shown in this one answer."""
-    frozen = told(FreezeShown, freeze.freeze(desk))
-    known = told(TokensPage, tokens.tokens(desk, TokensQuery(limit=1000))).items if desk.caller.may("admin") else None
+    frozen = as_model(FreezeShown, freeze.freeze(desk))
+    known = (
+        as_model(TokensPage, tokens.tokens(desk, TokensQuery(limit=1000))).items if desk.caller.may("admin") else None
+    )
     answer = show(
         desk,
         "settings.html",
@@ -59,8 +61,11 @@ def _page(desk: Desk, made: TokenMade | None = None) -> Response:
 
 def _sections(settings: config.Settings) -> list[tuple[str, list[tuple[str, str, bool]]]]:
     """By the table of the file that they are in: names, values, and whether the file says them."""
-    stated = config.stated(settings)
-    rows = [(name, _value(name, value), name in stated) for name, value in config.flat(config.masked(settings)).items()]
+    stated = config.keys_set(settings)
+    rows = [
+        (name, _value(name, value), name in stated)
+        for name, value in config.flat(config.mask_secrets(settings)).items()
+    ]
     return [(name, list(each)) for name, each in groupby(rows, lambda row: re.split(r"[.\[]", row[0])[0])]
 
 
@@ -84,24 +89,24 @@ def _value(name: str, value: object) -> str:
 @router.post("/settings/freeze")
 def stop(desk: Operator, form: TheForm) -> Response:
     until = moment(form.text("until"), "until")
-    wanted = given(FreezeGiven, form, **({"until": until} if until else {}))
+    wanted = from_form(FreezeGiven, form, **({"until": until} if until else {}))
     freeze.put(desk, wanted, Condition(if_match=form.text("etag")))
-    return done("frozen", "/settings")
+    return redirect_after("frozen", "/settings")
 
 
 @router.post("/settings/thaw")
 def go_on(desk: Operator, form: TheForm) -> Response:
-    freeze.thaw(desk, Condition(if_match=form.text("etag")), given(FreezeGiven, form).reason)
-    return done("thawed", "/settings")
+    freeze.thaw(desk, Condition(if_match=form.text("etag")), from_form(FreezeGiven, form).reason)
+    return redirect_after("thawed", "/settings")
 
 
 @router.post("/settings/tokens")
 def create(desk: Admin, form: TheForm) -> Response:
     """Answered at once and not led on: nothing keeps the secret for a second page."""
-    return _page(desk, told(TokenMade, tokens.create(desk, given(TokenGiven, form))))
+    return _page(desk, as_model(TokenMade, tokens.create(desk, from_form(TokenGiven, form))))
 
 
 @router.post("/settings/tokens/{token}/revoke")
 def revoke(desk: Admin, token: str, form: TheForm) -> Response:
-    tokens.revoke(desk, token, given(FreezeGiven, form).reason)
-    return done("revoked", "/settings")
+    tokens.revoke(desk, token, from_form(FreezeGiven, form).reason)
+    return redirect_after("revoked", "/settings")

@@ -17,10 +17,10 @@ from flex.model.domain import Period
 from flex.sim.cluster import MIB, MODELS
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result
-from flex_api.pages.forms import stated
+from flex_api.pages.forms import from_query_form
 from flex_api.pages.frame import show
 from flex_api.pictures.charts import Bars, quantities
-from flex_api.routes.simulations import replayed
+from flex_api.routes.simulations import period_to_replay
 from flex_api.schemas.rest import Given
 from flex_api.told import words
 from flex_api.trials import comparing, simulating
@@ -77,7 +77,7 @@ class Told:
 
 @router.get("/simulate", response_class=HTMLResponse)
 def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
-    wanted = stated(Asked, request, "ask", "done")
+    wanted = from_query_form(Asked, request, "ask", "done")
     nodes = desk.world().nodes
     count = min(wanted.nodes or max(len(nodes), 1), 64)
     mib = wanted.ram_mib or max(min((node.ram for node in nodes), default=64 * MIB) // MIB, 1)
@@ -92,7 +92,7 @@ def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=
         about=ABOUT,
         models=list(MODELS),
         model=wanted.model,
-        period=replayed(desk),
+        period=period_to_replay(desk),
         count=count,
         mib=mib,
         found=found,
@@ -103,16 +103,16 @@ def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=
 
 def _answer(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told | None:
     """None while it is being worked out."""
-    question = f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in {model}, {replayed(desk)}"
-    return desk.house.later.ask(question, lambda: _simulated(desk, policies, nodes, mib, model))
+    question = f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in {model}, {period_to_replay(desk)}"
+    return desk.house.later.ask(question, lambda: _simulate(desk, policies, nodes, mib, model))
 
 
-def _simulated(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told:
+def _simulate(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told:
     """Raises Unknown where no access of the period was kept."""
-    period = replayed(desk)
+    period = period_to_replay(desk)
     trace, rate = simulating.of_own_logs(desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES)
     cluster = comparing.cluster_of(model, nodes, mib, rate=rate)
-    results = tuple(result for _, result in comparing.compared(trace, [cluster], policies))
+    results = tuple(result for _, result in comparing.compare_policies(trace, [cluster], policies))
     misses = [(one.policy, one.miss_ratio, words.share(one.miss_ratio)) for one in results]
     served = [(one.policy, one.throughput, words.rate(one.throughput if one.seconds else None)) for one in results]
     return Told(

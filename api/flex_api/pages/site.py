@@ -18,13 +18,23 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.errors import BadInput, FlexError, NoData
 from flex.model.domain import Pin
 from flex_api import files, hosted
-from flex_api.pages.forms import SEVERAL, Form, TheForm, address, done, given, moment, queried, refuse
-from flex_api.pages.frame import show, told
+from flex_api.pages.forms import (
+    SEVERAL,
+    Form,
+    TheForm,
+    address,
+    form_of_query,
+    from_form,
+    moment,
+    redirect_after,
+    refuse,
+)
+from flex_api.pages.frame import as_model, show
 from flex_api.pages.past import of_site, past
 from flex_api.pages.trouble import latest_weeks
 from flex_api.pictures.lines import Heat, Lines, Value, hour_of_week, lines, week, weeks_of
 from flex_api.routes import pins, sites
-from flex_api.routes.sites import ProfileQuery, known
+from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.rest import PinGiven, PinShown, ProfilePage
 from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
 from flex_api.told import words
@@ -62,10 +72,10 @@ def site(
     part: Annotated[Part, Query()] = "",
     of: Annotated[str | None, Query(max_length=100, description="the campaign that the form is about")] = None,
 ) -> Response:
-    known(desk.views.catalogue(), name)
-    row = told(SiteRow, sites.site(desk, name))
-    profile = told(ProfilePage, sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS)))
-    wishes = [pins.shown(desk, pin) for pin in desk.views.wishes().get(row.site, ())]
+    find_row(desk.views.catalogue(), name)
+    row = as_model(SiteRow, sites.site(desk, name))
+    profile = as_model(ProfilePage, sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS)))
+    wishes = [pins.pin_model(desk, pin) for pin in desk.views.wishes().get(row.site, ())]
     chosen = _chosen(wishes, of)
     parts: dict[str, object] = {"why": None, "files": None, "hours": None, "preview": None}
     refusal = None
@@ -125,7 +135,7 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
 
 
 def _why(desk: Desk, name: str, _: Request) -> ExplainOutput:
-    return explaining.explained(desk.world(), name)
+    return explaining.explain_site(desk.world(), name)
 
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:
@@ -145,8 +155,8 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
 
 
 def _preview(desk: Desk, name: str, request: Request) -> Preview:
-    form = queried(request)
-    wish, campaign = given(PinGiven, form, **_moments(form)), _campaign(form)
+    form = form_of_query(request)
+    wish, campaign = from_form(PinGiven, form, **_moments(form)), _campaign(form)
     return supposing.with_pin(desk.world(), Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish)))
 
 
@@ -179,7 +189,7 @@ def _wish(request: Request, pin: PinShown | None) -> dict[str, object]:
 def put(desk: Operator, form: TheForm) -> Response:
     """Keep the wish, or first show what it would do: then the address holds all of it."""
     name, campaign, moments = form.text("name"), _campaign(form), _moments(form)
-    wanted = given(PinGiven, form, **moments)
+    wanted = from_form(PinGiven, form, **moments)
     if form.text("do") == "preview":
         others = {key: form.text(key) for key in FIELDS if key not in SEVERAL and key not in MOMENTS}
         stated = others | {key: " ".join(form.words(key)) for key in SEVERAL}
@@ -193,18 +203,18 @@ def put(desk: Operator, form: TheForm) -> Response:
         pins.put_campaign(desk, name, campaign, wanted, condition)
     else:
         pins.put_pin(desk, name, wanted, condition)
-    return done("pinned", "/site", name=hosted.site_name(name), of=campaign)
+    return redirect_after("pinned", "/site", name=hosted.site_name(name), of=campaign)
 
 
 @router.post("/site/unpin")
 def drop(desk: Operator, form: TheForm) -> Response:
     name, campaign, condition = form.text("name"), _campaign(form), _condition(form.text("etag"))
-    reason = given(PinGiven, form).reason
+    reason = from_form(PinGiven, form).reason
     if campaign:
         pins.delete_campaign(desk, name, campaign, condition, reason)
     else:
         pins.delete_pin(desk, name, condition, reason)
-    return done("unpinned", "/site", name=hosted.site_name(name))
+    return redirect_after("unpinned", "/site", name=hosted.site_name(name))
 
 
 def _moments(form: Form) -> dict[str, datetime]:

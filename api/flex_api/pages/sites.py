@@ -13,8 +13,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from flex_api.known.catalogue import Catalogue
-from flex_api.pages.forms import asked
-from flex_api.pages.frame import show, told
+from flex_api.pages.forms import from_query
+from flex_api.pages.frame import as_model, show
 from flex_api.pages.past import past, sent_lately
 from flex_api.pages.plans import following
 from flex_api.pictures import cloud as charts_cloud
@@ -44,8 +44,8 @@ PIECE, FORMULA = 1000, ("=", "+", "-", "@", "\t", "\r")
 @router.get("/sites", response_class=HTMLResponse)
 def every(desk: Viewer, request: Request) -> Response:
     zoom = _zoom(request)
-    query = asked(SitesQuery, request, *(name for name, _ in ZOOMS))
-    found = told(SitesPage, sites.sites(desk, query))
+    query = from_query(SitesQuery, request, *(name for name, _ in ZOOMS))
+    found = as_model(SitesPage, sites.sites(desk, query))
     seconds = (found.period_end - found.period_start).total_seconds() if found.period_start and found.period_end else 0
     known = desk.views.catalogue()
     picture, table = (
@@ -60,13 +60,13 @@ def every(desk: Viewer, request: Request) -> Response:
         seconds=seconds,
         total=max(int(known.columns["access_bytes"].sum()), 1),
         count=len(known.sites),
-        matching=int(known.wanted(sites.wanted(desk, query)).sum()),
+        matching=int(known.mask(sites.sites_wanted(desk, query)).sum()),
         picture=picture,
         zoom=zoom,
         zooms=ZOOMS,
         table=table,
         nodes=[node.name for node in desk.world().nodes],
-        moved=_moved(desk),
+        moved=_last_moves(desk),
         courses=_courses(desk, [row.site for row in found.items]),
         address=_with(request),
         following=following(request, found.next),
@@ -96,7 +96,7 @@ def _cloud(
     return picture, charts_cloud.decades(held, sent)
 
 
-def _moved(desk: Desk) -> dict[str, datetime]:
+def _last_moves(desk: Desk) -> dict[str, datetime]:
     """By site when it last left a node for another, in the nights that are kept."""
     found: dict[str, datetime] = {}
     for one in past(desk):
@@ -141,9 +141,9 @@ def _with(request: Request) -> Callable[[str, str], str]:
 @router.get("/sites.csv")
 def table(desk: Viewer, request: Request) -> StreamingResponse:
     """All that are asked for, as the page sorts and filters them."""
-    query = asked(SitesQuery, request, *(name for name, _ in ZOOMS))
+    query = from_query(SitesQuery, request, *(name for name, _ in ZOOMS))
     found = desk.views.catalogue()
-    rows, _ = found.page(sites.wanted(desk, query), query.sort, len(found.sites), None)
+    rows, _ = found.page(sites.sites_wanted(desk, query), query.sort, len(found.sites), None)
     pinned = frozenset(desk.views.pins())
     headers = {"Content-Disposition": 'attachment; filename="sites.csv"'}
     return StreamingResponse(_lines(found, rows, pinned), media_type="text/csv; charset=utf-8", headers=headers)
@@ -158,7 +158,7 @@ def _lines(found: Catalogue, rows: list[int], pinned: frozenset[str]) -> Iterato
 
 
 def _line(found: Catalogue, row: int, pinned: frozenset[str]) -> list[object]:
-    site, values = str(found.sites[row]), found.measured(row)
+    site, values = str(found.sites[row]), found.measures(row)
     numbers = [values[name] for name in COLUMNS[2:-1]]
     return [_plain(site), _plain(" ".join(found.nodes_of(row))), *numbers, "yes" if site in pinned else "no"]
 

@@ -123,7 +123,7 @@ def _ended(sentence: str) -> str:
 def newest(desk: Desk) -> datetime | None:
     """When the last line of all logs was written; None also where what says so cannot be read, which is told above."""
     try:
-        return heard(desk).last
+        return hear_distributors(desk).last
     except StoreError:
         raise
     except FlexError:
@@ -143,7 +143,7 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
     hour = now.replace(minute=0, second=0, microsecond=0)
 
     def looked() -> tuple[datetime, Period, Judged]:
-        return hour, period, trust.judged(desk.settings, desk.house.store, period, now)
+        return hour, period, trust.judge(desk.settings, desk.house.store, period, now)
 
     found = desk.views.of("quality", JUDGED, looked)
     if found[0] != hour:
@@ -152,7 +152,7 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
     return found[1:]
 
 
-def heard(desk: Desk) -> Heard:
+def hear_distributors(desk: Desk) -> Heard:
     _, found = quality(desk)
     serving = {node.name for node in desk.world().nodes if node.state == "active"}
     ever = last_lines(desk)
@@ -190,16 +190,16 @@ def latest_weeks(desk: Desk, weeks: int) -> Period:
 def _of_logs(desk: Desk) -> Iterator[Trouble]:
     if not desk.settings.ingest.source:
         return
-    known, limit = heard(desk), desk.settings.profile.max_age
+    known, limit = hear_distributors(desk), desk.settings.profile.max_age
     if not known.nodes:
         yield Trouble("No log is read.", "See what was read", "/data")
     if never := [node for node, last in known.nodes if last is None]:
-        yield Trouble(f"No line of {_listed(never)} was ever read.", "See that the logs arrive", "/data")
+        yield Trouble(f"No line of {_list_nodes(never)} was ever read.", "See that the logs arrive", "/data")
     now = desk.house.clock()
     late = sorted((last, node) for node, last in known.nodes if last and now - last > limit)
     if late:
         yield Trouble(
-            f"The newest line of {_listed([node for _, node in late])} is {words.span(now - late[0][0])} old; "
+            f"The newest line of {_list_nodes([node for _, node in late])} is {words.span(now - late[0][0])} old; "
             f"{words.span(limit)} is the limit.",
             "See which logs stopped coming",
             "/data",
@@ -208,12 +208,12 @@ def _of_logs(desk: Desk) -> Iterator[Trouble]:
         yield Trouble(said, "See what is wrong with them", "/data")
 
 
-def _listed(nodes: Sequence[str]) -> str:
+def _list_nodes(nodes: Sequence[str]) -> str:
     more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
     return ", ".join(nodes[:NAMED]) + more
 
 
-def checked(desk: Desk) -> Check | None:
+def last_check(desk: Desk) -> Check | None:
     """What the name servers said of the partition in force when last asked; else when it was applied."""
     base, cycle = desk.views.base()
     kept = desk.store.last_check()
@@ -223,7 +223,7 @@ def checked(desk: Desk) -> Check | None:
 
 
 def _of_dns(desk: Desk) -> Iterator[Trouble]:
-    known = checked(desk)
+    known = last_check(desk)
     if known and known.wrong:
         yield Trouble(said_of_check(known, desk.now), "Ask them again", address("/dns", ask="now"))
 
@@ -232,10 +232,10 @@ def said_of_check(found: Check, now: datetime) -> str:
     """Which name servers were right, when they were asked. A server of several zones is named once."""
     silent = list(dict.fromkeys(one.server for one in found.wrong if one.error))
     other = [one for one in found.wrong if not one.error]
-    said = [f"{_listed(silent)} did not answer"] if silent else []
+    said = [f"{_list_nodes(silent)} did not answer"] if silent else []
     if other:
         lines = words.count(sum(one.differ for one in other), "line")
-        said.append(f"{_listed(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}")
+        said.append(f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}")
     if not said:
         agreeing = verify.servers(found.servers).agreeing
         said = [f"{words.count(agreeing, 'name server')} agreed" if agreeing else "there was nothing to ask for"]

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from flex_api.pages.forms import stated, valid
+from flex_api.pages.forms import from_query_form, valid
 from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
 from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
@@ -45,8 +45,8 @@ class Asked(Given):
 @router.get("/what-if", response_class=HTMLResponse)
 def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
     """The form alone until something is asked."""
-    wanted = stated(Asked, request, "ask", "done")
-    answer = _answer(desk, _supposed(wanted)) if ask else None
+    wanted = from_query_form(Asked, request, "ask", "done")
+    answer = _answer(desk, _supposition(wanted)) if ask else None
     return show(
         desk,
         "what_if.html",
@@ -65,7 +65,7 @@ def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_leng
 
 def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
     """None while it is being worked out."""
-    question, world = supposed.wanted(wanted), desk.world()
+    question, world = supposed.supposition(wanted), desk.world()
     return desk.house.later.ask(
         f"what if {wanted.model_dump_json()}",
         lambda: supposing.what_if(world, question, with_frontier=wanted.frontier),
@@ -78,7 +78,7 @@ def _plannable(wanted: Asked) -> bool:
     return wanted == Asked(**free)
 
 
-def _supposed(wanted: Asked) -> Supposed:
+def _supposition(wanted: Asked) -> Supposed:
     tolerance = wanted.tolerance_percent
     return valid(
         Supposed,

@@ -71,7 +71,7 @@ class Bars:
     row: int = ROW
 
     @property
-    def left(self) -> int:
+    def label_width(self) -> int:
         """Pixels that the longest label takes."""
         return margins.beside(max((len(bar.label) for bar in self.bars), default=0))
 
@@ -130,7 +130,7 @@ def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
         label=shown.plain(row.node, LABEL),
         value=row.after / most * 100,
         before=None if row.before is None else row.before / most * 100,
-        text="closed" if row.closed else words.signed(row.away),
+        text="closed" if row.closed else words.with_sign(row.away),
         note=("over" if row.away > 0 else "under") if outside else "",
         outside=outside,
     )
@@ -142,7 +142,7 @@ def _said_of_loads(rows: Sequence[Load], tolerance: float) -> str:
     if not rows:
         return said + "."
     farthest = max(rows, key=lambda row: abs(row.away))
-    return f"{said}; farthest is {shown.plain(farthest.node, LABEL)} at {words.signed(farthest.away)}."
+    return f"{said}; farthest is {shown.plain(farthest.node, LABEL)} at {words.with_sign(farthest.away)}."
 
 
 def worst(rows: Sequence[Load], most: int = WORST_BARS) -> tuple[Load, ...]:
@@ -177,7 +177,7 @@ BINS = tuple(edge / 100 for edge in range(80, 125, 5))
 
 def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
     """How many nodes are how far from their fair share, for clusters too large to draw each node."""
-    after, before = _binned(row.after for row in rows), _binned(row.before for row in rows if row.before is not None)
+    after, before = _bins(row.after for row in rows), _bins(row.before for row in rows if row.before is not None)
     most, width = max([1, *after, *before]), 100 / (len(BINS) + 1)
     columns = tuple(
         Column(
@@ -205,7 +205,7 @@ def counts(title: str, rows: Sequence[tuple[str, int]]) -> Columns:
     return Columns(title, f"{total:,} in all, {most:,} at most.", columns, ticks)
 
 
-def _binned(values: Iterable[float]) -> list[int]:
+def _bins(values: Iterable[float]) -> list[int]:
     counts = [0] * (len(BINS) + 1)
     for value in values:
         counts[bisect_right(BINS, value)] += 1
@@ -262,7 +262,7 @@ def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Sca
     across = _Log.around([spot.x for spot in seen] + [fair[0]])
     up = _Log.around([spot.y for spot in seen] + [fair[1]])
     grouped = len(seen) > MOST_POINTS
-    points = _grouped(seen, across, up) if grouped else tuple(_point(spot, across, up) for spot in seen)
+    points = _group(seen, across, up) if grouped else tuple(_point(spot, across, up) for spot in seen)
     return Scatter(
         title=title,
         desc=f"{words.count(len(seen), 'site')}; working set to the right, access rate upwards, both logarithmic.",
@@ -282,7 +282,7 @@ def _point(spot: Spot, across: _Log, up: _Log) -> Point:
 CELLS = 24
 
 
-def _grouped(spots: Sequence[Spot], across: _Log, up: _Log) -> tuple[Point, ...]:
+def _group(spots: Sequence[Spot], across: _Log, up: _Log) -> tuple[Point, ...]:
     """One circle a cell of the plot; its area grows with the number of sites in it."""
     cells: Counter[tuple[int, int]] = Counter(
         (min(int(across(spot.x) * CELLS / 100), CELLS - 1), min(int(up(spot.y) * CELLS / 100), CELLS - 1))
@@ -377,7 +377,7 @@ def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 5
         )
         for number, night in enumerate(nights)
     )
-    said = [f"{night.day}: {_moved(night)}, {words.share(night.worst)} off" for night in nights]
+    said = [f"{night.day}: {_moves_text(night)}, {words.share(night.worst)} off" for night in nights]
     return Strip(
         title,
         f"Oldest on the left. {'; '.join(said)}.",
@@ -388,7 +388,7 @@ def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 5
     )
 
 
-def _moved(night: Night) -> str:
+def _moves_text(night: Night) -> str:
     return "first placement" if night.moves is None else words.count(night.moves, "move")
 
 

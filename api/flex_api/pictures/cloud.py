@@ -57,8 +57,8 @@ def cloud(title: str, names: np.ndarray, held: Ints, sent: Ints, share: tuple[fl
     x, y = across.place(held[seen]), 100 - up.place(sent[seen])
     grouped = len(seen) > FEW
     rings = np.flatnonzero(np.isin(seen, marked[:FEW]))
-    points = _circles(x, y) if grouped else [_named(names[row], x[at], y[at]) for at, row in enumerate(seen)]
-    ringed = [_named(names[seen[at]], x[at], y[at], ring=True) for at in rings]
+    points = _circles(x, y) if grouped else [_point_with_name(names[row], x[at], y[at]) for at, row in enumerate(seen)]
+    ringed = [_point_with_name(names[seen[at]], x[at], y[at], ring=True) for at in rings]
     return Scatter(
         title=title,
         desc=f"{words.count(len(seen), 'site')}; working set to the right, bytes sent upwards, both logarithmic.",
@@ -72,7 +72,7 @@ def cloud(title: str, names: np.ndarray, held: Ints, sent: Ints, share: tuple[fl
     )
 
 
-def _named(name: str, x: float, y: float, *, ring: bool = False) -> Point:
+def _point_with_name(name: str, x: float, y: float, *, ring: bool = False) -> Point:
     return Point(float(x), float(y), 3.0, shown.short(str(name)), ring)
 
 

@@ -269,7 +269,7 @@ class Pairs:
         return self.row * len(self.pairs)
 
     @property
-    def left(self) -> int:
+    def label_width(self) -> int:
         return margins.beside(max((len(pair.label) for pair in self.pairs), default=0))
 
 
@@ -289,9 +289,11 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
     worst = max(drawn, key=lambda row: abs(row[2] - row[1]), default=("", 0.0, 0.0))
     return Pairs(
         title=title,
-        desc=f"Farthest apart: {shown.short(worst[0])}, {words.signed(worst[2] - worst[1])} beside its prediction.",
+        desc=f"Farthest apart: {shown.short(worst[0])}, {words.with_sign(worst[2] - worst[1])} beside its prediction.",
         pairs=tuple(
-            Pair(shown.plain(name, charts.LABEL), x(one), x(other), words.signed(other - one), abs(other - one) > far)
+            Pair(
+                shown.plain(name, charts.LABEL), x(one), x(other), words.with_sign(other - one), abs(other - one) > far
+            )
             for name, one, other in drawn
         ),
         ticks=tuple(Tick(x(value), f"{value * 100:.0f}") for value in _between(low, high)),

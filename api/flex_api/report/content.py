@@ -199,7 +199,7 @@ def verdict(data: ReportData) -> str:
 
 def _movement(plan: PlanOutput) -> str:
     if plan.moves or not plan.before:
-        return f"{text.moved(plan)}{nodes_given_up.misses(plan.forecasts)}."
+        return f"{text.moves_text(plan)}{nodes_given_up.misses(plan.forecasts)}."
     return f"Nothing moves; a partition from scratch would move {plan.moves_from_scratch:,}."
 
 

@@ -22,7 +22,7 @@ MOVED = ("site", "from", "to", "to read", "why")
 MEDIA = {"html": "text/html", "json": "application/json", "md": "text/markdown", "pdf": "application/pdf"}
 
 
-def shown(data: ReportData) -> ReportShown:
+def report_model(data: ReportData) -> ReportShown:
     sites = data.sites.items if data.sites else []
     return ReportShown(
         cluster=data.cluster,
@@ -39,7 +39,7 @@ def shown(data: ReportData) -> ReportShown:
 
 
 def as_json(data: ReportData) -> str:
-    return shown(data).model_dump_json(indent=2) + "\n"
+    return report_model(data).model_dump_json(indent=2) + "\n"
 
 
 def markdown(data: ReportData) -> str:

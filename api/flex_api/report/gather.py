@@ -50,7 +50,7 @@ def _lines(store: Store, cycle: Cycle) -> dict[str, int]:
 
 def _logs(settings: Settings, store: Store, cycle: Cycle) -> tuple[QualityRow, ...]:
     """Every source, and every node that has several, as they were to be judged when the plan was made."""
-    found = trust.data_output(trust.judged(settings, store, cycle.period, cycle.created), cycle.period)
+    found = trust.data_output(trust.judge(settings, store, cycle.period, cycle.created), cycle.period)
     several = {row.node for row in found.sources if row.name != row.node}
     return (*(row for row in found.nodes if row.node in several), *found.sources)
 

@@ -91,7 +91,7 @@ def _environment() -> jinja2.Environment:
         "size": words.size,
         "memory": words.memory,
         "share": words.share,
-        "signed": words.signed,
+        "signed": words.with_sign,
         "rate": words.rate,
         "count": words.count,
         "span": words.span,

@@ -18,7 +18,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60.0
 
 
-def printed(page: Path, to: Path) -> Path:
+def print_pdf(page: Path, to: Path) -> Path:
     """Whole or not at all. Raises NotPrinted."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
@@ -41,7 +41,7 @@ def pdf(page: str) -> bytes:
         written = Path(folder) / "report.html"
         written.write_text(page, encoding="utf-8")
         try:
-            return printed(written, Path(folder) / "report.pdf").read_bytes()
+            return print_pdf(written, Path(folder) / "report.pdf").read_bytes()
         except NotPrinted as error:
             kept, advice = "nothing was changed", f"{error.advice}; or ask for it as HTML"
             raise NotPrinted("printing the report", error.answer, kept=kept, advice=advice) from error

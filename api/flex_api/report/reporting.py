@@ -15,7 +15,7 @@ from flex_api.wiring import World
 from flex_logs_ingest.reading.read_logs import FileReport
 
 
-def told(world: World, cycle: Cycle, form: str) -> str:
+def report_text(world: World, cycle: Cycle, form: str) -> str:
     """The report as text of that form."""
     return FORMATS[form](gather(world.settings, world.store, cycle, world.clock()))
 
@@ -39,7 +39,7 @@ def print_too(world: World, path: Path) -> None:
     """As PDF beside it, where the settings ask for it; that it cannot be printed stops no night."""
     if world.settings.report.pdf:
         try:
-            paper.printed(path, path.with_suffix(".pdf"))
+            paper.print_pdf(path, path.with_suffix(".pdf"))
         except NotWritten as error:
             world.say(f"No PDF: {error}; {error.advice}.")
 

@@ -10,8 +10,8 @@ from flex.errors import NotWhole
 from flex_api import auditing
 from flex_api.schemas.desk import audit_row
 from flex_api.schemas.rest import CLEAN, AuditPage, AuditVerified, TimedQuery
-from flex_api.web.answers import listed, reply
-from flex_api.web.paging import Order, decoded, encoded
+from flex_api.web.answers import page_response, reply
+from flex_api.web.paging import Order, decode, encode
 from flex_api.web.session import Reader, Viewer
 
 router = APIRouter(prefix="/api/v1/audit", tags=["audit"])
@@ -28,7 +28,7 @@ class AuditQuery(TimedQuery):
 def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
     """Every change, the latest first. Entries are numbered as they were made, so that by time is by number."""
     order = Order.parse(query.sort)
-    at = decoded(query.cursor, order, (int, str))[0] if query.cursor else None
+    at = decode(query.cursor, order, (int, str))[0] if query.cursor else None
     found = desk.store.found_entries(
         query.limit + 1,
         at,
@@ -40,8 +40,8 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
         until=query.until,
     )
     rows = found[: query.limit]
-    following = encoded(order, [rows[-1].number, ""]) if len(found) > query.limit else None
-    return listed(desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following)
+    following = encode(order, [rows[-1].number, ""]) if len(found) > query.limit else None
+    return page_response(desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following)
 
 
 @router.get("/verification", response_model=AuditVerified)
@@ -51,7 +51,7 @@ def verification(
 ) -> Response:
     """Whether no entry was altered or taken out, and all is as they say. Reads all of it."""
     try:
-        head, wrong = auditing.verified(desk.store, last), ""
+        head, wrong = auditing.verify_record(desk.store, last), ""
     except NotWhole as error:
         head, wrong = desk.store.audit_head(), error.answer
     return reply(desk.request, AuditVerified(holds=not wrong, wrong=wrong, entries=head.number, last=head.hash))

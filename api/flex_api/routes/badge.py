@@ -21,7 +21,7 @@ LETTER = 7
 def badge(desk: Viewer) -> Response:
     said, colour = _state(desk)
     left, right = _width(desk.settings.cluster.name), _width(said)
-    return Response(_drawn(desk.settings.cluster.name, said, colour, left, right), media_type="image/svg+xml")
+    return Response(_draw(desk.settings.cluster.name, said, colour, left, right), media_type="image/svg+xml")
 
 
 def _state(desk: Desk) -> tuple[str, str]:
@@ -42,7 +42,7 @@ def _width(text: str) -> int:
     return LETTER * len(text) + 12
 
 
-def _drawn(name: str, said: str, colour: str, left: int, right: int) -> str:
+def _draw(name: str, said: str, colour: str, left: int, right: int) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
         f'aria-label="{escape(f"{name}: {said}")}"><title>{escape(f"{name}: {said}")}</title>'

@@ -14,7 +14,7 @@ from flex_api.known import present
 from flex_api.night import applying, approving, nightly
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
-from flex_api.routes.jobs import shown
+from flex_api.routes.jobs import job_model
 from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, PlanGiven, RollbackGiven
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import reply
@@ -43,7 +43,7 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             held.concerns(cycle)
         return f"/api/v1/plans/{cycle.id}"
 
-    return _started(desk.because(given.reason), "plan", work)
+    return _start(desk.because(given.reason), "plan", work)
 
 
 @router.post("/plans/{plan}/approval", status_code=201, response_model=PlanOutput)
@@ -76,7 +76,7 @@ def apply(
     desk = desk.because(given.reason)
     cycle = desk.store.cycle(plan)
     _refuse_unmet(cycle.id, cycle.digest, if_match)
-    applying.allowed(desk.world(), cycle.id, force=given.force)
+    applying.refuse_forbidden(desk.world(), cycle.id, force=given.force)
 
     def work(world: World, follow: Follow) -> str:
         with lease(world, "apply") as held:
@@ -91,7 +91,7 @@ def apply(
             )
         return f"/api/v1/plans/{cycle.id}"
 
-    return _started(desk, "apply", work)
+    return _start(desk, "apply", work)
 
 
 @router.post("/rollbacks", status_code=202, response_model=JobShown)
@@ -109,12 +109,12 @@ def rollback(desk: Operator, given: RollbackGiven) -> Response:
             held.concerns(cycle)
         return f"/api/v1/plans/{cycle.id}"
 
-    return _started(desk.because(given.reason), "rollback", work)
+    return _start(desk.because(given.reason), "rollback", work)
 
 
-def _started(desk: Desk, kind: str, work: Work) -> Response:
+def _start(desk: Desk, kind: str, work: Work) -> Response:
     job = desk.house.workers.start(desk.world(), kind, desk.caller.name, work, desk.request.state.request_id)
-    return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
+    return reply(desk.request, job_model(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 
 def _refuse_unmet(plan: str, digest: str, given: str | None) -> None:

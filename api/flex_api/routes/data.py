@@ -10,11 +10,11 @@ from flex.model.domain import Run, Segment
 from flex_api.jobs import Follow
 from flex_api.known import present
 from flex_api.night import nightly
-from flex_api.routes.jobs import shown
+from flex_api.routes.jobs import job_model
 from flex_api.schemas.rest import CLEAN, IngestGiven, IngestRow, IngestsPage, JobShown, RunsPage, TimedQuery
 from flex_api.told import words
-from flex_api.web.answers import listed, reply
-from flex_api.web.paging import Order, decoded, encoded, page
+from flex_api.web.answers import page_response, reply
+from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.session import Operator, Viewer
 from flex_api.wiring import World
 
@@ -33,7 +33,7 @@ def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
     order = Order.parse(query.sort)
     after = None
     if query.cursor:
-        moment, name = decoded(query.cursor, order, (int, str))
+        moment, name = decode(query.cursor, order, (int, str))
         after = moment, name
     found = desk.store.readings(
         query.limit + 1,
@@ -45,8 +45,8 @@ def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
         until=query.until,
     )
     rows = found[: query.limit]
-    following = encoded(order, [rows[-1].read_at, rows[-1].id]) if len(found) > query.limit else None
-    return listed(desk.request, IngestsPage(items=list(map(_row, rows)), next=following), following)
+    following = encode(order, [rows[-1].read_at, rows[-1].id]) if len(found) > query.limit else None
+    return page_response(desk.request, IngestsPage(items=list(map(_row, rows)), next=following), following)
 
 
 def _row(read: Segment) -> IngestRow:
@@ -79,7 +79,7 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
         return "/api/v1/ingests"
 
     job = desk.house.workers.start(desk.world(), "ingest", desk.caller.name, work, desk.request.state.request_id)
-    return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
+    return reply(desk.request, job_model(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 
 class RunsQuery(TimedQuery):
@@ -106,7 +106,7 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     items = [present.run_row(run) for run in found.items]
-    return listed(desk.request, RunsPage(items=items, next=found.next), found.next)
+    return page_response(desk.request, RunsPage(items=items, next=found.next), found.next)
 
 
 def _asked_for(run: Run, query: RunsQuery) -> bool:

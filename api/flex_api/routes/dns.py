@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from flex.zones import records
 from flex_api.known import present, verifying
 from flex_api.schemas.rest import CLEAN, DriftShown, ListQuery, RecordRow, RecordsPage
-from flex_api.web.answers import listed, reply
+from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page
 from flex_api.web.session import Desk, Reader
 
@@ -49,7 +49,7 @@ def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Respon
         limit=query.limit,
         cursor=query.cursor,
     )
-    return listed(desk.request, RecordsPage(items=list(found.items), next=found.next), found.next)
+    return page_response(desk.request, RecordsPage(items=list(found.items), next=found.next), found.next)
 
 
 def _records(desk: Desk, only: str) -> Iterator[RecordRow]:

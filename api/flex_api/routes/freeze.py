@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
 @router.get("", response_model=FreezeShown)
 def freeze(desk: Viewer) -> Response:
     """Whether changes are frozen, by whom and until when."""
-    return reply(desk.request, _shown(freezing.frozen(desk.world())))
+    return reply(desk.request, _freeze_model(freezing.frozen(desk.world())))
 
 
 @router.put("", response_model=FreezeShown)
@@ -29,7 +29,7 @@ def put(desk: Operator, given: FreezeGiven, condition: TheCondition) -> Response
     with desk.store.together():
         _refuse_unmet(desk, condition)
         freezing.freeze(desk.world(), wanted)
-    return reply(desk.request, _shown(wanted))
+    return reply(desk.request, _freeze_model(wanted))
 
 
 @router.delete("", status_code=204)
@@ -48,10 +48,10 @@ def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
     found = freezing.frozen(desk.world())
     # That nothing is frozen can be read, and changed from there; for who wants a new freeze there is none yet.
     is_new = found is None and not condition.if_match and bool(condition.if_none_match)
-    condition.refuse_unmet("the freeze", None if is_new else _shown(found))
+    condition.refuse_unmet("the freeze", None if is_new else _freeze_model(found))
 
 
-def _shown(found: Freeze | None) -> FreezeShown:
+def _freeze_model(found: Freeze | None) -> FreezeShown:
     if found is None:
         return FreezeShown(frozen=False)
     return FreezeShown(frozen=True, since=found.since, until=found.until, reason=found.reason, author=found.author)

@@ -58,7 +58,7 @@ def readyz(response: Response, house: TheHouse) -> Ready:
 
 def _store(store: Store) -> str:
     try:
-        store.noted()
+        store.last_number()
     except FlexError as error:
         return str(error)
     return OK

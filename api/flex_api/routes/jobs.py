@@ -15,9 +15,9 @@ from starlette.responses import StreamingResponse
 from flex.errors import Unauthenticated
 from flex.model.jobs import Job, JobState
 from flex_api import jobs as working
-from flex_api.routes.problems import described
+from flex_api.routes.problems import describe
 from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, TimedQuery
-from flex_api.web.answers import listed, reply
+from flex_api.web.answers import page_response, reply
 from flex_api.web.gate import Asked
 from flex_api.web.paging import page
 from flex_api.web.session import Desk, Operator, Viewer
@@ -56,19 +56,19 @@ def jobs(desk: Viewer, query: Annotated[JobsQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    return listed(desk.request, JobsPage(items=list(map(shown, found.items)), next=found.next), found.next)
+    return page_response(desk.request, JobsPage(items=list(map(job_model, found.items)), next=found.next), found.next)
 
 
 @router.get("/{job}", response_model=JobShown)
 def job(desk: Viewer, job: str) -> Response:
     """How far it is, and what came of it."""
-    return reply(desk.request, shown(working.found(desk.store, job)))
+    return reply(desk.request, job_model(working.find(desk.store, job)))
 
 
 @router.delete("/{job}", status_code=202, response_model=JobShown)
 def cancel(desk: Operator, job: str) -> Response:
     """End it at the next safe point. Once DNS is being changed it goes on to its end."""
-    return reply(desk.request, shown(working.cancel(desk.store, job, desk.caller.name)), 202)
+    return reply(desk.request, job_model(working.cancel(desk.store, job, desk.caller.name)), 202)
 
 
 @router.get(
@@ -78,16 +78,16 @@ def cancel(desk: Operator, job: str) -> Response:
 )
 def events(desk: Viewer, job: str) -> StreamingResponse:
     """Its progress as server-sent events: `progress` with the job each time it changes, `end` with the last."""
-    working.found(desk.store, job)
-    return StreamingResponse(_told(desk, job), media_type=EVENTS)
+    working.find(desk.store, job)
+    return StreamingResponse(_tell(desk, job), media_type=EVENTS)
 
 
-async def _told(desk: Desk, job_id: str) -> AsyncIterator[str]:
+async def _tell(desk: Desk, job_id: str) -> AsyncIterator[str]:
     last, quiet = "", 0
     # The stream may last for hours, and who listens may have lost the right to.
     while await run_in_threadpool(_may_listen, desk):
-        job = await run_in_threadpool(working.found, desk.store, job_id)
-        said = shown(job).model_dump_json()
+        job = await run_in_threadpool(working.find, desk.store, job_id)
+        said = job_model(job).model_dump_json()
         if said != last:
             last, quiet = said, 0
             yield f"event: {'progress' if job.live else 'end'}\ndata: {said}\n\n"
@@ -109,9 +109,9 @@ def _may_listen(desk: Desk) -> bool:
     return caller is not None and caller.may("viewer")
 
 
-def shown(job: Job) -> JobShown:
+def job_model(job: Job) -> JobShown:
     if job.state == "failed" and not job.problem:
-        problem = described(working.interrupted(job), f"/api/v1/jobs/{job.id}")
+        problem = describe(working.interrupted_error(job), f"/api/v1/jobs/{job.id}")
         job = replace(job, stage="failed", problem=problem)
     return JobShown(
         id=job.id,

@@ -21,7 +21,7 @@ from flex_api.night import failover
 from flex_api.night import nodes as noding
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
-from flex_api.routes.jobs import shown
+from flex_api.routes.jobs import job_model
 from flex_api.schemas.night import NodeRow, NodeTurn
 from flex_api.schemas.rest import (
     CLEAN,
@@ -35,7 +35,7 @@ from flex_api.schemas.rest import (
     NodesPage,
 )
 from flex_api.schemas.supposed import PreviewRow
-from flex_api.web.answers import Condition, TheCondition, listed, nothing, reply
+from flex_api.web.answers import Condition, TheCondition, nothing, page_response, reply
 from flex_api.web.paging import page
 from flex_api.web.session import DRY_IN_TURN, Admin, Approver, Desk, Operator, Reader, Viewer
 from flex_api.web.views import Carried
@@ -69,7 +69,7 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     fields = {name: attrgetter(name) for name in FIELDS}
     found = page(rows, fields, lambda row: row.node, sort=query.sort, limit=query.limit, cursor=query.cursor)
     still = [dead.row(one) for one in in_dns_still(desk)]
-    return listed(desk.request, NodesPage(items=list(found.items), next=found.next, dead=still), found.next)
+    return page_response(desk.request, NodesPage(items=list(found.items), next=found.next, dead=still), found.next)
 
 
 def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
@@ -77,7 +77,7 @@ def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
     known = desk.world().nodes
     if all(node.state != "down" for node in known):
         return ()
-    return dead.dead(known, desk.views.carried().sites, desk.store.attempts())
+    return dead.dead(known, desk.views.nodes_view().sites, desk.store.attempts())
 
 
 @router.post(
@@ -90,11 +90,11 @@ def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
 def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
     """A further node, which gets sites from the next plan on. It must be able to serve every site."""
     desk = desk.because(given.reason)
-    node = _checked(given.node, given.addresses, given.ram_bytes, given.capacity_ratio)
+    node = _check(given.node, given.addresses, given.ram_bytes, given.capacity_ratio)
     if dry_run:
         notes = noding.add(desk.world(), node, dry_run=True)
-        return _tried(desk, present.node_row(node, None, 0, None, None), notes, _looked(desk, node))
-    carried = desk.views.carried()
+        return _try(desk, present.node_row(node, None, 0, None, None), notes, _look_at(desk, node))
+    carried = desk.views.nodes_view()
     with desk.store.together():
         notes = noding.add(desk.world(), node)
         made = NodeChanged(node=_row(desk, carried, node.name), notes=notes)
@@ -106,8 +106,8 @@ def node(desk: Viewer, node: str) -> Response:
     """One node; its ETag is what a change of it needs."""
     found = next((row for row in _every(desk) if row.node == node), None)
     if found is None:
-        noding.known(desk.world(), node)
-        found = _row(desk, desk.views.carried(), node)
+        noding.find(desk.world(), node)
+        found = _row(desk, desk.views.nodes_view(), node)
     return reply(desk.request, found)
 
 
@@ -115,7 +115,7 @@ def node(desk: Viewer, node: str) -> Response:
 def turn(desk: Reader, node: str) -> Response:
     """How many sites come to it, or leave it where it is drained, with the next plan and later, and by which rules."""
     here = desk.world()
-    noding.known(here, node)
+    noding.find(here, node)
     return reply(desk.request, NodeTurn(node=node, turn=tonight.told(here, node)))
 
 
@@ -123,21 +123,21 @@ def turn(desk: Reader, node: str) -> Response:
 def change(desk: Admin, node: str, given: NodeChange, condition: TheCondition, dry_run: DryRun = False) -> Response:
     """Other memory, capacity or addresses, from the next plan on."""
     desk = desk.because(given.reason)
-    carried = desk.views.carried()
+    carried = desk.views.nodes_view()
     if dry_run:
-        wanted = _changed(desk, carried, node, given, condition)
+        wanted = _change(desk, carried, node, given, condition)
         notes = noding.put(desk.world(), wanted, dry_run=True)
-        return _tried(desk, _row(desk, carried, node), notes, _looked(desk, wanted))
+        return _try(desk, _row(desk, carried, node), notes, _look_at(desk, wanted))
     with desk.store.together():
-        notes = noding.put(desk.world(), _changed(desk, carried, node, given, condition))
+        notes = noding.put(desk.world(), _change(desk, carried, node, given, condition))
         return reply(desk.request, NodeChanged(node=_row(desk, carried, node), notes=notes))
 
 
-def _changed(desk: Desk, carried: Carried, node: str, given: NodeChange, condition: Condition) -> Node:
+def _change(desk: Desk, carried: Carried, node: str, given: NodeChange, condition: Condition) -> Node:
     """As it is to be. Raises Overtaken where it is not as who asks saw it."""
-    old = noding.known(desk.world(), node)
+    old = noding.find(desk.world(), node)
     condition.refuse_unmet(f"the node {node}", _row(desk, carried, node))
-    wanted = _checked(
+    wanted = _check(
         node, given.addresses or old.addresses, given.ram_bytes or old.ram, given.capacity_ratio or old.capacity
     )
     return replace(wanted, state=old.state)
@@ -152,14 +152,14 @@ def _changed(desk: Desk, carried: Carried, node: str, given: NodeChange, conditi
 def remove(desk: Admin, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False) -> Response:
     """Forget a node that serves nothing any more."""
     desk = desk.because(reason)
-    carried = desk.views.carried()
+    carried = desk.views.nodes_view()
     wanted = NodeOrder(node, "removed", desk.now, None, reason, desk.caller.name)
     with desk.store.together():
-        old, row = noding.known(desk.world(), node), _row(desk, carried, node)
+        old, row = noding.find(desk.world(), node), _row(desk, carried, node)
         condition.refuse_unmet(f"the node {node}", row)
         notes = noding.remove(desk.world(), wanted, dry_run=dry_run)
     if dry_run:
-        return _tried(desk, row, notes, _looked(desk, noding.in_state(old, "removed")))
+        return _try(desk, row, notes, _look_at(desk, noding.in_state(old, "removed")))
     return nothing()
 
 
@@ -168,7 +168,7 @@ def drain(desk: Operator, node: str, given: DrainGiven, condition: TheCondition,
     """Take its sites off it with the next plans, until the deadline where there is one."""
     desk = desk.because(given.reason)
     wanted = NodeOrder(node, "draining", desk.now, given.deadline, given.reason, desk.caller.name)
-    return _ordered(desk, wanted, condition, dry_run=dry_run)
+    return _order(desk, wanted, condition, dry_run=dry_run)
 
 
 @router.delete("/{node}/drain", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
@@ -191,13 +191,13 @@ def down(desk: Approver, node: str, given: DownGiven, condition: TheCondition, d
     """
     desk = desk.because(given.reason)
     here = desk.world()
-    dead = noding.known(here, node)
+    dead = noding.find(here, node)
     if condition.is_given:
-        condition.refuse_overtaken(f"the node {node}", _row(desk, desk.views.carried(), node))
+        condition.refuse_overtaken(f"the node {node}", _row(desk, desk.views.nodes_view(), node))
     noding.refuse_last(here, node)
     if dry_run:
-        notes, row = noding.stopped_by(here, node, "down"), _row(desk, desk.views.carried(), node)
-        return _tried(desk, row, notes, lambda: previewing.of_failure(here, dead))
+        notes, row = noding.stopped_by(here, node, "down"), _row(desk, desk.views.nodes_view(), node)
+        return _try(desk, row, notes, lambda: previewing.of_failure(here, dead))
     wanted = NodeOrder(node, "down", desk.now, None, given.reason, desk.caller.name)
 
     def work(world: World, follow: Follow) -> str:
@@ -205,11 +205,11 @@ def down(desk: Approver, node: str, given: DownGiven, condition: TheCondition, d
             follow.past_return()
             taken = failover.take_down_as(held, world, wanted)
         if taken.left:
-            raise _left(node, taken)
+            raise _left_error(node, taken)
         return f"/api/v1/plans/{taken.cycle.id}" if taken.cycle else f"/api/v1/nodes/{node}"
 
     job = desk.house.workers.start(here, "down", desk.caller.name, work, desk.request.state.request_id)
-    return reply(desk.request, shown(job), 202, Location=f"/api/v1/jobs/{job.id}")
+    return reply(desk.request, job_model(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 
 @router.delete("/{node}/down", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
@@ -218,7 +218,7 @@ def up(desk: Operator, node: str, condition: TheCondition, reason: Why = "", dry
     return _active(desk.because(reason), node, condition, reason, dry_run=dry_run)
 
 
-def _left(node: str, taken: Taken) -> Unverified:
+def _left_error(node: str, taken: Taken) -> Unverified:
     names = [f"{name} ({why})" for name, why in taken.left.items()]
     return Unverified(
         f"taking {node} out of DNS",
@@ -230,18 +230,18 @@ def _left(node: str, taken: Taken) -> Unverified:
 
 def _active(desk: Desk, node: str, condition: Condition, reason: str, *, dry_run: bool) -> Response:
     wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
-    return _ordered(desk, wanted, condition, dry_run=dry_run)
+    return _order(desk, wanted, condition, dry_run=dry_run)
 
 
-def _ordered(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool) -> Response:
-    carried = desk.views.carried()
+def _order(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool) -> Response:
+    carried = desk.views.nodes_view()
     with desk.store.together():
-        old, row = noding.known(desk.world(), wanted.node), _row(desk, carried, wanted.node)
+        old, row = noding.find(desk.world(), wanted.node), _row(desk, carried, wanted.node)
         condition.refuse_unmet(f"the node {wanted.node}", row)
         notes = noding.order(desk.world(), wanted, dry_run=dry_run)
         made = NodeChanged(node=_row(desk, carried, wanted.node), notes=notes)
     if dry_run:
-        return _tried(desk, row, notes, _looked(desk, noding.in_state(old, wanted.state)))
+        return _try(desk, row, notes, _look_at(desk, noding.in_state(old, wanted.state)))
     turned = made.node.state != old.state
     return reply(desk.request, made.model_copy(update={"turn": turn_of(desk, wanted.node) if turned else []}))
 
@@ -252,20 +252,20 @@ def turn_of(desk: Desk, node: str, *, patience: float | None = PATIENCE) -> list
     return desk.house.later.ask(f"turn of {node}", lambda: tonight.told(here, node), patience=patience)
 
 
-def _tried(desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewRow]) -> Response:
+def _try(desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewRow]) -> Response:
     """The node as it is, and what would be done were it otherwise."""
-    preview, why = previewing.asked(look)
+    preview, why = previewing.look_if_possible(look)
     return reply(desk.request, NodeChanged(node=row, notes=[*notes, *why], preview=preview))
 
 
-def _looked(desk: Desk, changed: Node) -> Callable[[], PreviewRow]:
+def _look_at(desk: Desk, changed: Node) -> Callable[[], PreviewRow]:
     here = desk.world()
     return lambda: previewing.of_node(here, changed)
 
 
 def _every(desk: Desk) -> list[NodeRow]:
     """To be read; a change makes its row anew, from what it changed itself."""
-    return desk.views.of("nodes", CHANGED, lambda: _rows(desk, desk.views.carried()))
+    return desk.views.of("nodes", CHANGED, lambda: _rows(desk, desk.views.nodes_view()))
 
 
 def _rows(desk: Desk, carried: Carried) -> list[NodeRow]:
@@ -284,7 +284,7 @@ def _rows(desk: Desk, carried: Carried) -> list[NodeRow]:
 
 
 def _row(desk: Desk, carried: Carried, name: str) -> NodeRow:
-    noding.known(desk.world(), name)
+    noding.find(desk.world(), name)
     return next(row for row in _rows(desk, carried) if row.node == name)
 
 
@@ -298,9 +298,9 @@ def _in_words(error: ValueError) -> str:
     )
 
 
-def _checked(name: str, addresses: tuple[str, ...], ram: int, capacity: float) -> Node:
+def _check(name: str, addresses: tuple[str, ...], ram: int, capacity: float) -> Node:
     try:
-        return noding.checked(name, addresses, ram, capacity)
+        return noding.check_node(name, addresses, ram, capacity)
     except ValueError as error:
         raise BadInput(
             f"the node {name!r}",

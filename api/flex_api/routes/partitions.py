@@ -12,10 +12,10 @@ from flex.ports import Store
 from flex_api import hosted
 from flex_api.known import present
 from flex_api.routes.plans import the_id
-from flex_api.routes.sites import known
+from flex_api.routes.sites import find_row
 from flex_api.schemas.rest import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown, TimedQuery
 from flex_api.schemas.verbs import PlanOutput
-from flex_api.web.answers import listed, reply
+from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page, page_in_order
 from flex_api.web.session import Desk, Viewer
 from flex_api.web.views import PLANS
@@ -59,7 +59,7 @@ def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Resp
         cursor=query.cursor,
     )
     items = [present.plan_row(one) for one in found.items]
-    return listed(desk.request, PlansPage(items=items, next=found.next), found.next)
+    return page_response(desk.request, PlansPage(items=items, next=found.next), found.next)
 
 
 @router.get("/partitions/current", response_model=PlanOutput)
@@ -99,7 +99,7 @@ def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Que
         raise _none_in_force()
     plan = the_id(desk, name)
     found = page_in_order(
-        desk.views.few(f"placed {plan}", PLANS, lambda: _placed(desk.store, plan), len),
+        desk.views.few(f"placed {plan}", PLANS, lambda: _sites_with_nodes(desk.store, plan), len),
         " ".join,
         sort=query.sort,
         limit=query.limit,
@@ -107,10 +107,10 @@ def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Que
         wanted=lambda row: query.node in ("", row[1]),
     )
     rows = [PlacementRow(site=site, node=node) for site, node in found.items]
-    return listed(desk.request, PlacementPage(partition=plan, items=rows, next=found.next), found.next)
+    return page_response(desk.request, PlacementPage(partition=plan, items=rows, next=found.next), found.next)
 
 
-def _placed(store: Store, plan: str) -> list[tuple[str, str]]:
+def _sites_with_nodes(store: Store, plan: str) -> list[tuple[str, str]]:
     """Sites with their nodes. Of nodes there are few: each name is there once."""
     frame = store.placement_of(plan)
     return sorted(zip(frame["site"].tolist(), map(intern, frame["node"].tolist()), strict=True), key=" ".join)
@@ -125,7 +125,7 @@ def routing(desk: Viewer, site: str) -> Response:
 def _routing(desk: Desk, site: str) -> RoutingShown:
     found = desk.views.catalogue()
     name = hosted.site_name(site)
-    targets = found.nodes_of(known(found, site))
+    targets = found.nodes_of(find_row(found, site))
     settings = desk.settings.routing
     several = len(targets) > 1
     policies = {one.name: one.policy for one in settings.site if one.policy}

@@ -12,7 +12,7 @@ from flex.model.domain import Pin
 from flex_api import hosted
 from flex_api.schemas.rest import CLEAN, ListQuery, PinGiven, PinShown, PinsPage, PinTried
 from flex_api.schemas.supposed import PreviewRow
-from flex_api.web.answers import Condition, TheCondition, etag, listed, nothing, reply
+from flex_api.web.answers import Condition, TheCondition, etag, nothing, page_response, reply
 from flex_api.web.paging import page
 from flex_api.web.session import DRY_IN_TURN, Desk, Operator, Viewer
 from flex_api.wiring import World
@@ -63,20 +63,20 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [shown(desk, pin) for pin in found.items]
-    return listed(desk.request, PinsPage(items=items, next=found.next), found.next)
+    items = [pin_model(desk, pin) for pin in found.items]
+    return page_response(desk.request, PinsPage(items=items, next=found.next), found.next)
 
 
 @router.get("/sites/{site}/pin", response_model=PinShown)
 def pin(desk: Viewer, site: str) -> Response:
     """The wish that stands for one site; its ETag is what a change of it needs."""
-    return reply(desk.request, shown(desk, _pinned(desk, hosted.site_name(site))))
+    return reply(desk.request, pin_model(desk, _pin_of(desk, hosted.site_name(site))))
 
 
 @router.get("/sites/{site}/campaigns/{campaign}", response_model=PinShown)
 def campaign(desk: Viewer, site: str, campaign: CampaignName) -> Response:
     """A wish on top of the one that stands; its ETag is what a change of it needs."""
-    return reply(desk.request, shown(desk, _pinned(desk, hosted.site_name(site), campaign)))
+    return reply(desk.request, pin_model(desk, _pin_of(desk, hosted.site_name(site), campaign)))
 
 
 @router.put("/sites/{site}/pin", response_model=PinShown | PinTried, responses=MADE, dependencies=[DRY_IN_TURN])
@@ -128,43 +128,43 @@ def _put(desk: Desk, site: str, campaign: str, given: PinGiven, condition: Condi
     desk = desk.because(given.reason)
     name = hosted.site_name(site)
     wanted = Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(given))
-    condition.refuse_unmet(_called(name, campaign), _current(desk, name, campaign))
+    condition.refuse_unmet(_name_of(name, campaign), _current(desk, name, campaign))
     # Whether it can be kept takes a while to find out, and nobody should have to wait for that to write.
     pinning.pin(desk.world(), wanted, dry_run=True)
     if dry_run:
-        return _tried(desk, wanted, previewing.of_pin)
+        return _try(desk, wanted, previewing.of_pin)
     with desk.store.together():
         before = _current(desk, name, campaign)
-        condition.refuse_unmet(_called(name, campaign), before)
+        condition.refuse_unmet(_name_of(name, campaign), before)
         desk.store.put_pin(wanted)
-    return reply(desk.request, shown(desk, wanted), 200 if before else 201)
+    return reply(desk.request, pin_model(desk, wanted), 200 if before else 201)
 
 
-def _tried(desk: Desk, pin: Pin, look: Callable[[World, Pin], PreviewRow]) -> Response:
-    preview, notes = previewing.asked(lambda: look(desk.world(), pin))
-    return reply(desk.request, PinTried(**shown(desk, pin).model_dump(), preview=preview, notes=notes))
+def _try(desk: Desk, pin: Pin, look: Callable[[World, Pin], PreviewRow]) -> Response:
+    preview, notes = previewing.look_if_possible(lambda: look(desk.world(), pin))
+    return reply(desk.request, PinTried(**pin_model(desk, pin).model_dump(), preview=preview, notes=notes))
 
 
 def _drop(desk: Desk, site: str, campaign: str, condition: Condition, dry_run: bool) -> Response:
     name = hosted.site_name(site)
     if dry_run:
-        pinned = _pinned(desk, name, campaign)
-        condition.refuse_unmet(_called(name, campaign), shown(desk, pinned))
-        return _tried(desk, pinned, previewing.without_pin)
+        pinned = _pin_of(desk, name, campaign)
+        condition.refuse_unmet(_name_of(name, campaign), pin_model(desk, pinned))
+        return _try(desk, pinned, previewing.without_pin)
     with desk.store.together():
-        before = _pinned(desk, name, campaign)
-        condition.refuse_unmet(_called(name, campaign), shown(desk, before))
+        before = _pin_of(desk, name, campaign)
+        condition.refuse_unmet(_name_of(name, campaign), pin_model(desk, before))
         desk.store.drop_pin(name, campaign)
     return nothing()
 
 
-def _called(site: str, campaign: str) -> str:
+def _name_of(site: str, campaign: str) -> str:
     return f"the campaign {campaign} of {site}" if campaign else f"the pin on {site}"
 
 
 def _current(desk: Desk, site: str, campaign: str) -> PinShown | None:
     pin = desk.store.pin(site, campaign)
-    return shown(desk, pin) if pin else None
+    return pin_model(desk, pin) if pin else None
 
 
 def etag_of(desk: Desk, site: str, campaign: str = "") -> str:
@@ -173,11 +173,11 @@ def etag_of(desk: Desk, site: str, campaign: str = "") -> str:
     return etag(found) if found else ""
 
 
-def _pinned(desk: Desk, site: str, campaign: str = "") -> Pin:
+def _pin_of(desk: Desk, site: str, campaign: str = "") -> Pin:
     pin = desk.store.pin(site, campaign)
     if pin is None:
         raise Unknown(
-            _called(repr(site), campaign),
+            _name_of(repr(site), campaign),
             "nobody wished for it",
             kept="nothing was changed",
             advice="GET /api/v1/pins shows every wish",
@@ -185,7 +185,7 @@ def _pinned(desk: Desk, site: str, campaign: str = "") -> Pin:
     return pin
 
 
-def shown(desk: Desk, pin: Pin) -> PinShown:
+def pin_model(desk: Desk, pin: Pin) -> PinShown:
     """As it is answered, with whether it holds now."""
     return PinShown(
         site=pin.site,

@@ -16,8 +16,17 @@ from flex_api.schemas.paged import DnsDiffPage
 from flex_api.schemas.rest import CLEAN, ListQuery, MovesPage, PlansPage, TimedQuery
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.told import words
-from flex_api.web.answers import JSON, NEGOTIATED, TheCondition, accepted, listed, nothing, reply, told
-from flex_api.web.paging import Fields, Order, ordered, page, page_in_order, page_of_ordered
+from flex_api.web.answers import (
+    JSON,
+    NEGOTIATED,
+    TheCondition,
+    accepted_form,
+    nothing,
+    page_response,
+    reply,
+    text_response,
+)
+from flex_api.web.paging import Fields, Order, page, page_in_order, page_of_ordered, sort_rows
 from flex_api.web.session import Desk, Operator, Viewer
 from flex_api.web.views import PLANS
 
@@ -70,7 +79,7 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
     )
     in_force = desk.views.base()[0]
     items = [present.plan_row(one, in_force) for one in found.items]
-    return listed(desk.request, PlansPage(items=items, next=found.next), found.next)
+    return page_response(desk.request, PlansPage(items=items, next=found.next), found.next)
 
 
 @router.get(
@@ -79,8 +88,8 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
 def plan(desk: Viewer, plan: str) -> Response:
     """One plan whole, by its id or an unambiguous beginning of it; as Markdown for a ticket, where that is accepted."""
     output = _output(desk, the_plan(desk, plan))
-    if accepted(desk.request, MEDIA, "json") == "md":
-        return told(desk.request, _markdown(output), MARKDOWN)
+    if accepted_form(desk.request, MEDIA, "json") == "md":
+        return text_response(desk.request, _markdown(output), MARKDOWN)
     return reply(desk.request, output, Vary=NEGOTIATED["Vary"])
 
 
@@ -132,11 +141,11 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
         wanted=lambda move: not query.node or query.node in (move.source, move.target),
     )
     items = [present.move_row(move) for move in found.items]
-    return listed(desk.request, MovesPage(plan=plan, items=items, next=found.next), found.next)
+    return page_response(desk.request, MovesPage(plan=plan, items=items, next=found.next), found.next)
 
 
 def _moves(desk: Desk, plan: str, sort: str) -> tuple[Move, ...]:
-    return ordered(desk.views.plan(plan).moves, MOVED, _told_apart, sort=sort)
+    return sort_rows(desk.views.plan(plan).moves, MOVED, _told_apart, sort=sort)
 
 
 def _told_apart(move: Move) -> str:
@@ -163,7 +172,7 @@ def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -
         wanted=partial(_asked_for, query),
     )
     items = list(map(changes_by_name.row, found.items))
-    return listed(desk.request, DnsDiffPage(plan=plan, items=items, next=found.next), found.next)
+    return page_response(desk.request, DnsDiffPage(plan=plan, items=items, next=found.next), found.next)
 
 
 def _asked_for(query: DnsDiffQuery, one: Named) -> bool:

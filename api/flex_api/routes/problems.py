@@ -199,7 +199,7 @@ def _sign_in(request: Request) -> str:
     return "/login" if here == "/" else f"/login?{urlencode({'next': here})}"
 
 
-def described(error: BaseException, path: str, request_id: str = "") -> str:
+def describe(error: BaseException, path: str, request_id: str = "") -> str:
     """The same for a job, which ends when nobody is there to be answered."""
     if isinstance(error, FlexError):
         return problem(path, request_id, error).model_dump_json(exclude_defaults=True)

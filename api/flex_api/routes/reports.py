@@ -15,7 +15,7 @@ from flex_api.report.formats import FORMATS, MEDIA
 from flex_api.report.gather import gather
 from flex_api.routes.plans import the_plan
 from flex_api.schemas.rest import ReportRow, ReportShown, ReportsPage, TimedQuery
-from flex_api.web.answers import accepted, etag_of, listed, made
+from flex_api.web.answers import accepted_form, etag_of, made_response, page_response
 from flex_api.web.paging import page
 from flex_api.web.session import Desk, Viewer, in_turn
 
@@ -59,7 +59,7 @@ def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     items = [ReportRow(plan=one.id, created=one.created, formats=list(MEDIA)) for one in found.items]
-    return listed(desk.request, ReportsPage(items=items, next=found.next), found.next)
+    return page_response(desk.request, ReportsPage(items=items, next=found.next), found.next)
 
 
 @router.get("/latest", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])
@@ -102,11 +102,11 @@ def _of_day(desk: Desk, day: date) -> str:
 
 
 def _report(desk: Desk, plan: str, form: str | None) -> Response:
-    wanted = form or accepted(desk.request, MEDIA, "html")
+    wanted = form or accepted_form(desk.request, MEDIA, "html")
     data = gather(desk.settings, desk.store, the_plan(desk, plan), desk.now)
     # It says when it was made, and a printer when it printed; but for that the same is the same.
     same = _text(replace(data, made=data.plan.created), wanted).encode()
-    return made(desk.request, f"W/{etag_of(same)}", lambda: _bytes(data, wanted), MEDIA[wanted])
+    return made_response(desk.request, f"W/{etag_of(same)}", lambda: _bytes(data, wanted), MEDIA[wanted])
 
 
 def _text(data: ReportData, form: str) -> str:

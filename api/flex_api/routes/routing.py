@@ -11,11 +11,11 @@ from flex_api.night import routed
 from flex_api.schemas.paged import RoutingPage
 from flex_api.schemas.rest import CLEAN, ListQuery
 from flex_api.schemas.routing import NodeFiles, left_out, pool_row
-from flex_api.web.answers import listed, reply
+from flex_api.web.answers import page_response, reply
 from flex_api.web.distributors import distributors
 from flex_api.web.paging import page_in_order
 from flex_api.web.session import NodeOrViewer, Viewer
-from flex_api.web.steered import files, steered, wrong_names
+from flex_api.web.steered import files, routing_of, wrong_names
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 
@@ -37,7 +37,7 @@ class RoutingQuery(ListQuery):
 @router.get("", response_model=RoutingPage)
 def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
     """Every site on several nodes, its members, by what its requests are spread; each node's version of its files."""
-    settings, made = desk.settings, steered(desk, query.plan)
+    settings, made = desk.settings, routing_of(desk, query.plan)
     heard = distributors(desk) if query.live else []
     found = page_in_order(
         sorted(made.routed.pools, key=lambda pool: pool.site),
@@ -53,11 +53,11 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         items=[pool_row(pool) for pool in found.items],
         left_out=left_out(made.routed.left_out)[:MOST],
         misnamed=wrong_names(desk),
-        nodes=routed.as_versions(made.versions, routed.delivered(settings, list(made.versions)), heard),
+        nodes=routed.as_versions(made.versions, routed.versions_delivered(settings, list(made.versions)), heard),
         live=[row for row in routed.as_live(heard) if row.site in shown],
         next=found.next,
     )
-    return listed(desk.request, output, found.next)
+    return page_response(desk.request, output, found.next)
 
 
 def _asked_for(pool: Pool, query: RoutingQuery) -> bool:

@@ -20,7 +20,7 @@ from flex_api import access
 from flex_api.access import SESSION, Caller
 from flex_api.report.page import page
 from flex_api.web.formed import local
-from flex_api.web.gate import COOKIE, Asked, cookie, forged, is_foreign
+from flex_api.web.gate import COOKIE, Asked, cookie, forged_error, is_foreign
 from flex_api.web.session import House, TheHouse
 
 router = APIRouter(include_in_schema=False)
@@ -68,7 +68,7 @@ def _open(house: House, secret: str, request_id: str) -> tuple[Token, str]:
     now = datetime.now(UTC)
     caller = house.gate.caller(Asked("GET", "", {"authorization": f"Bearer {secret}"}), now)
     assert caller is not None, "a token was given"
-    store = house.store.signed(Author(caller.name, "", request_id))
+    store = house.store.in_the_name_of(Author(caller.name, "", request_id))
     name = caller.name.removeprefix("token:")
     parent = store.token(caller.token)
     ends = min(now + SESSION, parent.expires) if parent and parent.expires else now + SESSION
@@ -79,10 +79,10 @@ def _close(house: House, secret: str, request_id: str) -> None:
     token = house.store.token_of(digest_of(secret))
     if token and token.parent:
         author = Author(Caller(f"token:{token.name}", token.role).name, "", request_id)
-        house.store.signed(author).revoke_token(token.id, datetime.now(UTC))
+        house.store.in_the_name_of(author).revoke_token(token.id, datetime.now(UTC))
         house.gate.forget()
 
 
 def _refuse_foreign(request: Request) -> None:
     if is_foreign(request.headers):
-        raise forged("it came from another site's page")
+        raise forged_error("it came from another site's page")

@@ -55,7 +55,7 @@ def simulation(desk: Operator, given: Simulation) -> Response:
         comparing.cluster_of(given.model, nodes, mib, cache=given.cache, disks=given.disks, rate=rate)
         for nodes, mib in product(given.nodes, given.ram_mib)
     ]
-    found = comparing.compared(trace, clusters, given.policies)
+    found = comparing.compare_policies(trace, clusters, given.policies)
     rows = [comparing.row(cluster, result) for cluster, result in found]
     output = SimulateOutput(
         trace=trace.name,
@@ -72,10 +72,10 @@ def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
     """And which share of the targets it holds. Raises Unknown where no access of the period was kept."""
     if given.twin:
         return traces.first(simulating.of_twin(given.twin), given.accesses), 1.0
-    return simulating.of_own_logs(desk.store, desk.settings.ingest.directory, replayed(desk), given.accesses)
+    return simulating.of_own_logs(desk.store, desk.settings.ingest.directory, period_to_replay(desk), given.accesses)
 
 
-def replayed(desk: Desk) -> Period:
+def period_to_replay(desk: Desk) -> Period:
     """The latest days that sites were measured in; those before now where there are none."""
     measured = desk.views.catalogue().period
     return measured or Period.days_before(desk.house.clock(), desk.settings.profile.window.days)

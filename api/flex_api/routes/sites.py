@@ -16,8 +16,8 @@ from flex_api.known import present
 from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.schemas.rest import CLEAN, ListQuery, Moment, ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.verbs import ExplainOutput, SiteRow
-from flex_api.web.answers import listed, reply
-from flex_api.web.paging import Order, decoded, encoded, page
+from flex_api.web.answers import page_response, reply
+from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.session import Desk, Reader, Viewer
 from flex_api.web.views import SITES
 from flex_api.wishes import explaining
@@ -46,19 +46,21 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     found = desk.views.catalogue()
     after = None
     if query.cursor:
-        value, name = decoded(query.cursor, Order.parse(query.sort), (int, str))
+        value, name = decode(query.cursor, Order.parse(query.sort), (int, str))
         after = value, name
-    rows, more = found.page(wanted(desk, query), query.sort, query.limit, after)
+    rows, more = found.page(sites_wanted(desk, query), query.sort, query.limit, after)
     following = None
     if more:
         last = rows[-1]
-        following = encoded(Order.parse(query.sort), [found.value(last, query.sort), str(found.sites[last])])
+        following = encode(Order.parse(query.sort), [found.value(last, query.sort), str(found.sites[last])])
     items = [_row(desk, found, row) for row in rows]
     start, end = (found.period.start, found.period.end) if found.period else (None, None)
-    return listed(desk.request, SitesPage(period_start=start, period_end=end, items=items, next=following), following)
+    return page_response(
+        desk.request, SitesPage(period_start=start, period_end=end, items=items, next=following), following
+    )
 
 
-def wanted(desk: Desk, query: SitesQuery) -> Wanted:
+def sites_wanted(desk: Desk, query: SitesQuery) -> Wanted:
     """What a query asks for, as the catalogue knows it."""
     pinned = frozenset(desk.views.wishes()) if query.pinned is not None else frozenset()
     return Wanted(
@@ -74,17 +76,17 @@ def wanted(desk: Desk, query: SitesQuery) -> Wanted:
 def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
     site = str(found.sites[row])
     pins = campaigns.in_force(desk.views.wishes().get(site, ()), desk.now)
-    return present.site_row(site, found.measured(row), found.nodes_of(row), pins[0] if pins else None)
+    return present.site_row(site, found.measures(row), found.nodes_of(row), pins[0] if pins else None)
 
 
 @router.get("/{site}", response_model=SiteRow)
 def site(desk: Viewer, site: str) -> Response:
     """One site: what it asks, and where it is."""
     found = desk.views.catalogue()
-    return reply(desk.request, _row(desk, found, known(found, site)))
+    return reply(desk.request, _row(desk, found, find_row(found, site)))
 
 
-def known(found: Catalogue, site: str) -> int:
+def find_row(found: Catalogue, site: str) -> int:
     """Where the site stands. Raises Unknown, naming those that are nearly called so."""
     row = found.row_of(hosted.site_name(site))
     if row is None:
@@ -103,7 +105,7 @@ class ProfileQuery(ListQuery):
 def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) -> Response:
     """What it asked in each period that profiles were made of; a period is one or more whole days."""
     name = hosted.site_name(site)
-    known(desk.views.catalogue(), site)
+    find_row(desk.views.catalogue(), site)
     rows = [
         _period(one, values)
         for one, values in desk.views.few(f"history {name}", SITES, lambda: desk.store.history(name), len)
@@ -117,7 +119,7 @@ def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) ->
         limit=query.limit,
         cursor=query.cursor,
     )
-    return listed(desk.request, ProfilePage(site=name, items=list(found.items), next=found.next), found.next)
+    return page_response(desk.request, ProfilePage(site=name, items=list(found.items), next=found.next), found.next)
 
 
 def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
@@ -128,4 +130,4 @@ def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
 @router.get("/{site}/explanation", response_model=ExplainOutput)
 def explanation(desk: Reader, site: str) -> Response:
     """Why it moves or stays, in numbers, and where else it could be."""
-    return reply(desk.request, explaining.explained(desk.world(), hosted.site_name(site)))
+    return reply(desk.request, explaining.explain_site(desk.world(), hosted.site_name(site)))

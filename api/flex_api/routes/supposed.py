@@ -15,7 +15,7 @@ from flex_api.routes.plans import the_id
 from flex_api.schemas.paged import DifferencePage
 from flex_api.schemas.rest import CLEAN, ListQuery, Supposed
 from flex_api.schemas.supposed import FrontierOutput, WhatIfOutput
-from flex_api.web.answers import listed, reply
+from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.session import Desk, Operator, Reader
 from flex_api.web.views import PLANS
@@ -27,10 +27,10 @@ router = APIRouter(prefix="/api/v1", tags=["what-if"])
 @router.post("/whatif", response_model=WhatIfOutput)
 def what_if(desk: Operator, given: Supposed) -> Response:
     """What FLEX would do if nodes, memory or visitors were others. Asks no name server."""
-    return reply(desk.request, supposing.what_if(desk.world(), wanted(given), with_frontier=given.frontier))
+    return reply(desk.request, supposing.what_if(desk.world(), supposition(given), with_frontier=given.frontier))
 
 
-def wanted(given: Supposed) -> Supposition:
+def supposition(given: Supposed) -> Supposition:
     return Supposition(
         given.more_nodes,
         given.without_nodes,
@@ -77,21 +77,21 @@ def difference(desk: Reader, partition: str, query: Annotated[DifferenceQuery, Q
         cursor=query.cursor,
         wanted=lambda name: query.name in name,
     )
-    output = DifferencePage(**found.said(), items=found.told(rows.items), next=rows.next)
-    return listed(desk.request, output, rows.next)
+    output = DifferencePage(**found.fields(), items=found.rows_of(rows.items), next=rows.next)
+    return page_response(desk.request, output, rows.next)
 
 
 def _difference(desk: Desk, one: str, other: str) -> Difference:
     """Who asks for one page asks for the next one, too."""
     ids = [desk.store.in_force() if name == "current" else name for name in (one, other)]
     first, second = (the_id(desk, name) for name in ids)
-    return desk.views.few(f"difference {first} {second}", PLANS, lambda: _made(desk, first, second), _rows)
+    return desk.views.few(f"difference {first} {second}", PLANS, lambda: _difference_of(desk, first, second), _rows)
 
 
 def _rows(made: Difference) -> int:
     return len(made.names)
 
 
-def _made(desk: Desk, one: str, other: str) -> Difference:
+def _difference_of(desk: Desk, one: str, other: str) -> Difference:
     first, second = (differing.head(desk.store, name) for name in (one, other))
     return differing.difference(first, second, (desk.views.placement(one), desk.views.placement(other)))

@@ -10,7 +10,7 @@ from flex.model.access import Role
 from flex_api import access
 from flex_api.schemas.desk import TokenRow, token_row
 from flex_api.schemas.rest import CLEAN, ListQuery, TokenGiven, TokenMade, TokensPage
-from flex_api.web.answers import listed, nothing, reply
+from flex_api.web.answers import nothing, page_response, reply
 from flex_api.web.idempotency import SHOWN_ONCE
 from flex_api.web.paging import page
 from flex_api.web.session import Admin
@@ -45,7 +45,7 @@ def tokens(desk: Admin, query: Annotated[TokensQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    return listed(desk.request, TokensPage(items=list(map(token_row, found.items)), next=found.next), found.next)
+    return page_response(desk.request, TokensPage(items=list(map(token_row, found.items)), next=found.next), found.next)
 
 
 @router.post("", status_code=201, response_model=TokenMade)
@@ -61,7 +61,7 @@ def create(desk: Admin, given: TokenGiven) -> Response:
 @router.get("/{token}", response_model=TokenRow)
 def token(desk: Admin, token: str) -> Response:
     """One token, without its secret."""
-    return reply(desk.request, token_row(access.found(desk.store, token)))
+    return reply(desk.request, token_row(access.find(desk.store, token)))
 
 
 @router.delete("/{token}", status_code=204)

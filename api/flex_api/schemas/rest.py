@@ -33,7 +33,7 @@ from flex_api.schemas.verbs import (
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
-def _bounded(moment: datetime) -> datetime:
+def _moment_in_range(moment: datetime) -> datetime:
     if not EARLIEST <= moment < LATEST:
         raise ValueError(f"it is not between {EARLIEST:%Y-%m-%d} and {LATEST:%Y-%m-%d}")
     return moment.astimezone(UTC)
@@ -41,7 +41,7 @@ def _bounded(moment: datetime) -> datetime:
 
 # Text that databases keep and terminals show: no control characters.
 CLEAN = r"^[^\x00-\x1f\x7f]*$"
-Moment = Annotated[AwareDatetime, AfterValidator(_bounded)]
+Moment = Annotated[AwareDatetime, AfterValidator(_moment_in_range)]
 Text = Annotated[str, Field(max_length=1000, pattern=CLEAN)]
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\s\x00-\x1f\x7f,/]+$")]
 Names = Annotated[tuple[Name, ...], Field(max_length=1000)]

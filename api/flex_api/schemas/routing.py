@@ -104,7 +104,7 @@ def pool_row(pool: Pool) -> RoutedRow:
         low=limits.low,
         high=limits.high,
         hold_seconds=limits.hold,
-        admitted=limits.admitted(len(pool.members)) if limits.admission else 0,
+        admitted=limits.most_under_way(len(pool.members)) if limits.admission else 0,
         members=[
             MemberRow(node=each.node, address=each.address, server=f"s{each.bit}", leaving=each.leaving)
             for each in pool.members

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from flex.errors import BadSetting
 from flex_api.settings.dns import Primary
-from flex_api.settings.misset import explained
+from flex_api.settings.misset import explain
 from flex_api.settings.night import Metrics, Notify, Webhook
 from flex_api.settings.origin import Origin, origin
 from flex_api.settings.sections import Database, Report, Settings, SourceSection
@@ -27,16 +27,16 @@ __all__ = [
     "Settings",
     "config_path",
     "flat",
-    "given",
     "hidden",
     "is_started_by_systemd",
+    "keys_in_file",
+    "keys_set",
     "load",
-    "masked",
+    "mask_secrets",
     "parse",
     "problems",
     "read_from",
     "stale",
-    "stated",
 ]
 
 _CREDENTIALS = "CREDENTIALS_DIRECTORY"
@@ -96,15 +96,15 @@ def parse(values: Mapping[str, Any], path: Path) -> Settings:
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
-        problems = [explained(problem, Settings) for problem in error.errors()]
+        problems = [explain(problem, Settings) for problem in error.errors()]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise _bad(path, problems[0] + more, "correct it; `flex config schema` lists every key") from error
-    anchored = _anchored(settings, path.parent)
+    anchored = _make_paths_absolute(settings, path.parent)
     anchored._given = frozenset(flat(values))
     return anchored
 
 
-def stated(settings: Settings) -> frozenset[str]:
+def keys_set(settings: Settings) -> frozenset[str]:
     """The dotted names of everything that the file they were read from set."""
     return settings._given
 
@@ -114,11 +114,11 @@ def problems(path: Path) -> tuple[str, ...]:
     try:
         Settings.model_validate(_read(path))
     except ValidationError as error:
-        return tuple(explained(problem, Settings) for problem in error.errors())
+        return tuple(explain(problem, Settings) for problem in error.errors())
     return ()
 
 
-def given(path: Path) -> frozenset[str]:
+def keys_in_file(path: Path) -> frozenset[str]:
     """The dotted names of everything the file itself sets."""
     return frozenset(flat(_read(path)))
 
@@ -130,7 +130,7 @@ def hidden(path: Path) -> frozenset[str]:
     return frozenset(name for name, value in flat(_read(path)).items() if f"${{{_CREDENTIALS}}}" in str(value))
 
 
-def masked(settings: Settings) -> dict[str, object]:
+def mask_secrets(settings: Settings) -> dict[str, object]:
     """The settings as plain values, a password in the database's URL and the paths of webhooks made unreadable."""
     plain: dict[str, Any] = settings.model_dump(mode="json", by_alias=True)
     plain["database"]["url"] = re.sub(r"(://[^/@:]+):[^@]*@", r"\1:***@", plain["database"]["url"])
@@ -153,7 +153,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     return found
 
 
-def _anchored(settings: Settings, folder: Path) -> Settings:
+def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
     """Relative paths made absolute, ${CREDENTIALS_DIRECTORY} filled in."""
     ingest = settings.ingest.model_copy(
         update={

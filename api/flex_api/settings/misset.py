@@ -50,11 +50,11 @@ _FORMS = {
 }
 
 
-def explained(problem: Any, settings: type[BaseModel]) -> str:
+def explain(problem: Any, settings: type[BaseModel]) -> str:
     """In one line. Any: pydantic's description of one error is a loose dictionary."""
     where = _short(".".join(str(part) for part in problem["loc"]))
     if problem["type"] == "extra_forbidden":
-        return f"{where}: there is no such setting{_meant(problem['loc'], settings)}"
+        return f"{where}: there is no such setting{_likely_meant(problem['loc'], settings)}"
     if problem["type"] == "missing":
         return f"{where}: this setting must be given"
     message, given = _message(problem), problem["input"]
@@ -93,7 +93,7 @@ def of_register(value: str, name: str, known: Sequence[str]) -> str:
     raise ValueError(f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}")
 
 
-def _meant(location: tuple[str | int, ...], settings: type[BaseModel]) -> str:
+def _likely_meant(location: tuple[str | int, ...], settings: type[BaseModel]) -> str:
     section = _section(location[:-1], settings)
     known = [name for name in section.model_fields if name != "schema_"] if section else []
     near = difflib.get_close_matches(str(location[-1]), known, n=1)

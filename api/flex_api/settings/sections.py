@@ -67,7 +67,7 @@ class Database(Section):
         return self
 
 
-def _published(address: str) -> str:
+def _public_address(address: str) -> str:
     """An address as visitors can reach it. Loopback is let through: the demo and the tests live there."""
     found = ipaddress.ip_address(address)
     if found.is_unspecified or found.is_multicast or found.is_link_local or "%" in address:
@@ -85,7 +85,7 @@ class NodeSection(Section):
     @classmethod
     def _real_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         """Each once, in the order given."""
-        return tuple(dict.fromkeys(_published(address) for address in value))
+        return tuple(dict.fromkeys(_public_address(address) for address in value))
 
 
 def _directive(value: str) -> str:

@@ -30,7 +30,7 @@ class Watch(Section):
 
     @field_validator("probes")
     @classmethod
-    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _known_probes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for probe in value:
             found = PROBE.fullmatch(probe)
             if not found or not 0 < int(found["port"]) < 65536 or (found["kind"] == "tcp" and found["path"]):

@@ -45,7 +45,7 @@ def holds(console: Console, output: AuditVerifyOutput) -> None:
     console.print(f"{output.entries} entries hold. Last: {output.last}")
 
 
-def revoked(console: Console, output: TokenOutput) -> None:
+def show_revoked(console: Console, output: TokenOutput) -> None:
     console.print(f"{output.token.name} ({output.token.id}) opens nothing any more.")
 
 

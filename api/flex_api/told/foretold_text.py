@@ -20,19 +20,19 @@ NODES, SITES = 16, 5
 
 def show(console: Console, output: PlanOutput) -> None:
     """What is predicted, of the cluster and of each node of the new placement; and how good the last one was."""
-    compared(console, output.forecasts)
+    show_comparison(console, output.forecasts)
     for row in output.forecasts:
         if row.policy == AFTER and 0 < len(row.nodes) <= NODES:
             console.print()
             console.print(of_nodes(row))
     if output.prediction:
         console.print(f"\n{hindsight(output.prediction)}")
-        for table in (served(output.prediction.served), sites(output.prediction.sites)):
+        for table in (served_table(output.prediction.served), sites(output.prediction.sites)):
             if table.row_count:
                 console.print(table)
 
 
-def compared(console: Console, rows: Sequence[ForecastRow]) -> None:
+def show_comparison(console: Console, rows: Sequence[ForecastRow]) -> None:
     console.print(forecasts(rows) if rows else NOTHING)
 
 
@@ -68,7 +68,7 @@ def hindsight(row: MeasuredRow) -> str:
     return f"{told}."
 
 
-def served(rows: Sequence[ServedNode]) -> Table:
+def served_table(rows: Sequence[ServedNode]) -> Table:
     """Requests against a fair share: predicted, as the model has what came, and by the nodes' own logs."""
     table = grid("node, last time", "predicted>", "what came>", "logged>", "misses predicted>", "of what came>")
     for row in rows[:NODES]:

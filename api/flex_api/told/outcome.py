@@ -19,7 +19,7 @@ AT_ONCE = 0.05
 
 def lines(output: PlanOutput) -> Iterator[str]:
     if output.state == "applied" and output.settled:
-        yield f"Put in force {words.when(output.settled)}: {changed(output)}."
+        yield f"Put in force {words.when(output.settled)}: {changes_text(output)}."
         for server in dict.fromkeys(row.server for row in output.verdicts):
             yield from _of_server([row for row in output.verdicts if row.server == server])
     elif output.state == "applying":
@@ -28,7 +28,7 @@ def lines(output: PlanOutput) -> Iterator[str]:
         yield f"Not applied as planned: {output.message}."
 
 
-def changed(output: PlanOutput) -> str:
+def changes_text(output: PlanOutput) -> str:
     """33 record sets in 2 zones changed."""
     if output.message:
         return f"{output.message}, nothing was sent"

@@ -21,16 +21,16 @@ LATELY = timedelta(days=21)
 
 def name(text: str) -> Markup:
     """A name, never longer than a line, whatever direction its script runs in."""
-    return _isolated(text, NAME)
+    return _isolate(text, NAME)
 
 
 def sentence(text: str) -> Markup:
-    return _isolated(text, SENTENCE)
+    return _isolate(text, SENTENCE)
 
 
 def whole(text: str) -> Markup:
     """What somebody came to read, such as why something failed."""
-    return _isolated(text, ANYTHING)
+    return _isolate(text, ANYTHING)
 
 
 def short(text: str) -> str:
@@ -53,7 +53,7 @@ def plain(text: str, most: int) -> str:
     return _visible(f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}")
 
 
-def _isolated(text: str, most: int) -> Markup:
+def _isolate(text: str, most: int) -> Markup:
     short = plain(text, most)
     if short == text:
         return Markup("<bdi>{}</bdi>").format(text)

@@ -95,10 +95,10 @@ def summary(output: PlanOutput) -> str:
         rewritten = f" though {words.count(changes, 'record set')} would change" if changes else ""
         return f"nothing moves{rewritten}; {worst}{', as before' if output.before else ''}"
     was = f" (was {words.share(output.before.worst_ratio)})" if output.before else ""
-    return f"{moved(output)}{nodes_given_up.misses(output.forecasts)}; {worst}{was}"
+    return f"{moves_text(output)}{nodes_given_up.misses(output.forecasts)}; {worst}{was}"
 
 
-def moved(output: PlanOutput) -> str:
+def moves_text(output: PlanOutput) -> str:
     """7 of 100 sites move (at least 6 must; a partition from scratch would move 71); moved, once they have."""
     if not output.before:
         return f"{words.count(output.sites, 'site')} placed for the first time"
@@ -166,7 +166,7 @@ def _of_other(name: str, before: LoadRow | None, after: LoadRow) -> tuple[str, s
 
 def _off(units: float, fair: float) -> str:
     """+15 %; nothing to compare with on a node that takes no sites."""
-    return words.signed(units / fair - 1) if fair else "-"
+    return words.with_sign(units / fair - 1) if fair else "-"
 
 
 def _bar(units: float) -> Text:
@@ -361,7 +361,7 @@ def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
             console.print(f"  {line}")
 
 
-def verified(console: Console, output: VerifyOutput) -> None:
+def show_verification(console: Console, output: VerifyOutput) -> None:
     verdicts(console, output.servers)
     for node, sites in output.not_checked.items():
         said = (

@@ -34,7 +34,7 @@ def share(ratio: float) -> str:
     return f"{_short(percent)} %"
 
 
-def signed(ratio: float) -> str:
+def with_sign(ratio: float) -> str:
     return f"{'+' if ratio >= 0 else '-'}{share(abs(ratio))}"
 
 

@@ -17,7 +17,7 @@ from flex.prediction.replay import Ints
 from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.lines.extract import HEADING, extractor
-from flex_logs_ingest.lines.field_values import STATUSES, asked, number, seconds
+from flex_logs_ingest.lines.field_values import STATUSES, method_and_target, number, seconds
 from flex_logs_ingest.lines.layout import Layout
 
 _LOOK = 2**16
@@ -65,7 +65,7 @@ def _answers(path: Path, layout: Layout) -> Iterator[tuple[bytes, int]]:
             continue
         _, when, request, status, sent = texts
         time, known = seconds(when), number(sent) is not None and status in STATUSES
-        if time is not None and known and status[:1] in (b"2", b"3") and asked(request) is not None:
+        if time is not None and known and status[:1] in (b"2", b"3") and method_and_target(request) is not None:
             yield line, time
 
 

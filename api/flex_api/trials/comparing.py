@@ -40,13 +40,13 @@ def every_policy(trace: Trace) -> list[str]:
     return [name for name in POLICIES if name != _BY_CLIENT or len(trace.client)]
 
 
-def compared(
+def compare_policies(
     trace: Trace, clusters: Sequence[Cluster], policies: Sequence[str], step: Callable[[str], None] = lambda _: None
 ) -> list[tuple[Cluster, Result]]:
     found = []
     for cluster, name in product(clusters, policies):
         step(f"{name} on {cluster.nodes} nodes")
-        found.append((cluster, simulate(trace, cluster, name, lambda t, c: simulating.placed(t, t, c))))
+        found.append((cluster, simulate(trace, cluster, name, lambda t, c: simulating.place_by_solver(t, t, c))))
     return found
 
 

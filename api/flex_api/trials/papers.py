@@ -15,7 +15,7 @@ from flex.sim.published import PUBLISHED
 from flex.sim.traces import Trace
 from flex_api.pictures import curves
 from flex_api.schemas.sim import ClaimRow, FitRow, SimulatePaperOutput
-from flex_api.trials.simulating import placed
+from flex_api.trials.simulating import place_by_solver
 
 PAGE = "papers.md"
 WHOLE = "requests a second until the last node ends"
@@ -47,7 +47,7 @@ def run(
         raise _unknown(unknown[0])
     if real is not None and (made_up := [name for name in names if name in MADE_UP]):
         raise _no_log_for(made_up[0])
-    lab = Lab(placed, told, most, real)
+    lab = Lab(place_by_solver, told, most, real)
     rows = [
         ClaimRow(
             experiment=name, paper=claim.paper, claim=claim.claim, published=claim.published,
@@ -66,7 +66,7 @@ def every(real: Trace | None) -> list[str]:
 
 
 def fits(lab: Lab | None = None) -> list[FitRow]:
-    lab = lab or Lab(placed, lambda _: None)
+    lab = lab or Lab(place_by_solver, lambda _: None)
     return [
         FitRow(
             twin=name, figure=row.figure, published=row.published, made=row.twin, error=row.error, assumed=row.assumed
@@ -98,7 +98,7 @@ def pictures_of(points: Sequence[Point]) -> dict[str, str]:
     """Requests a second and misses, a picture each, of whatever was varied."""
     found: dict[str, dict[str, dict[str, list[tuple[float, float]]]]] = {}
     for point in points:
-        for what, value in _drawn(point).items():
+        for what, value in _values_to_draw(point).items():
             found.setdefault(point.picture, {}).setdefault(what, {}).setdefault(point.line, []).append((point.x, value))
     return {
         f"{_slug(picture)}-{_slug(what)}.svg": curves.svg(f"{picture}: {what}", lines)
@@ -108,7 +108,7 @@ def pictures_of(points: Sequence[Point]) -> dict[str, str]:
     }
 
 
-def _drawn(point: Point) -> dict[str, float]:
+def _values_to_draw(point: Point) -> dict[str, float]:
     """Two measures of throughput where nodes end each at a time of their own, as then they say different things."""
     result = point.result
     served = (

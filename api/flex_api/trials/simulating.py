@@ -105,7 +105,7 @@ def _unread(kind: type[FlexError], files: Sequence[str], answer: str) -> FlexErr
     )
 
 
-def placed(asked: Trace, before: Trace, cluster: Cluster) -> list[list[int]]:
+def place_by_solver(asked: Trace, before: Trace, cluster: Cluster) -> list[list[int]]:
     """The nodes of each site of the trace asked, when the solver balances what the trace before asked for.
 
     A site that the trace before says nothing about goes to one node, whichever is next.

@@ -41,12 +41,12 @@ def reply(request: Request, model: BaseModel, status: int = 200, **headers: str)
     return Response(body, status, told, JSON)
 
 
-def told(request: Request, text: str, media: str) -> Response:
+def text_response(request: Request, text: str, media: str) -> Response:
     """Text of the kind that was asked for with its ETag, or nothing where the caller has it already."""
-    return made(request, etag_of(text.encode()), text.encode, media)
+    return made_response(request, etag_of(text.encode()), text.encode, media)
 
 
-def made(request: Request, tag: str, make: Callable[[], bytes], media: str) -> Response:
+def made_response(request: Request, tag: str, make: Callable[[], bytes], media: str) -> Response:
     """The same of what is only made where the caller has not got it."""
     said = {"ETag": tag, **NEGOTIATED}
     if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
@@ -54,7 +54,7 @@ def made(request: Request, tag: str, make: Callable[[], bytes], media: str) -> R
     return Response(make(), 200, said, media)
 
 
-def accepted(request: Request, media: Mapping[str, str], usual: str) -> str:
+def accepted_form(request: Request, media: Mapping[str, str], usual: str) -> str:
     """In which of these forms, by name: the first that `Accept` names, the usual one where it takes anything. Refuses
     what there is not.
     """
@@ -67,12 +67,12 @@ def accepted(request: Request, media: Mapping[str, str], usual: str) -> str:
     raise HTTPException(406)
 
 
-def listed(request: Request, model: BaseModel, following: str | None) -> Response:
+def page_response(request: Request, model: BaseModel, following: str | None) -> Response:
     """A page, with the address of the next one in its Link header, and a cursor that holds for these filters alone."""
     if not following:
         return reply(request, model)
     if request.url.path.startswith("/api/"):
-        following = paging.bound(following, request.query_params)
+        following = paging.bind_cursor(following, request.query_params)
         model = model.model_copy(update={"next": following})
     after = request.url.include_query_params(cursor=following)
     return reply(request, model, Link=f'<{after.path}?{after.query}>; rel="next"')

@@ -87,7 +87,7 @@ class Asking:
                 self.timing.took(_route(scope), request.method, message["status"], perf_counter() - begun)
             await send(message)
 
-        limited = _limited(receive, self.max_body)
+        limited = _limit(receive, self.max_body)
         try:
             self._refuse_large(request)
             if formed.is_form(request):
@@ -177,7 +177,7 @@ def seal(headers: MutableHeaders, request_id: str, path: str) -> None:
     headers[REQUEST_ID] = request_id
 
 
-def _limited(receive: Receive, most: int) -> Receive:
+def _limit(receive: Receive, most: int) -> Receive:
     """Counts what comes: a body without a length is no way around the limit."""
     seen = 0
 

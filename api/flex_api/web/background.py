@@ -63,7 +63,7 @@ class Later:
         return cast(Answer, question.value)
 
     def _question(self, name: str, make: Callable[[], Answer], lasting: float) -> Question:
-        version, now = self.store.noted(*FACTS), self.ticks()
+        version, now = self.store.last_number(*FACTS), self.ticks()
         with self.lock:
             known = self.held.get(name)
             if known and known.version == version and not known.dropped and now - known.begun <= lasting:

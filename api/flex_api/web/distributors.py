@@ -5,7 +5,7 @@ from __future__ import annotations
 from flex_api.night import routed, steering
 from flex_api.night.routed import Heard
 from flex_api.web.session import Desk
-from flex_api.web.steered import steered
+from flex_api.web.steered import routing_of
 from flex_api.web.views import SITES
 from flex_api.wiring import nodes
 
@@ -17,11 +17,11 @@ def distributors(desk: Desk) -> list[Heard]:
     """A value for each node, or for this machine alone; none where routing is off. One that is silent says why."""
     if not desk.settings.routing.on:
         return []
-    return desk.views.lately("distributors", GOOD, lambda: _heard(desk))
+    return desk.views.lately("distributors", GOOD, lambda: _ask(desk))
 
 
-def _heard(desk: Desk) -> list[Heard]:
+def _ask(desk: Desk) -> list[Heard]:
     settings, store = desk.settings, desk.house.store
-    pools = steered(desk).routed.pools
+    pools = routing_of(desk).routed.pools
     paths = desk.views.of("routed paths", SITES, lambda: routed.known_paths(settings, store, pools))
-    return routed.heard(settings, pools, list(steering.addresses(nodes(settings, store))), paths)
+    return routed.ask_distributors(settings, pools, list(steering.addresses(nodes(settings, store))), paths)

@@ -62,7 +62,7 @@ class Gate:
         # Nothing secret came with the request, so the browser of whoever is looked after by a proxy, or of anybody,
         # sends it for any page. A change must come from our own pages, or from a program.
         if caller and asked.method not in SAFE and may_be_foreign(asked.headers):
-            raise forged("another site's page may have asked for the change")
+            raise forged_error("another site's page may have asked for the change")
         return caller
 
     def remembers(self, asked: Asked) -> bool:
@@ -80,7 +80,7 @@ class Gate:
     def _of_token(self, secret: str, now: datetime) -> Caller:
         token = self._token(secret, now)
         if token is None or token.parent:
-            raise unauthenticated("the token is not known, or it has expired or was revoked")
+            raise unauthenticated_error("the token is not known, or it has expired or was revoked")
         return Caller(caller_of(token), token.role, token.id)
 
     def _of_session(self, asked: Asked, secret: str, now: datetime) -> Caller | None:
@@ -89,7 +89,7 @@ class Gate:
             return self._anybody() if asked.method in SAFE else None
         shown = asked.headers.get(CSRF.lower(), "") or asked.proof
         if asked.method not in SAFE and not hmac.compare_digest(shown.encode(), csrf_of(secret).encode()):
-            raise forged(f"a session's change must carry the {CSRF} of its page")
+            raise forged_error(f"a session's change must carry the {CSRF} of its page")
         return Caller(caller_of(token), token.role, token.id)
 
     def _of_proxy(self, asked: Asked) -> Caller | None:
@@ -150,7 +150,7 @@ def csrf_of(secret: str) -> str:
     return hmac.new(secret.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
-def unauthenticated(answer: str) -> Unauthenticated:
+def unauthenticated_error(answer: str) -> Unauthenticated:
     return Unauthenticated(
         "finding out who asks",
         answer,
@@ -159,7 +159,7 @@ def unauthenticated(answer: str) -> Unauthenticated:
     )
 
 
-def forged(answer: str) -> Denied:
+def forged_error(answer: str) -> Denied:
     return Denied(
         "a change from a browser",
         answer,

@@ -49,7 +49,7 @@ class OnceOnly:
             return
         try:
             body = await request.body()
-            asked = _asked(request, key, body)
+            asked = _request_as_kept(request, key, body)
             kept = await run_in_threadpool(self._begin, asked)
         except FlexError as error:
             await self.problem(request, error)(scope, receive, send)
@@ -65,16 +65,16 @@ class OnceOnly:
         if kept is None:
             return None
         if kept.fingerprint != asked.fingerprint:
-            raise _refused(Reused, "another request came with it before", "take a new key for a new request")
+            raise _refusal(Reused, "another request came with it before", "take a new key for a new request")
         if not kept.status and has_ended(kept.headers, kept.created + PATIENCE, present()):
             answer = "the process that was doing it ended: nobody knows whether it was done"
-            raise _refused(Reused, answer, "look whether it was; take a new key to ask for it again")
+            raise _refusal(Reused, answer, "look whether it was; take a new key to ask for it again")
         if not kept.status:
-            raise _refused(Busy, "the request that came with it first is still being done", "ask again in a moment")
+            raise _refusal(Busy, "the request that came with it first is still being done", "ask again in a moment")
         if TOO_LARGE in kept.headers:
-            raise _refused(Reused, "it was done, and its answer was too large to be kept", "look at what it made")
+            raise _refusal(Reused, "it was done, and its answer was too large to be kept", "look at what it made")
         if not kept.body and SHOWN_ONCE in kept.headers:
-            raise _refused(Reused, "its answer was shown once, and is kept nowhere", "make another with a new key")
+            raise _refusal(Reused, "its answer was shown once, and is kept nowhere", "make another with a new key")
         return kept
 
     async def _do(self, asked: Once, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,16 +90,16 @@ class OnceOnly:
         try:
             await self.app(scope, receive, noticed)
         finally:
-            done = _answered(asked, seen, size)
+            done = _answer_to_keep(asked, seen, size)
             if done is None:
                 await run_in_threadpool(self.store.drop_answer, asked.key)
             else:
                 await run_in_threadpool(self.store.keep_answer, done)
 
 
-def _asked(request: Request, key: str, body: bytes) -> Once:
+def _request_as_kept(request: Request, key: str, body: bytes) -> Once:
     if not KEY.fullmatch(key):
-        raise _refused(BadInput, "the key is none: 1 to 255 letters, digits and . _ : -", "take a UUID")
+        raise _refusal(BadInput, "the key is none: 1 to 255 letters, digits and . _ : -", "take a UUID")
     caller = request.state.caller
     owner = (caller.token or caller.name) if caller else ""
     what = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body
@@ -107,7 +107,7 @@ def _asked(request: Request, key: str, body: bytes) -> Once:
     return Once(_hash(f"{owner}\n{key}".encode()), _hash(what), present(), headers=holder())
 
 
-def _answered(asked: Once, messages: list[Message], size: int) -> Once | None:
+def _answer_to_keep(asked: Once, messages: list[Message], size: int) -> Once | None:
     """What is kept of an answer; None where it never came, was a fault of ours, or said that it may go well later."""
     status = messages[0]["status"] if messages else 500
     if status >= 500 or status in PASSING or messages[-1].get("more_body", False):
@@ -130,5 +130,5 @@ def _hash(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
-def _refused(kind: type[FlexError], answer: str, advice: str) -> FlexError:
+def _refusal(kind: type[FlexError], answer: str, advice: str) -> FlexError:
     return kind("a request with an Idempotency-Key", answer, kept="nothing was done again", advice=advice)

@@ -59,11 +59,13 @@ def page(
 ) -> Page[Row]:
     """Those behind the cursor."""
     return page_of_ordered(
-        ordered(rows, fields, identity, sort=sort), fields, identity, sort=sort, limit=limit, cursor=cursor
+        sort_rows(rows, fields, identity, sort=sort), fields, identity, sort=sort, limit=limit, cursor=cursor
     )
 
 
-def ordered(rows: Sequence[Row], fields: Fields[Row], identity: Callable[[Row], str], *, sort: str) -> tuple[Row, ...]:
+def sort_rows(
+    rows: Sequence[Row], fields: Fields[Row], identity: Callable[[Row], str], *, sort: str
+) -> tuple[Row, ...]:
     """What has no value for the field comes last, whichever way it is sorted."""
     order = Order.parse(sort)
     key = _key(fields[order.field], identity)
@@ -86,9 +88,9 @@ def page_of_ordered(
     """The same of rows that are ordered already, as far as they are wanted: no more are looked at than fill it."""
     order = Order.parse(sort)
     key = _key(fields[order.field], identity)
-    first = _first(rows, key, decoded(cursor, order), down=order.down) if cursor else 0
-    shown, more = _filled(map(rows.__getitem__, range(first, len(rows))), limit, wanted)
-    return Page(tuple(shown), encoded(order, list(key(shown[-1]))) if more else None)
+    first = _first(rows, key, decode(cursor, order), down=order.down) if cursor else 0
+    shown, more = _fill_page(map(rows.__getitem__, range(first, len(rows))), limit, wanted)
+    return Page(tuple(shown), encode(order, list(key(shown[-1]))) if more else None)
 
 
 def page_in_order(
@@ -102,17 +104,17 @@ def page_in_order(
 ) -> Page[Row]:
     """The same of rows that are in order of the key, each with another one."""
     order = Order.parse(sort)
-    after = str(decoded(cursor, order, (str,))[0]) if cursor else None
+    after = str(decode(cursor, order, (str,))[0]) if cursor else None
     if order.down:
         end = len(rows) if after is None else bisect_left(rows, after, key=key)
         behind = range(end - 1, -1, -1)
     else:
         behind = range(0 if after is None else bisect_right(rows, after, key=key), len(rows))
-    shown, more = _filled(map(rows.__getitem__, behind), limit, wanted)
-    return Page(tuple(shown), encoded(order, [key(shown[-1])]) if more else None)
+    shown, more = _fill_page(map(rows.__getitem__, behind), limit, wanted)
+    return Page(tuple(shown), encode(order, [key(shown[-1])]) if more else None)
 
 
-def _filled(rows: Iterator[Row], limit: int, wanted: Wanted[Row]) -> tuple[list[Row], bool]:
+def _fill_page(rows: Iterator[Row], limit: int, wanted: Wanted[Row]) -> tuple[list[Row], bool]:
     """A page of those that are wanted, and whether there are more."""
     found = list(islice(rows if wanted is None else filter(wanted, rows), limit + 1))
     return found[:limit], len(found) > limit
@@ -126,7 +128,7 @@ def _key(value: Callable[[Row], object], identity: Callable[[Row], str]) -> Call
     return key
 
 
-def bound(cursor: str, query: Mapping[str, str]) -> str:
+def bind_cursor(cursor: str, query: Mapping[str, str]) -> str:
     """The cursor with what the list was filtered by: it goes on with nothing else."""
     return f"{cursor}{_mark(query)}"
 
@@ -167,12 +169,12 @@ def _plain(value: object) -> object:
     return value if isinstance(value, int | float | str) else str(value)
 
 
-def encoded(order: Order, key: Sequence[object]) -> str:
+def encode(order: Order, key: Sequence[object]) -> str:
     text = json.dumps([str(order), *key], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def decoded(cursor: str, order: Order, types: Sequence[type] = (bool, object, str)) -> list[Any]:
+def decode(cursor: str, order: Order, types: Sequence[type] = (bool, object, str)) -> list[Any]:
     """Raises BadInput for what is none of ours, or belongs to a list in another order."""
     try:
         text = cursor.partition(MARK)[0]

@@ -25,7 +25,7 @@ def refuse_unknown(request: Request) -> None:
     is_page = not route.path.startswith("/api/")
     if is_page and route.dependant.request_param_name:
         return
-    there = _named(route.dependant)
+    there = _names_of(route.dependant)
     if unknown := sorted(set(request.query_params) - there - ({DONE} if is_page else set())):
         raise BadInput(
             f"the parameter {unknown[0][:100]!r}",
@@ -35,7 +35,7 @@ def refuse_unknown(request: Request) -> None:
         )
 
 
-def _named(dependant: Dependant) -> set[str]:
+def _names_of(dependant: Dependant) -> set[str]:
     names = set[str]()
     for one in dependant.query_params:
         kind = one.field_info.annotation
@@ -43,4 +43,4 @@ def _named(dependant: Dependant) -> set[str]:
             names |= set(kind.model_fields)
         else:
             names.add(one.alias)
-    return names.union(*(_named(inner) for inner in dependant.dependencies))
+    return names.union(*(_names_of(inner) for inner in dependant.dependencies))

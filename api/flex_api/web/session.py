@@ -22,7 +22,7 @@ from flex_api.night.watch_process import Watched
 from flex_api.settings.file import Settings
 from flex_api.web import query_names
 from flex_api.web.background import Later
-from flex_api.web.gate import Gate, unauthenticated
+from flex_api.web.gate import Gate, unauthenticated_error
 from flex_api.web.paging import refuse_other_filters
 from flex_api.web.slow_reads import Turns
 from flex_api.web.timing import Timing
@@ -71,7 +71,7 @@ class Desk:
     def because(self, reason: str) -> Desk:
         """The same, with a reason for the record."""
         author = Author(self.caller.name, reason, self.request.state.request_id)
-        return replace(self, store=self.house.store.signed(author))
+        return replace(self, store=self.house.store.in_the_name_of(author))
 
     def world(self) -> World:
         return world(self.house, self.store)
@@ -94,14 +94,14 @@ def _desk(role: Role) -> Callable[[Request], Awaitable[Desk]]:
     async def desk(request: Request) -> Desk:
         caller: Caller | None = request.state.caller
         if caller is None:
-            raise unauthenticated("no token came with the request")
+            raise unauthenticated_error("no token came with the request")
         refuse_below(caller, role, f"{request.method} {request.url.path}")
         query_names.refuse_unknown(request)
         if request.url.path.startswith("/api/"):
             refuse_other_filters(request.query_params)
         house: House = request.app.state.house
         author = Author(caller.name, "", request.state.request_id)
-        return Desk(request, caller, house, house.store.signed(author))
+        return Desk(request, caller, house, house.store.in_the_name_of(author))
 
     desk.role = role  # type: ignore[attr-defined]  # for the tests, which hold every route to it
     return desk
@@ -110,7 +110,7 @@ def _desk(role: Role) -> Callable[[Request], Awaitable[Desk]]:
 async def _reader(request: Request) -> AsyncIterator[Desk]:
     """Whoever may read, for what takes long: one such answer at a time."""
     desk = await _desk("viewer")(request)
-    async with desk.house.turns.taken(desk.caller.token or desk.caller.name):
+    async with desk.house.turns.take_turn(desk.caller.token or desk.caller.name):
         yield desk
 
 
@@ -132,7 +132,7 @@ def in_turn(takes_long: Callable[[Request], bool]) -> Any:
             yield
             return
         house: House = request.app.state.house
-        async with house.turns.taken(caller.token or caller.name):
+        async with house.turns.take_turn(caller.token or caller.name):
             yield
 
     return Depends(turn, scope="function")

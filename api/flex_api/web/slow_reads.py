@@ -30,7 +30,7 @@ class Turns:
     rests: dict[str, float] = field(default_factory=dict)
 
     @asynccontextmanager
-    async def taken(self, caller: str) -> AsyncIterator[None]:
+    async def take_turn(self, caller: str) -> AsyncIterator[None]:
         """Raises TooMany. Waiting takes no thread: there would be none left for what is answered at once."""
         asked = self.ticks()
         while not self._free(caller, asked):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flex_api.night import steering
-from flex_api.night.misnamed import misnamed
+from flex_api.night.misnamed import misnamed_sites
 from flex_api.night.steering import Between, Routed
 from flex_api.web.session import Desk
 from flex_api.web.views import PLANS, RUNS
@@ -29,14 +29,14 @@ class Steered:
     versions: dict[str, str]
 
 
-def steered(desk: Desk, coming: str = "") -> Steered:
+def routing_of(desk: Desk, coming: str = "") -> Steered:
     which = _which(desk, coming)
-    return desk.views.few(f"steered {_state(desk, which)}", FACTS, lambda: _steered(desk, which), _rows)
+    return desk.views.few(f"steered {_state(desk, which)}", FACTS, lambda: _routing_of(desk, which), _rows)
 
 
-def _steered(desk: Desk, which: Between) -> Steered:
+def _routing_of(desk: Desk, which: Between) -> Steered:
     settings, store = desk.settings, desk.house.store
-    found = steering.routed(settings, store, which)
+    found = steering.routing_of(settings, store, which)
     return Steered(found, steering.versions(settings, store, found.pools))
 
 
@@ -59,7 +59,7 @@ def files(desk: Desk, node: str) -> dict[str, str]:
 
 
 def wrong_names(desk: Desk) -> list[str]:
-    return desk.views.of("misnamed", FACTS, lambda: misnamed(desk.settings, desk.house.store))
+    return desk.views.of("misnamed", FACTS, lambda: misnamed_sites(desk.settings, desk.house.store))
 
 
 def _which(desk: Desk, coming: str = "") -> Between:

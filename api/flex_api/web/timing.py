@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from flex_api.night.metrics import labelled
+from flex_api.night.metrics import label_text
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 NAME = "flex_http_request_duration_seconds"
@@ -41,9 +41,9 @@ class Timing:
             route, method, status = key
             labels = {"route": route, "method": method, "status": status, "process": str(os.getpid())}
             for bound, count in zip((*map(str, BOUNDS), "+Inf"), _rising(counts), strict=True):
-                yield f"{NAME}_bucket{labelled({**labels, 'le': bound})} {count}\n"
-            yield f"{NAME}_sum{labelled(labels)} {self.sums[key]:.6g}\n"
-            yield f"{NAME}_count{labelled(labels)} {sum(counts)}\n"
+                yield f"{NAME}_bucket{label_text({**labels, 'le': bound})} {count}\n"
+            yield f"{NAME}_sum{label_text(labels)} {self.sums[key]:.6g}\n"
+            yield f"{NAME}_count{label_text(labels)} {sum(counts)}\n"
 
 
 def _rising(counts: Sequence[int]) -> Iterator[int]:

@@ -65,12 +65,12 @@ class Views:
     def of(self, name: str, actions: tuple[str, ...], make: Callable[[], View]) -> View:
         """As the store has it now. One request makes it, the others wait for that."""
         held = self.held.setdefault(name, Keeping())
-        now = self.store.noted()
+        now = self.store.last_number()
         if held.seen == now and held.version >= 0:
             return cast(View, held.value)
         with held.lock:
             # Asked before it is made: what changes meanwhile is seen the next time.
-            version = self.store.noted(*actions)
+            version = self.store.last_number(*actions)
             if version != held.version:
                 held.value, held.version = make(), version
             held.seen = now
@@ -102,10 +102,10 @@ class Views:
     def catalogue(self) -> Catalogue:
         return self.of("catalogue", SITES, lambda: catalogue(self.store.profiles(), self.store.placement()[1]))
 
-    def carried(self) -> Carried:
-        return self.of("carried", IN_FORCE, self._carried)
+    def nodes_view(self) -> Carried:
+        return self.of("carried", IN_FORCE, self._nodes_view)
 
-    def _carried(self) -> Carried:
+    def _nodes_view(self) -> Carried:
         found = self.catalogue()
         names, counts = np.unique(found.nodes.astype(str), return_counts=True)
         _, cycle = self.base()
@@ -127,7 +127,7 @@ class Views:
         """One of the few that were read last."""
         return self.few(f"plan {cycle_id}", PLANS, lambda: self.store.cycle(cycle_id), _rows)
 
-    def told(self, cycle_id: str) -> PlanOutput:
+    def plan_output(self, cycle_id: str) -> PlanOutput:
         """The same as it is answered: of a first night that takes longer than everything else."""
         return self.few(f"told {cycle_id}", PLANS, lambda: present.plan_output(self.plan(cycle_id)), _told_rows)
 
@@ -137,11 +137,11 @@ class Views:
     def warm(self) -> None:
         """Make beforehand what most pages are made from, so that nobody waits for it after a night."""
         self.catalogue().order("-access_bytes")
-        self.carried()
+        self.nodes_view()
         if latest := self.headlines()[:1]:
-            self.told(latest[0].id)
+            self.plan_output(latest[0].id)
         if base := self.base()[0]:
-            self.told(base)
+            self.plan_output(base)
 
     def few(self, name: str, actions: tuple[str, ...], make: Callable[[], View], rows: Callable[[View], int]) -> View:
         """One of the few of its kind, which is the first word of the name, that were read last."""

@@ -58,11 +58,11 @@ def _moments(wanted: Pin, near: Iterable[Pin], now: datetime) -> list[datetime]:
 
 
 def _refuse_beside(world: World, facts: Facts, wanted: Pin, others: list[Pin]) -> None:
-    stopped = _stopped(facts, wanted, others)
+    stopped = _what_would_stop(facts, wanted, others)
     if not stopped:
         return
     conflict = _conflict(facts, wanted, others)
-    named = "; ".join(wished.named(world.store, pin) for pin in conflict)
+    named = "; ".join(wished.wish_in_the_way(world.store, pin) for pin in conflict)
     raise Infeasible(
         f"the pin on {wanted.site}",
         f"it cannot be kept beside the wish for {named}: {'; '.join(stopped)}",
@@ -74,11 +74,11 @@ def _refuse_beside(world: World, facts: Facts, wanted: Pin, others: list[Pin]) -
 def _conflict(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
     """All that must give way: the fewest that stop it, then those of the rest that stop it still, and so on."""
     found, left = list[Pin](), list(others)
-    while _stopped(facts, wanted, left):
+    while _what_would_stop(facts, wanted, left):
         few = list(left)
         for pin in left:
             without = [one for one in few if one is not pin]
-            if _stopped(facts, wanted, without):
+            if _what_would_stop(facts, wanted, without):
                 few = without
         if not few:
             break
@@ -87,12 +87,12 @@ def _conflict(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
     return found
 
 
-def _stopped(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[str]:
+def _what_would_stop(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[str]:
     """What would be suspended by it, its own included."""
-    before, after = (set(_suspended(facts, pins)) for pins in (others, (*others, wanted)))
+    before, after = (set(_suspended_wishes(facts, pins)) for pins in (others, (*others, wanted)))
     return sorted(after - before)
 
 
-def _suspended(facts: Facts, pins: Sequence[Pin]) -> tuple[str, ...]:
+def _suspended_wishes(facts: Facts, pins: Sequence[Pin]) -> tuple[str, ...]:
     """A wish counts as that of its site, however it would be put."""
     return possible.possible(pins, set(facts.sites), facts.nodes).suspended

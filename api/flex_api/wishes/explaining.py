@@ -29,7 +29,7 @@ from flex_api.wiring import World
 MOST = 5
 
 
-def explained(world: World, site: str) -> ExplainOutput:
+def explain_site(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
     facts = nightly.facts(world, replayed=False)
     kept = possible.possible(facts.pins, set(facts.sites), facts.nodes)
@@ -52,7 +52,7 @@ def explained(world: World, site: str) -> ExplainOutput:
             *(_put_off(move) for move in (made.put_off if made else ()) if move.site == site),
             *(_as_planned(waiting[0], site) if waiting else ()),
             *([of_edit(edit)] if edit else _stays(problem, rows, position, _stopped(made, facts.guard, site))),
-            *_kept(facts.guard, decide.kept(problem).get(site, 0), site),
+            *_rules_that_keep(facts.guard, decide.sites_with_spare_nodes(problem).get(site, 0), site),
             *_given_way(kept.suspended, site),
         ],
         # Nowhere else while it is left alone.
@@ -100,10 +100,10 @@ def _rule(stop: Stop, rests: str) -> str:
         return f"{rests}: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
     if stop.until:
         return f"it rests, or makes room for one that does: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
-    return stop.told
+    return stop.sentence
 
 
-def _kept(guard: Guard, count: int, site: str) -> list[str]:
+def _rules_that_keep(guard: Guard, count: int, site: str) -> list[str]:
     """By which rule it keeps more nodes than it needs; nothing where it does not."""
     rules = [f"{each.rule} is {each.limit}" for each in guard.resting if 0 < count <= each.needed.get(site, 0)]
     return [f"keeps {count} nodes: it needed as many lately; {', '.join(rules)}"] if rules else []

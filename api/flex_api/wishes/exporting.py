@@ -16,7 +16,7 @@ from flex.model.domain import Cycle
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.wiring import World
-from flex_dns.exports import Wanted, wanted
+from flex_dns.exports import Wanted, wanted_zone
 from flex_dns.update import fence
 from flex_dns.wire.claim import Claim
 from flex_dns.wire.session import Session
@@ -26,8 +26,8 @@ def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
     claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
     ttl = _ttl_of(cycle, world.settings.dns.ttl)
-    said = verify.wanted(cycle, world.store.placement_of(cycle.id), world.nodes, ttl)
-    found = {one.zone: wanted(one, said[one.zone], claim, ttl) for one in cycle.plans}
+    said = verify.wanted_records(cycle, world.store.placement_of(cycle.id), world.nodes, ttl)
+    found = {one.zone: wanted_zone(one, said[one.zone], claim, ttl) for one in cycle.plans}
     asked = [f"{name.lower().rstrip('.')}." for name in only]
     for name in asked:
         if name not in found:
@@ -46,17 +46,19 @@ def _ttl_of(cycle: Cycle, default: int) -> int:
     return next((ttl for ttl, _ in ttls.most_common(1)), default)
 
 
-def fenced(world: World, given: Sequence[Wanted]) -> list[Wanted]:
+def with_controller(world: World, given: Sequence[Wanted]) -> list[Wanted]:
     """The same; those of their zones that no controller holds yet are marked. Raises Refused where another one does."""
-    said = {zone: by for primary in world.settings.dns.primaries for zone, by in _said(world, primary, given).items()}
-    return [replace(one, is_free=not said.get(one.plan.zone, "-"), claim=_held(one.claim, said)) for one in given]
+    said = {
+        zone: by for primary in world.settings.dns.primaries for zone, by in _controllers(world, primary, given).items()
+    }
+    return [replace(one, is_free=not said.get(one.plan.zone, "-"), claim=_claim_held(one.claim, said)) for one in given]
 
 
-def _held(claim: Claim, said: Mapping[str, str]) -> Claim:
+def _claim_held(claim: Claim, said: Mapping[str, str]) -> Claim:
     return replace(claim, held={zone: by for zone, by in said.items() if by})
 
 
-def _said(world: World, primary: Primary, given: Sequence[Wanted]) -> dict[str, str]:
+def _controllers(world: World, primary: Primary, given: Sequence[Wanted]) -> dict[str, str]:
     """Us, as the record of each of its zones says it; empty for one that nobody holds."""
     its = [one.plan.zone for one in given if one.plan.zone in primary.zones]
     if not its:

@@ -38,10 +38,10 @@ def beside(store: Store, wanted: Pin) -> Pin:
     standing = store.pin(wanted.site)
     if wanted.until is None or wanted.campaign or standing is None or standing.until is not None:
         return wanted
-    return replace(wanted, campaign=called(wanted.until))
+    return replace(wanted, campaign=until_text(wanted.until))
 
 
-def called(until: datetime) -> str:
+def until_text(until: datetime) -> str:
     return f"until-{until:%Y-%m-%dT%H%MZ}"
 
 

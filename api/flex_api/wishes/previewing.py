@@ -69,13 +69,13 @@ def of_failure(world: World, node: Node) -> PreviewRow:
     failed = replace(facts, nodes=nodes, pins=kept.pins)
     problem = cycles.build(failed, world.rules)
     dead = problem.nodes.index(node.name)
-    rows = failover.rehomed(problem, failover.survivors(problem, dead), dead)
+    rows = failover.rehome(problem, failover.survivors(problem, dead), dead)
     before = score.balance_in_force(cycles.build(replace(facts, pins=kept.pins), world.rules))
     moves = cycles.moves(problem, rows, cycles.because(failed))
-    return _told(moves, (), score.balance(problem, rows), before, {node.name})
+    return _preview_row(moves, (), score.balance(problem, rows), before, {node.name})
 
 
-def asked(look: Callable[[], PreviewRow]) -> Tried:
+def look_if_possible(look: Callable[[], PreviewRow]) -> Tried:
     """Much can be wished before any plan could be made."""
     try:
         return look(), []
@@ -88,7 +88,7 @@ def _others(world: World, mine: Pin) -> list[Pin]:
 
 
 def _preview(world: World, pins: Sequence[Pin], nodes: Sequence[Node] = ()) -> Preview:
-    every = nightly.gathered(world, replayed=False)
+    every = nightly.gather(world, replayed=False)
     changed = replace(every, pins=tuple(pins), nodes=tuple(nodes) or every.nodes)
     return Preview(_next(world, every), _next(world, changed))
 
@@ -101,11 +101,11 @@ def _next(world: World, every: Facts) -> Supposed:
 
 def _row(found: Preview, names: Collection[str]) -> PreviewRow:
     without, with_it = found.without, found.with_it
-    told = _told(with_it.moves, without.moves, with_it.after, without.after, names)
+    told = _preview_row(with_it.moves, without.moves, with_it.after, without.after, names)
     return told.model_copy(update={"notes": list(with_it.notes)})
 
 
-def _told(
+def _preview_row(
     moves: Sequence[Move], anyhow: Sequence[Move], after: Balance, without: Balance, names: Collection[str]
 ) -> PreviewRow:
     """Moves of the site that it is about, or from and to the node, come first; then the largest."""

@@ -18,7 +18,7 @@ from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
 from flex.wishes import possible
 from flex_api.known import differing, foretold, other_names, present, recent
-from flex_api.known.expecting import expected
+from flex_api.known.expecting import expect
 from flex_api.night import nightly
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
@@ -72,7 +72,7 @@ def frontier_of(world: World) -> FrontierOutput:
 
     The plan that waits is one of the placements compared; no name server is asked for names that are not ours.
     """
-    known, _ = expected(world, nightly.facts(world, replayed=False))
+    known, _ = expect(world, nightly.facts(world, replayed=False))
     facts = replace(_possible(known), guard=recent.guard(world, known.period))
     asked = decide.resting(cycles.build(facts, world.rules), facts.guard)
     waiting = [one for one in world.store.cycles(1, state="proposed") if one.base == facts.base]
@@ -102,4 +102,4 @@ def difference(world: World, one: str, other: str) -> DiffOutput:
     ids = [store.in_force() if name == "current" else name for name in (one, other)]
     first, second = (differing.head(store, name) for name in ids)
     found = differing.difference(first, second, (store.placement_of(first.id), store.placement_of(second.id)))
-    return DiffOutput(**found.said(), items=found.told(found.names))
+    return DiffOutput(**found.fields(), items=found.rows_of(found.names))

@@ -53,7 +53,7 @@ def _coming(world: World, node: str) -> Iterator[str]:
     if turn.now or turn.later:
         yield f"{_sites(turn, f'comes to {node}', f'come to {node}')}{_because(turn)}"
     elif turn.stops:
-        yield f"no site comes to {node} with the next plan: {'; '.join(stop.told for stop in turn.stops)}"
+        yield f"no site comes to {node} with the next plan: {'; '.join(stop.sentence for stop in turn.stops)}"
     else:
         yield f"no site comes to {node} with the next plan: balance does not ask for it"
 
@@ -93,5 +93,5 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
 
 def _of(asked: Problem, rows: Ints, node: str, *, comes: bool) -> int:
     """How many rows of the node are new, or are given up."""
-    changed = score.moved(asked, rows) if comes else score.left(asked, rows)
+    changed = score.new_rows(asked, rows) if comes else score.rows_given_up(asked, rows)
     return int((changed[:, 1] == asked.nodes.index(node)).sum()) if node in asked.nodes else 0

@@ -26,7 +26,7 @@ from flex_dns.wire.server import Address, Server
 MOST = 13
 
 
-def checked(server: Server, zone: str) -> tuple[Address, ...]:
+def servers_to_check(server: Server, zone: str) -> tuple[Address, ...]:
     """The primary, and every other server that the zone names. Where the primary is silent nobody else is known."""
     try:
         found = of_zone(server, zone)
@@ -41,9 +41,9 @@ def of_zone(server: Server, zone: str) -> dict[str, tuple[Address, ...]]:
     """Each name server's addresses, by name, at the primary's port. Raises a DnsError where the primary is silent."""
     answer = verify.ask(server.address, [(zone, "NS")], server.timeout)[zone, "NS"]
     names = sorted(_targets(answer, zone))[:MOST]
-    known = _asked(server, names)
+    known = _addresses_by_primary(server, names)
     with ThreadPoolExecutor(MOST) as threads:
-        hosts = threads.map(lambda name: known[name] or _resolved(name, server.timeout) or (name,), names)
+        hosts = threads.map(lambda name: known[name] or _resolve(name, server.timeout) or (name,), names)
         return {
             name: tuple((host, server.port) for host in of_name) for name, of_name in zip(names, hosts, strict=True)
         }
@@ -64,7 +64,7 @@ def _targets(answer: dns.message.Message, zone: str) -> set[str]:
     }
 
 
-def _asked(server: Server, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+def _addresses_by_primary(server: Server, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """What the primary itself answers for."""
     asked: list[Question] = [(name, kind) for name in names for kind in ("A", "AAAA")]
     answers = verify.ask(server.address, asked, server.timeout) if asked else {}
@@ -79,7 +79,7 @@ def _addresses(answer: dns.message.Message) -> tuple[str, ...]:
     return tuple(rdata.to_text() for rrset in answer.answer if rrset.rdtype in kinds for rdata in rrset)
 
 
-def _resolved(name: str, patience: float) -> tuple[str, ...]:
+def _resolve(name: str, patience: float) -> tuple[str, ...]:
     for kind in ("A", "AAAA"):
         try:
             answer = dns.resolver.resolve(name, kind, lifetime=patience, search=False)

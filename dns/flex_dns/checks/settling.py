@@ -38,7 +38,7 @@ def verdicts(
     first = _serial(servers[0], zone, wait) if patience and len(servers) > 1 else None
 
     def settled(server: Address) -> Verdict:
-        return _settled(server, zone, every, key, wait, first)
+        return _wait_for_server(server, zone, every, key, wait, first)
 
     with ThreadPoolExecutor(len(servers)) as threads:
         return tuple(threads.map(settled, servers))
@@ -74,20 +74,20 @@ class _Wait:
     timeout: float
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         return max(0.0, self.began + self.patience - time.monotonic())
 
     @property
     def for_answer(self) -> float:
         """A silent server is not asked for longer than the others are waited for; a last look needs some time."""
-        return min(self.timeout, max(self.left, LAST_LOOK)) if self.patience else self.timeout
+        return min(self.timeout, max(self.seconds_left, LAST_LOOK)) if self.patience else self.timeout
 
     @property
     def so_far(self) -> float:
         return time.monotonic() - self.began if self.patience else 0.0
 
 
-def _settled(
+def _wait_for_server(
     server: Address, zone: str, wanted: verify.Wanted, key: Key | None, wait: _Wait, first: int | None
 ) -> Verdict:
     """The whole zone is compared again only when its serial is another one."""
@@ -98,7 +98,7 @@ def _settled(
         found = verify.verdict(server, zone, wanted, wait.for_answer, key)
         if found.agrees:
             return replace(found, lag=wait.so_far)
-        if not wait.left:
+        if not wait.seconds_left:
             return found
         _await(server, zone, wait, _other_than(found.serial), telling)
 
@@ -106,14 +106,14 @@ def _settled(
 def _await(server: Address, zone: str, wait: _Wait, enough: Callable[[int], bool], telling: _Telling) -> None:
     """Until the server has such a serial or the time is up."""
     begun = time.monotonic()
-    while wait.left:
+    while wait.seconds_left:
         serial = _serial(server, zone, wait)
         if serial is not None and enough(serial):
             return
         telling.when_due()
         # A look comes late by a tenth of what was waited for, at most.
         pause = min(max(SHORTEST, (time.monotonic() - begun) / 10), LONGEST)
-        time.sleep(min(pause, wait.left))
+        time.sleep(min(pause, wait.seconds_left))
 
 
 class _Telling:

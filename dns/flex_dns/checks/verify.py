@@ -28,11 +28,11 @@ from flex.model.domain import Change, RecordType, Rrset, Verdict
 from flex.zones.records import Sets, by_name
 from flex_dns.wire.contents import Contents, Question, canonical
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import Address, Server, shown
+from flex_dns.wire.server import Address, Server, address_text
 from flex_dns.wire.session import Session
-from flex_dns.wire.trouble import translated
+from flex_dns.wire.trouble import translate_errors
 from flex_dns.zone import reading
-from flex_dns.zone.transfer import transferred
+from flex_dns.zone.transfer import transfer
 
 KINDS: tuple[RecordType, ...] = ("A", "AAAA")
 # Few enough to fit the socket buffers of both sides.
@@ -80,35 +80,37 @@ def verdict(address: Address, zone: str, wanted: Wanted, timeout: float, key: Ke
     """
     many = len(wanted.names) >= MANY
     names = [*wanted.names, *wanted.markers]
-    found = _transferred(address, zone, names, timeout, key) if key and many else None
+    found = _contents_by_transfer(address, zone, names, timeout, key) if key and many else None
     if found is None:
-        return _answered(address, zone, wanted, timeout)
+        return _verdict_by_questions(address, zone, wanted, timeout)
     # Nearly always all is as it should be, and that is quickly told.
     wrong = () if found.sets == wanted.sets else differences(wanted, lambda name, kind: found.sets.get((name, kind)))
-    return Verdict(shown(address), wanted.size, found.serial, wrong)
+    return Verdict(address_text(address), wanted.size, found.serial, wrong)
 
 
-def _transferred(address: Address, zone: str, names: Sequence[str], timeout: float, key: Key) -> Contents | None:
+def _contents_by_transfer(
+    address: Address, zone: str, names: Sequence[str], timeout: float, key: Key
+) -> Contents | None:
     """None where the server gives this key no transfers, or does not know it: then anybody's questions do."""
     server = Server(*address, key, timeout)
     try:
         with Session(server) as session:
-            return transferred(session, server, zone, names)
+            return transfer(session, server, zone, names)
     except DnsError:
         return None
 
 
-def _answered(address: Address, zone: str, wanted: Wanted, timeout: float) -> Verdict:
+def _verdict_by_questions(address: Address, zone: str, wanted: Wanted, timeout: float) -> Verdict:
     try:
         answers = ask(address, [(zone, "SOA"), *wanted.questions()], timeout)
     except DnsError as error:
-        return Verdict(shown(address), 0, error=str(error))
+        return Verdict(address_text(address), 0, error=str(error))
     troubles = [trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))]
     if troubles:
         more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
-        return Verdict(shown(address), 0, serial_of(answers[zone, "SOA"]), error=troubles[0] + more)
+        return Verdict(address_text(address), 0, serial_of(answers[zone, "SOA"]), error=troubles[0] + more)
     wrong = differences(wanted, lambda name, kind: set_of(name, kind, answers[name, kind]))
-    return Verdict(shown(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong)
+    return Verdict(address_text(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong)
 
 
 def differences(wanted: Wanted, found: Callable[[str, RecordType], Set | None]) -> tuple[Change, ...]:
@@ -128,7 +130,7 @@ def _same_marker(kind: RecordType, have: Set | None, want: Set | None) -> bool:
 
 def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:
     """The answers to all questions, by UDP and where one does not fit by TCP. Raises a DnsError on silence."""
-    with translated(shown(address), "verification"):
+    with translate_errors(address_text(address), "verification"):
         family, _, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as sock:
             # A connected socket takes packets from this peer only.

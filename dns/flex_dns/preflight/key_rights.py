@@ -50,8 +50,8 @@ def checks(session: Session, zone: str, servers: Sequence[str], *, own_name: boo
         *((zone, name, kind) for name in within for kind in OF_SERVERS),
     ]
     granted = [
-        f"{kind} of {_shown(name)}"
-        for (_, name, kind), may in zip(tries, _granted(session, tries, LIMITS), strict=True)
+        f"{kind} of {_name_for_people(name)}"
+        for (_, name, kind), may in zip(tries, _which_are_granted(session, tries, LIMITS), strict=True)
         if may
     ]
     if granted:
@@ -82,7 +82,7 @@ def _hidden(session: Session, zone: str) -> bool:
 
 def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Check:
     name, bare = "own name", zone.rstrip(".")
-    may = all(_granted(session, [(zone, zone, "A"), (zone, zone, "AAAA")], LIMITS))
+    may = all(_which_are_granted(session, [(zone, zone, "A"), (zone, zone, "AAAA")], LIMITS))
     if may and own_name:
         return Check(name, "ok", f"the site {bare} is called as its zone is, and may be moved")
     if not may and not own_name:
@@ -97,12 +97,12 @@ def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Ch
 def refuse_denied(session: Session, tries: Sequence[Try]) -> None:
     """Raises what the server says to a change of nothing: a key that may not, a frozen zone."""
     asked = "what is to be changed, before anything is sent"
-    for (zone, name, _), may in zip(tries, _granted(session, tries, asked), strict=True):
+    for (zone, name, _), may in zip(tries, _which_are_granted(session, tries, asked), strict=True):
         if not may:
             raise not_granted(session.server, zone, asked, [name])
 
 
-def _granted(session: Session, tries: Sequence[Try], asked: str) -> list[bool]:
+def _which_are_granted(session: Session, tries: Sequence[Try], asked: str) -> list[bool]:
     """Only a refusal says that something is not granted; of any other trouble nothing follows."""
     zones = some(list(dict.fromkeys(zone for zone, _, _ in tries)))
     try:
@@ -138,5 +138,5 @@ def _away(zone: str, name: str, kind: str) -> dns.update.UpdateMessage:
     return made
 
 
-def _shown(name: str) -> str:
+def _name_for_people(name: str) -> str:
     return "any name" if name.startswith("flex-preflight-") else name

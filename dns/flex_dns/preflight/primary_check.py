@@ -25,9 +25,9 @@ from flex_dns.checks import nameservers, verify
 from flex_dns.checks.finding import Check
 from flex_dns.preflight import key_rights
 from flex_dns.update import fence, permission
-from flex_dns.wire.server import Address, Server, shown
+from flex_dns.wire.server import Address, Server, address_text
 from flex_dns.wire.session import Clock, Session
-from flex_dns.wire.trouble import said_no, translated
+from flex_dns.wire.trouble import said_no, translate_errors
 from flex_dns.zone import reading
 from flex_dns.zone.transfer import may_transfer
 
@@ -68,10 +68,10 @@ def _name_servers(server: Server, zone: str, wanted: Wanted) -> Iterator[Check]:
         return
     for name, addresses in found.items():
         for address in addresses if not known & {host for host, _ in addresses} else ():
-            yield _followed(server, zone, name, address) if follows else _unchecked(name, address)
+            yield _check_follower(server, zone, name, address) if follows else _unchecked_server(name, address)
 
 
-def _followed(server: Server, zone: str, name: str, address: Address) -> Check:
+def _check_follower(server: Server, zone: str, name: str, address: Address) -> Check:
     found = _other(server, address, zone)
     if found.state == "ok":
         return replace(found, name=f"name server {name}")
@@ -79,12 +79,12 @@ def _followed(server: Server, zone: str, name: str, address: Address) -> Check:
     return Check(f"name server {name}", "warn", found.detail, advice)
 
 
-def _unchecked(name: str, address: Address) -> Check:
-    said = f"the zone names it, and after a change {shown(address)} is not asked"
-    return Check(f"name server {name}", "warn", said, f'add "{shown(address)}" to dns.verify')
+def _unchecked_server(name: str, address: Address) -> Check:
+    said = f"the zone names it, and after a change {address_text(address)} is not asked"
+    return Check(f"name server {name}", "warn", said, f'add "{address_text(address)}" to dns.verify')
 
 
-def accepted(servers: Sequence[Server], zones: Sequence[str]) -> Server:
+def choose_key(servers: Sequence[Server], zones: Sequence[str]) -> Server:
     """Of one server with several keys, the first whose key it knows; with none of them, or no answer, the first."""
     for server in servers if zones else ():
         with Session(server) as session, suppress(DnsError):
@@ -115,7 +115,7 @@ def _checks(server: Server, zone: str, clock: Clock, wanted: Wanted) -> Iterator
         yield _try("markers", lambda: permission.may_change(session, server, zone, marker_name(name, zone), "TXT"))
         yield from _limits(session, zone, own_name=wanted.own_name)
         if wanted.controller:
-            yield _try("controller", lambda: _held(session, server, zone, wanted.controller))
+            yield _try("controller", lambda: _holder_text(session, server, zone, wanted.controller))
         yield _try("signing", lambda: _signing(session, server, zone))
 
 
@@ -127,7 +127,7 @@ def _try(name: str, check: Callable[[], str]) -> Check:
 
 
 def _tcp(server: Server) -> str:
-    with translated(server, "connection"), socket.create_connection(server.address, server.timeout):
+    with translate_errors(server, "connection"), socket.create_connection(server.address, server.timeout):
         return f"{server} takes connections"
 
 
@@ -170,10 +170,10 @@ def _transfer(server: Server, zone: str, clock: Clock) -> Check:
     )
 
 
-def _held(session: Session, server: Server, zone: str, controller: str) -> str:
+def _holder_text(session: Session, server: Server, zone: str, controller: str) -> str:
     found = fence.holders(session, server, [zone])[zone]
     if found and found != controller:
-        raise fence.held(server, zone, found)
+        raise fence.held_error(server, zone, found)
     return "no other controller changes the zone"
 
 
@@ -209,7 +209,7 @@ def _signing(session: Session, server: Server, zone: str) -> str:
 
 def _other(server: Server, other: Address, zone: str) -> Check:
     """A server that follows the primary, or should."""
-    name = f"server {shown(other)}"
+    name = f"server {address_text(other)}"
     try:
         here, there = (_serial(address, zone, server.timeout) for address in (server.address, other))
     except DnsError as error:

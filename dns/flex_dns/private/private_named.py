@@ -84,7 +84,7 @@ class PrivateNamed:
         controls: str = "",
     ) -> None:
         self.directory = directory.absolute()
-        self.zones = tuple(_checked(zone) for zone in zones)
+        self.zones = tuple(_check_zone(zone) for zone in zones)
         self.key = key
         self.port = port
         self._threads = threads
@@ -290,7 +290,7 @@ def free_port() -> Iterator[int]:
     """A loopback port that is free for TCP and UDP alike, kept from other private servers while in use."""
     for _ in range(PORT_TRIES):
         with ExitStack() as held:
-            if port := reserved(held, secrets.choice(PORTS)):
+            if port := reserve_port(held, secrets.choice(PORTS)):
                 yield port
                 return
     raise Unreachable(
@@ -313,7 +313,7 @@ ns1 IN A {LOOPBACK}
 """
 
 
-def reserved(held: ExitStack, port: int) -> int:
+def reserve_port(held: ExitStack, port: int) -> int:
     """The port, kept from other private servers until `held` closes; 0 when it is taken.
 
     BIND binds with SO_REUSEPORT: a second one on the port would not fail but share its packets. So the port itself
@@ -369,7 +369,7 @@ def _with_parent() -> list[str]:
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 
 
-def _checked(zone: str) -> str:
+def _check_zone(zone: str) -> str:
     if HOST_NAME.fullmatch(zone):
         return zone
     raise BadSetting(

@@ -56,14 +56,14 @@ class Ledger:
         self._ended: list[int] = []
 
     @property
-    def left(self) -> int:
+    def open_changes(self) -> int:
         """Changes of which nobody can say yet what became of them."""
         return sum(row.left for row in self._open.values())
 
-    def sent(self, messages: Sequence[Message]) -> None:
+    def note_sent(self, messages: Sequence[Message]) -> None:
         self._journal.became(sorted({message.row for message in messages}), "sent")
 
-    def done(self, message: Message, changes: Sequence[Change]) -> None:
+    def note_done(self, message: Message, changes: Sequence[Change]) -> None:
         self.tallies[message.zone].done += len(changes)
         self._settle(message.row, len(changes))
 
@@ -71,7 +71,7 @@ class Ledger:
         self.tallies[message.zone].conflicts += conflicts
         self._settle(message.row, len(conflicts) + len(withheld), "conflict", "; ".join(map(str, conflicts)))
 
-    def refused(self, message: Message, error: DnsError) -> None:
+    def note_refused(self, message: Message, error: DnsError) -> None:
         self.tallies[message.zone].refused += [(change, error) for change in message.changes]
         self._settle(message.row, len(message.changes), "refused", f"{message.changes[0].name}: {error.answer}")
 

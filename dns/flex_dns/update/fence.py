@@ -56,17 +56,18 @@ def controller_of(holder: str) -> str:
 
 def holders(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
     """The controller that each zone is held by; empty where it is free."""
-    return {zone: controller_of(holder) for zone, holder in said(session, server, zones).items()}
+    return {zone: controller_of(holder) for zone, holder in controller_records(session, server, zones).items()}
 
 
-def said(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
+def controller_records(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
     """The same with the epoch: what a message for the zone has to require."""
     if not zones:
         return {}
     asked = f"controller of {zones[0]}"
     queries = [dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones]
     return {
-        zone: _said(server, zone, answer) for zone, answer in zip(zones, session.ask_all(queries, asked), strict=True)
+        zone: _controller_text(server, zone, answer)
+        for zone, answer in zip(zones, session.ask_all(queries, asked), strict=True)
     }
 
 
@@ -85,7 +86,7 @@ def hold(
     found |= ours(session, server, nobodys, controller)
     for zone in nobodys:
         if not found[zone]:
-            raise held(server, zone, "")
+            raise held_error(server, zone, "")
     return found
 
 
@@ -101,7 +102,7 @@ def begin_epoch(
 
     In one that we do not hold it refuses all that is ours already.
     """
-    for zone, was in said(session, server, zones).items():
+    for zone, was in controller_records(session, server, zones).items():
         _begin_epoch(session, server, zone, was, controller, refuse_lost)
 
 
@@ -112,16 +113,16 @@ def _begin_epoch(session: Session, server: Server, zone: str, was: str, controll
         refuse_lost()
         if _replaced(session, server, zone, was, f"{controller}{EPOCH}{secrets.token_hex(8)}"):
             return
-        was = said(session, server, [zone])[zone]
+        was = controller_records(session, server, [zone])[zone]
     raise overtaken(server, zone)
 
 
 def ours(session: Session, server: Server, zones: Sequence[str], controller: str) -> dict[str, str]:
     """What `said` gives. Raises Refused where another controller holds one."""
-    found = said(session, server, zones)
+    found = controller_records(session, server, zones)
     for zone, by in found.items():
         if controller_of(by) not in ("", controller):
-            raise held(server, zone, by)
+            raise held_error(server, zone, by)
     return found
 
 
@@ -129,10 +130,10 @@ def take_over(
     session: Session, server: Server, zone: str, controller: str, was: str, refuse_lost: Ask = always
 ) -> None:
     """The zone is ours from now on, if it is `was` who holds it still. Raises Refused otherwise."""
-    found = said(session, server, [zone])[zone]
+    found = controller_records(session, server, [zone])[zone]
     refuse_lost()
     if controller_of(found) != was or not _replaced(session, server, zone, found, controller):
-        raise held(server, zone, holders(session, server, [zone])[zone])
+        raise held_error(server, zone, holders(session, server, [zone])[zone])
 
 
 def _replaced(session: Session, server: Server, zone: str, was: str, holder: str) -> bool:
@@ -149,7 +150,7 @@ def _replaced(session: Session, server: Server, zone: str, was: str, holder: str
     return rcode == dns.rcode.NOERROR
 
 
-def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
+def _controller_text(server: Server, zone: str, answer: dns.message.Message) -> str:
     """A text of another form is no controller's: a wildcard's stands for all names that are not there."""
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise said_no(answer.rcode(), server, f"controller of {zone}")
@@ -163,7 +164,7 @@ def _said(server: Server, zone: str, answer: dns.message.Message) -> str:
     return next((text.removeprefix(PREFIX) for text in texts if text.startswith(PREFIX)), "")
 
 
-def held(server: Server, zone: str, by: str) -> Refused:
+def held_error(server: Server, zone: str, by: str) -> Refused:
     by = controller_of(by)
     return Refused(
         f"asking {server}: whether we may change {zone}",

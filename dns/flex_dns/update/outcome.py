@@ -17,7 +17,7 @@ SHOWN = 10
 RESUME = "then `flex apply --resume` finishes it"
 
 
-def judged(
+def judge(
     plans: Sequence[Plan], tallies: Mapping[str, Tally], done: Mapping[str, int]
 ) -> DnsError | PartlyApplied | None:
     """`done` changes of each zone held before the run began."""
@@ -56,7 +56,7 @@ def _of_all(
     return kind(*errors.values())(
         f"changing {sum(len(plan.changes) for plan in plans)} record sets in {len(plans)} zones",
         f"{'1 zone is' if len(errors) == 1 else f'{len(errors)} zones are'} not as planned: {named}{more}",
-        kept=f"{whole} zones are as planned, {len(partly)} in part{_listed(partly)}, "
+        kept=f"{whole} zones are as planned, {len(partly)} in part{_list_zones(partly)}, "
         f"{len(errors) - len(partly)} as they were",
         advice=f"{next(iter(errors.values())).advice.removesuffix(f'; {RESUME}')}; {RESUME}",
     )
@@ -67,7 +67,7 @@ def kind(*errors: DnsError | PartlyApplied) -> type[PartlyApplied]:
     return OnTheWay if any(isinstance(error, (Unreachable, OnTheWay)) for error in errors) else PartlyApplied
 
 
-def _listed(zones: Sequence[str]) -> str:
+def _list_zones(zones: Sequence[str]) -> str:
     more = ", …" if len(zones) > SHOWN else ""
     return f" ({', '.join(zones[:SHOWN])}{more})" if zones else ""
 

@@ -39,7 +39,7 @@ class Pace:
         self._behind = deque[Message]()
         self._asked: dns.message.Message | None = None
         self._next = self._since = 0.0
-        self._socket = _connected(secondary)
+        self._socket = _connect(secondary)
 
     def fileno(self) -> int:
         assert self._socket is not None, "it is asked"
@@ -64,7 +64,7 @@ class Pace:
             self._socket.close()
         self._socket = None
 
-    def acknowledged(self, message: Message) -> None:
+    def note_acknowledged(self, message: Message) -> None:
         self._behind.append(message)
         if len(self._behind) == AHEAD + 1:
             self._since = self._clock()
@@ -102,7 +102,7 @@ class Pace:
             self._next = now + PAUSE
 
 
-def _connected(address: Address) -> socket.socket | None:
+def _connect(address: Address) -> socket.socket | None:
     """Takes packets from this peer only; None where there is no such host."""
     try:
         family, kind, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0]

@@ -22,8 +22,8 @@ from flex_dns.update.pace import AHEAD, Pace
 from flex_dns.update.update import Message
 from flex_dns.wire import signing
 from flex_dns.wire.server import Address, Server
-from flex_dns.wire.session import Clock, connected
-from flex_dns.wire.trouble import translate, translated, untrusted
+from flex_dns.wire.session import Clock, connect
+from flex_dns.wire.trouble import translate, translate_errors, untrusted_error
 
 # BIND reads a connection's next update when it has answered the last one, and tells a zone's secondaries as soon as it
 # has nothing to do for the zone, which costs as much as an update. So the next ones wait on other connections, and only
@@ -62,7 +62,7 @@ def deliver(
             for line, is_readable in _ready([line for line in lines if line.sent], paces):
                 for message, outcome in line.receive() if is_readable else line.give_up():
                     for pace in paces if outcome == dns.rcode.NOERROR else ():
-                        pace.acknowledged(message)
+                        pace.note_acknowledged(message)
                     yield message, outcome
             if any(line.is_broken for line in lines):
                 queue.drop()
@@ -151,7 +151,7 @@ class _Line:
         while queue.announced and len(self.sent) < deep and not self.is_broken:
             message = queue.take()
             try:
-                with translated(self._server, _asked(message)):
+                with translate_errors(self._server, _what_was_asked(message)):
                     self._send(message)
             except DnsError as error:
                 yield from self._broke(error)
@@ -164,7 +164,7 @@ class _Line:
 
     def give_up(self) -> Iterator[Outcome]:
         first, _, _ = next(iter(self.sent.values()))
-        yield from self._broke(translate(TimeoutError(), self._server, _asked(first)))
+        yield from self._broke(translate(TimeoutError(), self._server, _what_was_asked(first)))
 
     def _send(self, message: Message) -> None:
         while self._next_id in self.sent:
@@ -174,13 +174,13 @@ class _Line:
         wire, mac = signing.sign(body, self._key, int(self._clock()))
         self.sent[number] = (message, mac, time.monotonic() + self._server.timeout)
         if self._socket is None:
-            self._socket = connected(self._server)
+            self._socket = connect(self._server)
         self._socket.sendall(struct.pack("!H", len(wire)) + wire)
 
     def _receive(self) -> Iterator[Outcome]:
         assert self._socket is not None, "something was sent"
         first, _, _ = next(iter(self.sent.values()))
-        with translated(self._server, _asked(first)):
+        with translate_errors(self._server, _what_was_asked(first)):
             piece = self._socket.recv(PIECE)
             if not piece:
                 raise EOFError
@@ -189,17 +189,17 @@ class _Line:
             end = 2 + int.from_bytes(self._bytes[:2])
             wire = bytes(self._bytes[2:end])
             del self._bytes[:end]
-            yield self._answered(wire)
+            yield self._outcome_of(wire)
 
-    def _answered(self, wire: bytes) -> Outcome:
+    def _outcome_of(self, wire: bytes) -> Outcome:
         number = int.from_bytes(wire[:2])
         if len(wire) < 12 or number not in self.sent or not wire[2] & RESPONSE:
             message, _, _ = next(iter(self.sent.values()), (None, b"", 0.0))
-            asked = _asked(message) if message else "update"
-            raise untrusted(self._server, asked, "the answer is to another question")
+            asked = _what_was_asked(message) if message else "update"
+            raise untrusted_error(self._server, asked, "the answer is to another question")
         message, mac, _ = self.sent[number]
-        asked = _asked(message)
-        with translated(self._server, asked):
+        asked = _what_was_asked(message)
+        with translate_errors(self._server, asked):
             rcode = signing.rcode_of(wire, mac, self._key, self._server, int(self._clock()), asked)
         del self.sent[number]
         return message, rcode
@@ -211,5 +211,5 @@ class _Line:
             yield message, error
 
 
-def _asked(message: Message) -> str:
+def _what_was_asked(message: Message) -> str:
     return f"update of {len(message.changes)} record sets in {message.zone}"

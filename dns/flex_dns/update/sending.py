@@ -57,12 +57,12 @@ def carry(
     todo = [Message(row.zone, changes, row.number, claim) for row, changes in rows]
     pauses = iter(PAUSES)
     while todo:
-        before = ledger.left, len(todo)
+        before = ledger.open_changes, len(todo)
         sent = _send(server, todo, ledger, clock, secondaries)
-        todo = [*sent.unsent, *_halved(server, sent.refused, ledger, clock)]
+        todo = [*sent.unsent, *_halve(server, sent.refused, ledger, clock)]
         todo += _looked_after(server, sent.opened, ledger, clock, patience)
         todo = [message for message in todo if not ledger.tallies[message.zone].is_stopped]
-        if todo and sent.opened and before == (ledger.left, len(todo)):
+        if todo and sent.opened and before == (ledger.open_changes, len(todo)):
             pause = next(pauses, None)
             if pause is None:
                 ledger.stop({message.zone for message in todo}, sent.opened[-1][1])
@@ -86,7 +86,7 @@ def _send(
 ) -> _Sent:
     left = {id(message): message for message in messages}
     found = _Sent()
-    for message, outcome in pipeline.deliver(server, messages, clock, ledger.sent, secondaries):
+    for message, outcome in pipeline.deliver(server, messages, clock, ledger.note_sent, secondaries):
         del left[id(message)]
         if isinstance(outcome, Unreachable):
             found.opened.append((message, outcome))
@@ -94,7 +94,7 @@ def _send(
             # It is not about this message: the key, or the time.
             ledger.stop(ledger.tallies.keys(), outcome)
         elif outcome == dns.rcode.NOERROR:
-            ledger.done(message, message.changes)
+            ledger.note_done(message, message.changes)
         elif outcome in OPEN:
             found.opened.append((message, _no(server, message, outcome)))
         elif outcome in FAULTY:
@@ -112,7 +112,7 @@ def _no(server: Server, message: Message, rcode: dns.rcode.Rcode) -> DnsError:
     return said_no(rcode, server, asked)
 
 
-def _halved(
+def _halve(
     server: Server, refused: Sequence[tuple[Message, dns.rcode.Rcode]], ledger: Ledger, clock: Clock
 ) -> Iterator[Message]:
     """Halves of what was refused. A name by itself is at fault; so is the zone when it takes nothing at all."""
@@ -126,7 +126,7 @@ def _halved(
         elif halves:
             yield from halves
         else:
-            ledger.refused(message, _no(server, message, rcode))
+            ledger.note_refused(message, _no(server, message, rcode))
 
 
 def _takes_updates(server: Server, zone: str, rcode: dns.rcode.Rcode, clock: Clock) -> bool:
@@ -151,11 +151,11 @@ def _looked_after(
         changes = [change for message in messages for change in message.changes]
         try:
             contents = _contents(server, zone, questions(zone, changes), clock, deadline)
-            lost = _lost(server, messages[0], clock)
+            lost = _error_of_lost_zone(server, messages[0], clock)
         except DnsError:
             ledger.lose(zone, len(changes), next(error for message, error in opened if message.zone == zone))
             continue
-        pending = [again for message in messages for again in _settled(message, contents, ledger)]
+        pending = [again for message in messages for again in _settle(message, contents, ledger)]
         tally = ledger.tallies[zone]
         if pending and lost:
             ledger.stop([zone], lost)
@@ -164,24 +164,24 @@ def _looked_after(
         yield from pending
 
 
-def _settled(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Message]:
+def _settle(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Message]:
     found = standing(message.zone, message.changes, contents, message.claim.owner)
-    ledger.done(message, found.done)
+    ledger.note_done(message, found.done)
     ledger.overtaken(message, found.conflicts, found.withheld)
     if found.pending:
         yield message.only(found.pending)
 
 
-def _lost(server: Server, message: Message, clock: Clock) -> DnsError | None:
+def _error_of_lost_zone(server: Server, message: Message, clock: Clock) -> DnsError | None:
     """Whether another controller holds the zone by now, or another run of ours began a new epoch there."""
     if not message.claim.controller:
         return None
     with Session(server, clock) as session:
-        found = fence.said(session, server, [message.zone])[message.zone]
+        found = fence.controller_records(session, server, [message.zone])[message.zone]
     if found == message.claim.holder(message.zone):
         return None
     is_ours = fence.controller_of(found) == message.claim.controller
-    return fence.overtaken(server, message.zone) if is_ours else fence.held(server, message.zone, found)
+    return fence.overtaken(server, message.zone) if is_ours else fence.held_error(server, message.zone, found)
 
 
 def _contents(server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float) -> Contents:

@@ -42,14 +42,16 @@ class Message:
     def wire(self) -> bytes:
         """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those before it."""
         seen = wire.kept(self.zone, kept(self.zone, self.changes))
-        return wire.body(self.zone, [*self.claimed(), wire.parts(self.zone, self.changes), seen])
+        return wire.body(self.zone, [*self.claim_parts(), wire.parts(self.zone, self.changes), seen])
 
-    def claimed(self) -> Iterator[Part]:
+    def claim_parts(self) -> Iterator[Part]:
         if self.claim.controller:
-            yield wire.required(self.zone, fence.fence_name(self.zone), fence.fence_text(self.claim.holder(self.zone)))
+            yield wire.require_text(
+                self.zone, fence.fence_name(self.zone), fence.fence_text(self.claim.holder(self.zone))
+            )
         if self.claim.owner:
-            names, first = marked(self.zone, self.changes), fence.NAME if self.claim.controller else ""
-            yield wire.marked(self.zone, names, marker_text(self.claim.owner), first)
+            names, first = names_to_mark(self.zone, self.changes), fence.NAME if self.claim.controller else ""
+            yield wire.require_markers(self.zone, names, marker_text(self.claim.owner), first)
 
     def only(self, changes: Sequence[Change]) -> Message:
         """The same message with some of its changes."""
@@ -84,7 +86,7 @@ def halves(whole: Message) -> tuple[Message, ...]:
     return tuple(whole.only([change for name in part for change in name]) for part in parts)
 
 
-def marked(zone: str, changes: Sequence[Change]) -> list[str]:
+def names_to_mark(zone: str, changes: Sequence[Change]) -> list[str]:
     """The names that have to carry our marker before: those whose marker is not changed with them."""
     names = dict.fromkeys(change.name for change in changes if change.type != "TXT")
     making = {site_name(zone, change.name) for change in changes if change.type == "TXT"}

@@ -101,7 +101,7 @@ def _above(name: str) -> Iterator[str]:
         yield name
 
 
-def claimed(zone: str, name: str, owner: str, contents: Contents) -> str:
+def why_not_ours(zone: str, name: str, owner: str, contents: Contents) -> str:
     """By what its marker says that the name is not ours; "" where it says so, or there is none."""
     marker = marker_name(name, zone)
     if marker in contents.closed:

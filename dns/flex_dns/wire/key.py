@@ -44,7 +44,7 @@ class Key:
             raise _unusable(self, "a key's name is made of letters, digits, dots and dashes")
         if self.algorithm not in ALGORITHMS:
             raise _unusable(self, f"{self.algorithm} is not one of {', '.join(ALGORITHMS)}")
-        if len(_decoded(self)) < LEAST_BYTES:
+        if len(_decode(self)) < LEAST_BYTES:
             raise _unusable(self, f"its secret is shorter than {LEAST_BYTES} bytes")
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class Key:
 
     def signer(self) -> dns.tsig.Key:
         """The key as dnspython wants it."""
-        return _Masked(dns.name.from_text(self.name), _decoded(self), dns.name.from_text(self.algorithm))
+        return _Masked(dns.name.from_text(self.name), _decode(self), dns.name.from_text(self.algorithm))
 
     def clause(self) -> str:
         """The key as named.conf has it. This is the one text that shows the secret."""
@@ -135,7 +135,7 @@ def _after(word: str, words: list[str]) -> str:
     return next((value for one, value in pairwise(words) if one == word), "")
 
 
-def _decoded(key: Key) -> bytes:
+def _decode(key: Key) -> bytes:
     try:
         return base64.b64decode(key.secret, validate=True)
     except (binascii.Error, ValueError):

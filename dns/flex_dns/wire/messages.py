@@ -73,8 +73,8 @@ class Kept(NamedTuple):
 def part(zone: str, change: Change) -> Part:
     """`before` as what must be so, value by value and without a TTL; `after` as what is put in its place."""
     owner = owner_bytes(zone, change.name)
-    required, requirements = _required(owner, change)
-    made, makings = _made(owner, change)
+    required, requirements = _spell_prerequisite(owner, change)
+    made, makings = _spell_change(owner, change)
     return Part(required, requirements, made, makings)
 
 
@@ -96,12 +96,12 @@ def parts(zone: str, changes: Sequence[Change]) -> Part:
     return Part(*_parts(zone, changes))
 
 
-def required(zone: str, name: str, text: str) -> Part:
+def require_text(zone: str, name: str, text: str) -> Part:
     """That this TXT record is there, and no other beside it; nothing is to change."""
     return Part(owner_bytes(zone, name) + _EQUAL["TXT"] + rdata_bytes("TXT", text), 1, b"", 0)
 
 
-def marked(zone: str, names: Sequence[str], text: str, first: str = "") -> Part:
+def require_markers(zone: str, names: Sequence[str], text: str, first: str = "") -> Part:
     """The same of the marker of each of these names of the zone.
 
     `first` is the label of the message's first prerequisite, where that stands among the markers: what they all end in
@@ -215,7 +215,7 @@ def rdata_bytes(kind: RecordType, value: str) -> bytes:
     return struct.pack("!H", len(address)) + address
 
 
-def _required(owner: bytes, change: Change) -> tuple[bytes, int]:
+def _spell_prerequisite(owner: bytes, change: Change) -> tuple[bytes, int]:
     if change.before:
         head = owner + _EQUAL[change.type]
         return b"".join([head + rdata for rdata in _values(change.before)]), len(change.before.values)
@@ -225,7 +225,7 @@ def _required(owner: bytes, change: Change) -> tuple[bytes, int]:
     return owner + _ABSENT[change.type] + owner + _NO_ALIAS, 2
 
 
-def _made(owner: bytes, change: Change) -> tuple[bytes, int]:
+def _spell_change(owner: bytes, change: Change) -> tuple[bytes, int]:
     away = owner + _DELETE[change.type] if change.before else b""
     if not change.after:
         return (away or owner + _DELETE[change.type]), 1

@@ -17,7 +17,7 @@ LONGEST = 254
 ESCAPED = re.compile(r"\\.")
 
 
-def skipped(wire: bytes, at: int) -> int:
+def end_of_name(wire: bytes, at: int) -> int:
     """Where the name that begins there ends."""
     while length := wire[at]:
         if length >= POINTER:
@@ -30,7 +30,7 @@ def behind_questions(wire: bytes, count: int) -> int:
     """Where so many questions of a message end. Raises IndexError where it ends before."""
     end = HEADER
     for _ in range(count):
-        end = skipped(wire, end) + 4
+        end = end_of_name(wire, end) + 4
     return end
 
 
@@ -48,10 +48,10 @@ def name_at(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
         if rest and wire[target] < POINTER:
             known[at] = text = _fitting(_label(wire[at + 1 : place]) + rest)
             return text, place + 2
-    return _followed(wire, at, known)
+    return _follow_pointer(wire, at, known)
 
 
-def _followed(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
+def _follow_pointer(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, int]:
     labels: list[str] = []
     parts, end, rest = [(at, 0)], 0, ""
     while length := wire[at]:

@@ -32,9 +32,9 @@ class Server:
         return (self.host, self.port)
 
     def __str__(self) -> str:
-        return shown(self.address)
+        return address_text(self.address)
 
 
-def shown(address: Address) -> str:
+def address_text(address: Address) -> str:
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

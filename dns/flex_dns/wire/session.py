@@ -19,7 +19,7 @@ import dns.tsig
 from flex.errors import DnsError
 from flex_dns.wire import signing
 from flex_dns.wire.server import Server
-from flex_dns.wire.trouble import translated, untrusted
+from flex_dns.wire.trouble import translate_errors, untrusted_error
 
 # BIND answers queries of one connection side by side up to 23; more only wait in its buffers.
 WINDOW = 20
@@ -67,7 +67,7 @@ class Session:
         answers: list[dns.message.Message] = []
         for first in range(0, len(messages), WINDOW):
             try:
-                with translated(self.server, asked):
+                with translate_errors(self.server, asked):
                     answers.extend(self._exchange(messages[first : first + WINDOW], asked))
             except DnsError:
                 # What is still on its way would answer the next question.
@@ -79,7 +79,7 @@ class Session:
         """Sign and send; the signature is what the answer's one is chained to."""
         wire, mac = signing.sign(message.to_wire(max_size=65535), self.key, int(self._clock()))
         if self._socket is None:
-            self._socket = connected(self.server)
+            self._socket = connect(self.server)
         self._socket.settimeout(self.server.timeout)
         self._socket.sendall(struct.pack("!H", len(wire)) + wire)
         return mac
@@ -89,8 +89,8 @@ class Session:
         (length,) = struct.unpack("!H", self._take(2, deadline))
         return self._take(length, deadline)
 
-    def verified(self, wire: bytes, mac: bytes, asked: str) -> dns.message.Message:
-        return signing.verified(wire, mac, self.key, self.server, int(self._clock()), asked)
+    def verify(self, wire: bytes, mac: bytes, asked: str) -> dns.message.Message:
+        return signing.verify_answer(wire, mac, self.key, self.server, int(self._clock()), asked)
 
     def _exchange(self, messages: Sequence[dns.message.Message], asked: str) -> list[dns.message.Message]:
         waiting: dict[int, tuple[int, bytes]] = {}
@@ -104,10 +104,10 @@ class Session:
             wire = self.receive()
             at, mac = waiting.pop(int.from_bytes(wire[:2]), (-1, b""))
             if at < 0:
-                raise untrusted(self.server, asked, "the answer is to another question")
-            answers[at] = self.verified(wire, mac, asked)
+                raise untrusted_error(self.server, asked, "the answer is to another question")
+            answers[at] = self.verify(wire, mac, asked)
             if not messages[at].is_response(answers[at]):
-                raise untrusted(self.server, asked, "the answer is to another question")
+                raise untrusted_error(self.server, asked, "the answer is to another question")
         return [answers[at] for at in range(len(messages))]
 
     def _take(self, count: int, deadline: float) -> bytes:
@@ -125,7 +125,7 @@ class Session:
         return bytes(taken)
 
 
-def connected(server: Server) -> socket.socket:
+def connect(server: Server) -> socket.socket:
     made = socket.create_connection(server.address, server.timeout)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made

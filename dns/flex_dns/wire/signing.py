@@ -18,7 +18,7 @@ from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex_dns.wire.names import behind_questions
 from flex_dns.wire.server import Server
-from flex_dns.wire.trouble import skewed
+from flex_dns.wire.trouble import skewed_error
 
 FUDGE = 300
 
@@ -35,7 +35,7 @@ def sign(wire: bytes, key: dns.tsig.Key, now: int) -> tuple[bytes, bytes]:
 
 def _signature(wire: bytes, key: dns.tsig.Key, at: bytes, before: bytes = b"") -> tuple[bytes, bytes]:
     """The record to be appended, and the signature in it: good `at` a time, and of what came `before`, too."""
-    name, algorithm, hashed = _described(key)
+    name, algorithm, hashed = _describe_key(key)
     # What is signed beside the message, then what stands behind it (RFC 8945, 4.3.3 and 4.2).
     variables = name + struct.pack("!HI", dns.rdataclass.ANY, 0) + algorithm + at + bytes(4)
     mac = hmac.digest(key.secret, before + wire + variables, hashed)
@@ -43,7 +43,7 @@ def _signature(wire: bytes, key: dns.tsig.Key, at: bytes, before: bytes = b"") -
     return name + struct.pack("!HHIH", dns.rdatatype.TSIG, dns.rdataclass.ANY, 0, len(rdata)) + rdata, mac
 
 
-def _described(key: dns.tsig.Key) -> tuple[bytes, bytes, str]:
+def _describe_key(key: dns.tsig.Key) -> tuple[bytes, bytes, str]:
     """Name and algorithm as bytes, and the hash as Python calls it."""
     return key.name.to_digestable(), key.algorithm.to_digestable(), key.algorithm.labels[0].decode()[len("hmac-") :]
 
@@ -52,7 +52,7 @@ def rcode_of(wire: bytes, mac: bytes, key: dns.tsig.Key, server: Server, now: in
     """What the answer comes to, verified as below: every update has an answer, and most of them look alike."""
     if _is_plainly_signed(wire, mac, key):
         return dns.rcode.Rcode(wire[3] & 15)
-    return verified(wire, mac, key, server, now, asked).rcode()
+    return verify_answer(wire, mac, key, server, now, asked).rcode()
 
 
 def _is_plainly_signed(wire: bytes, mac: bytes, key: dns.tsig.Key) -> bool:
@@ -76,14 +76,14 @@ def _is_plainly_signed(wire: bytes, mac: bytes, key: dns.tsig.Key) -> bool:
     return abs(int.from_bytes(at[:6]) - int(time.time())) <= int.from_bytes(at[6:])
 
 
-def verified(
+def verify_answer(
     wire: bytes, mac: bytes, key: dns.tsig.Key, server: Server, now: int, asked: str, context: Context = None
 ) -> dns.message.Message:
     """The answer to the request with that signature. Raises a DnsError for clocks that are too far apart."""
     try:
         return dns.message.from_wire(wire, keyring={key.name: key}, request_mac=mac, tsig_ctx=context)
     except dns.tsig.PeerBadTime as error:
-        raise skewed(_server_time(wire) - now, server, asked) from error
+        raise skewed_error(_server_time(wire) - now, server, asked) from error
 
 
 def _server_time(wire: bytes) -> int:

@@ -138,7 +138,7 @@ RCODES: Mapping[dns.rcode.Rcode, Meaning] = {
 
 
 @contextmanager
-def translated(server: Server | str, asked: str) -> Iterator[None]:
+def translate_errors(server: Server | str, asked: str) -> Iterator[None]:
     """Foreign exceptions become a DnsError inside this block."""
     try:
         yield
@@ -156,7 +156,7 @@ def disowned(error: DnsError) -> bool:
     return isinstance(error.__cause__, dns.tsig.PeerBadKey)
 
 
-def skewed(apart: int, server: Server, asked: str) -> DnsError:
+def skewed_error(apart: int, server: Server, asked: str) -> DnsError:
     """The server refused our time; `apart` is how many seconds its clock is ahead of ours."""
     side = "ahead of" if apart > 0 else "behind"
     return Refused(
@@ -198,7 +198,7 @@ def not_authoritative(server: Server | str, zone: str, asked: str) -> DnsError:
     )
 
 
-def untrusted(server: Server | str, asked: str, why: str) -> DnsError:
+def untrusted_error(server: Server | str, asked: str, why: str) -> DnsError:
     return Unreachable(f"asking {server}: {asked}", why, kept=UNCHANGED, advice=NOT_OURS.advice)
 
 

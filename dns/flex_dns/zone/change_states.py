@@ -13,7 +13,7 @@ from flex.model.domain import Change, Plan, Rrset
 from flex.zones.marker import marker_name, site_name
 from flex.zones.records import Sets, ZoneState, by_name
 from flex.zones.zone_changes import ADDRESSES
-from flex_dns.wire.contents import Contents, Question, canonical, claimed
+from flex_dns.wire.contents import Contents, Question, canonical, why_not_ours
 from flex_dns.zone.marked_names import lies_in
 
 SHOWN = 10
@@ -39,8 +39,8 @@ class Conflict:
         return self.beside[0][0] if self.beside else self.change.name
 
     def __str__(self) -> str:
-        (name, kind), held = self.beside or ((self.change.name, self.change.type), _held(self.change.before))
-        return f"{name} {kind}: expected {_shown(held)}, found {self.found}"
+        (name, kind), held = self.beside or ((self.change.name, self.change.type), _state_of(self.change.before))
+        return f"{name} {kind}: expected {_state_text(held)}, found {self.found}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: st
         closed = contents.closed.get(change.name, "")
         if closed and change.after:
             conflicts.append(Conflict(change, f"that it {closed}"))
-        elif found == _held(change.after):
+        elif found == _state_of(change.after):
             done.append(change)
         elif owner and (claim := _claim(zone, change, contents, owner, marking)):
             conflicts.append(Conflict(change, f"that it {claim}"))
-        elif found == _held(change.before):
+        elif found == _state_of(change.before):
             pending.append(change)
         else:
-            conflicts.append(Conflict(change, _shown(found)))
+            conflicts.append(Conflict(change, _state_text(found)))
     changed = {site_name(zone, conflict.change.name) for conflict in conflicts}
     marks = [one for one in pending if one.beside is not None and site_name(zone, one.name) not in changed]
     taken = list(_taken(zone, marks, changes, contents.sets, contents.closed))
@@ -118,9 +118,9 @@ def _taken(
         name, saw = site_name(zone, mark.name), {one.type: one for one in mark.beside or ()}
         for kind in ADDRESSES:
             change = changing.get((name, kind))
-            held, found = _held(change.before if change else saw.get(kind)), sets.get((name, kind))
+            held, found = _state_of(change.before if change else saw.get(kind)), sets.get((name, kind))
             if name in closed or found != held:
-                said = f"that it {closed[name]}" if name in closed else _shown(found)
+                said = f"that it {closed[name]}" if name in closed else _state_text(found)
                 yield Conflict(mark, said, ((name, kind), held))
                 break
 
@@ -138,10 +138,10 @@ def conflicts(plan: Plan, state: ZoneState) -> list[Conflict]:
     found: list[Conflict] = []
     for change in (change for change in plan.changes if change.type != "TXT"):
         said, reason = have.get((change.name, change.type)), state.blocked.get(change.name, "")
-        if not reason and said != _held(change.after) and change.name not in ours:
+        if not reason and said != _state_of(change.after) and change.name not in ours:
             reason = NO_MARKER
-        if reason or said not in (_held(change.before), _held(change.after)):
-            found.append(Conflict(change, f"that it {reason}" if reason else _shown(said)))
+        if reason or said not in (_state_of(change.before), _state_of(change.after)):
+            found.append(Conflict(change, f"that it {reason}" if reason else _state_text(said)))
     known = {conflict.name for conflict in found} | state.owned
     marks = [one for one in plan.changes if one.beside is not None and site_name(plan.zone, one.name) not in known]
     return [*found, *_taken(plan.zone, marks, plan.changes, have, state.blocked)]
@@ -168,15 +168,15 @@ def _claim(zone: str, change: Change, contents: Contents, owner: str, marking: S
     if not lies_in(zone, name):
         return ""
     if name not in marking and (marker_name(name, zone), "TXT") not in contents.sets:
-        return claimed(zone, name, owner, contents) or NO_MARKER
-    return claimed(zone, name, owner, contents)
+        return why_not_ours(zone, name, owner, contents) or NO_MARKER
+    return why_not_ours(zone, name, owner, contents)
 
 
-def _held(rrset: Rrset | None) -> Held:
+def _state_of(rrset: Rrset | None) -> Held:
     if rrset is None:
         return None
     return rrset.ttl, tuple(sorted({canonical(rrset.type, value) for value in rrset.values}))
 
 
-def _shown(held: Held) -> str:
+def _state_text(held: Held) -> str:
     return f"{held[0]} {' '.join(held[1])}" if held else "nothing"

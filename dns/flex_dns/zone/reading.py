@@ -21,7 +21,7 @@ from flex_dns.wire.contents import Contents, Question, canonical, owners
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.trouble import not_authoritative, said_no
-from flex_dns.zone.transfer import transferred
+from flex_dns.zone.transfer import transfer
 from flex_dns.zone.where_names_lead import wildcards
 
 
@@ -34,7 +34,7 @@ def read(
     """
     with session.reading() as reader:
         names = [*owners(questions), *also, *wildcards(zone, also)]
-        found = transferred(reader, reader.server, zone, names)
+        found = transfer(reader, reader.server, zone, names)
     return found or by_queries(session, server, zone, list(questions))
 
 
@@ -45,7 +45,7 @@ def by_queries(session: Session, server: Server, zone: str, questions: Sequence[
     sets: dict[Question, tuple[int, tuple[str, ...]]] = {}
     closed: dict[str, str] = {}
     for (name, kind), answer in zip(questions, answers, strict=True):
-        if reason := _delegated(zone, answer) or _alias(name, answer):
+        if reason := _delegation_in(zone, answer) or _alias(name, answer):
             closed[name] = reason
             continue
         if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
@@ -70,7 +70,7 @@ def soa_serial(session: Session, server: Server, zone: str) -> int:
     return serials[0]
 
 
-def _delegated(zone: str, answer: dns.message.Message) -> str:
+def _delegation_in(zone: str, answer: dns.message.Message) -> str:
     if answer.flags & dns.flags.AA or answer.rcode() != dns.rcode.NOERROR:
         return ""
     cuts = [_name(rrset) for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NS]

@@ -20,19 +20,19 @@ import dns.rdatatype
 import dns.tsig
 
 from flex_dns.wire.contents import Contents
-from flex_dns.wire.names import skipped
+from flex_dns.wire.names import end_of_name
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.signing import Context
-from flex_dns.wire.trouble import said_no, translated, untrusted
+from flex_dns.wire.trouble import said_no, translate_errors, untrusted_error
 from flex_dns.zone.wanted_records import Harvest
 
 RESPONSE = 0x8000
 
 
-def transferred(session: Session, server: Server, zone: str, names: Iterable[str]) -> Contents | None:
+def transfer(session: Session, server: Server, zone: str, names: Iterable[str]) -> Contents | None:
     asked = f"transfer of {zone}"
-    with translated(server, asked):
+    with translate_errors(server, asked):
         query = dns.message.make_query(zone, dns.rdatatype.AXFR)
         mac = session.send(query)
         wire = session.receive()
@@ -40,16 +40,16 @@ def transferred(session: Session, server: Server, zone: str, names: Iterable[str
             if refusal == dns.rcode.REFUSED:
                 return None
             raise said_no(refusal, server, asked)
-        found = _gathered(session, server, zone, names, wire, query.id, mac)
+        found = _gather(session, server, zone, names, wire, query.id, mac)
     if found.serials[0] != found.serials[1]:
-        raise untrusted(server, asked, "the transfer ends with another SOA than it began with")
+        raise untrusted_error(server, asked, "the transfer ends with another SOA than it began with")
     return found.contents()
 
 
 def may_transfer(session: Session, zone: str) -> dns.rcode.Rcode:
     """What the server says to the question; the session is to be closed, for the zone itself is not waited for."""
     asked = f"transfer of {zone}"
-    with translated(session.server, asked):
+    with translate_errors(session.server, asked):
         mac = session.send(dns.message.make_query(zone, dns.rdatatype.AXFR))
         wire = session.receive()
         return _refusal(session, wire, mac, asked) or dns.rcode.NOERROR
@@ -60,13 +60,13 @@ def _refusal(session: Session, wire: bytes, mac: bytes, asked: str) -> dns.rcode
     flags, _, answers = unpack_from("!HHH", wire, 2)
     if answers and not flags & 15:
         return None
-    answer = session.verified(wire, mac, asked)
+    answer = session.verify(wire, mac, asked)
     if answer.rcode() == dns.rcode.NOERROR:
-        raise untrusted(session.server, asked, "the transfer does not begin with the zone's SOA")
+        raise untrusted_error(session.server, asked, "the transfer does not begin with the zone's SOA")
     return answer.rcode()
 
 
-def _gathered(
+def _gather(
     session: Session, server: Server, zone: str, names: Iterable[str], wire: bytes, query_id: int, mac: bytes
 ) -> Harvest:
     asked = f"transfer of {zone}"
@@ -76,15 +76,15 @@ def _gathered(
     while True:
         message_id, flags = unpack_from("!HH", wire)
         if message_id != query_id or not flags & RESPONSE:
-            raise untrusted(server, asked, "the answer is to another question")
+            raise untrusted_error(server, asked, "the answer is to another question")
         if flags & 15:
             raise said_no(dns.rcode.Rcode(flags & 15), server, asked)
         signed = chain.covers(wire, harvest.take(wire))
         if first and not signed:
-            raise untrusted(server, asked, "the transfer is not signed")
+            raise untrusted_error(server, asked, "the transfer is not signed")
         if harvest.is_complete:
             if not signed:
-                raise untrusted(server, asked, "the end of the transfer is not signed")
+                raise untrusted_error(server, asked, "the end of the transfer is not signed")
             return harvest
         first, wire = False, session.receive()
 
@@ -113,7 +113,7 @@ class _Chain:
 
     def _verify(self, wire: bytes, end: int) -> None:
         owner, _ = dns.name.from_wire(wire, end)
-        at = skipped(wire, end)
+        at = end_of_name(wire, end)
         kind, _, _, size = unpack_from("!HHIH", wire, at)
         if kind != dns.rdatatype.TSIG or at + 10 + size != len(wire):
             raise ValueError("a transfer holds answers and a signature only")

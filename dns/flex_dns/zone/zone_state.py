@@ -12,7 +12,7 @@ import pandas as pd
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name
 from flex.zones.records import Answer, ZoneState
-from flex_dns.wire.contents import Contents, claimed, unfit
+from flex_dns.wire.contents import Contents, unfit, why_not_ours
 
 ADDRESSES = ("A", "AAAA")
 
@@ -25,7 +25,7 @@ def state(
     blocked: dict[str, str] = {}
     rows: list[tuple[str, str, int, str]] = []
     for name in names:
-        reason = unfit(zone, name) or contents.closed.get(name, "") or claimed(zone, name, owner, contents)
+        reason = unfit(zone, name) or contents.closed.get(name, "") or why_not_ours(zone, name, owner, contents)
         if reason:
             blocked[name] = reason
         elif (marker_name(name, zone), "TXT") in contents.sets:

@@ -22,13 +22,13 @@ def zones_of(session: Session, server: Server, names: Sequence[str]) -> dict[str
     # Where a name's answer has no SOA (an alias has none), that of the name above tells.
     asked = {name: name for name in names}
     while asked:
-        above = _asked(session, server, sorted(set(asked.values())))
+        above = _ask_zones(session, server, sorted(set(asked.values())))
         found |= {name: zone for name, at in asked.items() if (zone := above[at])}
         asked = {name: parent for name, at in asked.items() if above[at] is None and (parent := at.partition(".")[2])}
     return found
 
 
-def _asked(session: Session, server: Server, names: Sequence[str]) -> dict[str, str | None]:
+def _ask_zones(session: Session, server: Server, names: Sequence[str]) -> dict[str, str | None]:
     """The zone of each; "" where there is none, None where the answer does not tell."""
     queries = [dns.message.make_query(name, "SOA", flags=0) for name in names]
     answers = session.ask_all(queries, f"zones of {len(names)} names at {server}")

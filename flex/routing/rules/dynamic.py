@@ -31,7 +31,7 @@ def split(pool: Pool) -> Iterator[str]:
     yield "http-request allow if { var(txn.computes) -m int gt 0 }"
 
 
-def sent(pool: Pool) -> Iterator[str]:
+def send_lines(pool: Pool) -> Iterator[str]:
     """After all rules."""
     if pool.dynamic:
         yield "use-server s%[var(txn.computes)] if { var(txn.computes) -m int gt 0 }"

@@ -4,13 +4,13 @@ overloaded; then it has the least loaded."""
 from __future__ import annotations
 
 from flex.routing.pool import Pool
-from flex.routing.rules.sets import chosen, kept, looked_up
+from flex.routing.rules.sets import choose_lines, keep_lines, looked_up
 
 
 def lard(pool: Pool, clock: str) -> list[str]:
     return [
         *looked_up(pool),
         "http-request set-var(txn.set) var(txn.free) if { var(txn.grow) -m bool }",
-        *kept(clock),
-        *chosen(),
+        *keep_lines(clock),
+        *choose_lines(),
     ]

@@ -4,7 +4,7 @@ least loaded is overloaded, and loses its most loaded when it has not changed fo
 from __future__ import annotations
 
 from flex.routing.pool import Pool
-from flex.routing.rules.sets import chosen, kept, looked_up
+from flex.routing.rules.sets import choose_lines, keep_lines, looked_up
 
 
 def lardr(pool: Pool, clock: str) -> list[str]:
@@ -19,6 +19,6 @@ def lardr(pool: Pool, clock: str) -> list[str]:
         f"acl unchanged {clock},sub(txn.changed) gt {limits.hold}",
         "acl busiest_is_other var(txn.busiest),xor(txn.chosen) gt 0",
         "http-request set-var(txn.set) var(txn.set),xor(txn.busiest) if several unchanged busiest_is_other",
-        *kept(clock),
-        *chosen(),
+        *keep_lines(clock),
+        *choose_lines(),
     ]

@@ -16,7 +16,7 @@ from flex.routing.pool import Member, Pool
 POPULAR = "popular.map"
 
 
-def shared(requests: Sequence[int], least: int, members: Sequence[Member]) -> list[int]:
+def sets_by_popularity(requests: Sequence[int], least: int, members: Sequence[Member]) -> list[int]:
     """A set of members for each target, the most popular first; `least` is what the least popular of all has."""
     stay = [member.bit for member in members if not member.leaving]
     if not requests or not stay:

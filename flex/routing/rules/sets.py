@@ -47,7 +47,7 @@ def looked_up(pool: Pool, wider: str = "") -> list[str]:
         f"http-request set-var(txn.everyone) int({NOBODY})",
         f"http-request set-var(txn.least) int({NOBODY})",
         "http-request set-var(txn.most) int(0)",
-        *(line for member in pool.members for line in _weighed(pool.name, member.slot, member.bit)),
+        *(line for member in pool.members for line in _weigh(pool.name, member.slot, member.bit)),
         f"acl nobody var(txn.least) -m int eq {NOBODY}",
         f"acl overloaded var(txn.least),div({_LOAD}) gt {limits.high}",
         f"acl far_overloaded var(txn.least),div({_LOAD}) ge {2 * limits.high}",
@@ -70,7 +70,7 @@ def _alone(pool: Pool, member: Member) -> str:
     )
 
 
-def _weighed(backend: str, slot: int, bit: int) -> Iterator[str]:
+def _weigh(backend: str, slot: int, bit: int) -> Iterator[str]:
     server = f"{backend}/s{bit}"
     yield f"acl is_up_{bit} srv_is_up({server})"
     yield f"acl has_it_{bit} var(txn.set),and({bit}) gt 0"
@@ -85,7 +85,7 @@ def _weighed(backend: str, slot: int, bit: int) -> Iterator[str]:
     yield f"http-request set-var(txn.most) int({_DOWN + bit}) if has_it_{bit} !is_up_{bit}"
 
 
-def kept(clock: str) -> list[str]:
+def keep_lines(clock: str) -> list[str]:
     """Written only where it changed: each write goes to every other distributor."""
     return [
         "acl changed var(txn.set),xor(txn.before) gt 0",
@@ -94,6 +94,6 @@ def kept(clock: str) -> list[str]:
     ]
 
 
-def chosen() -> list[str]:
+def choose_lines() -> list[str]:
     """Where nobody is up there is nobody to choose, and HAProxy says so to the visitor."""
     return ["use-server s%[var(txn.chosen)] if { var(txn.chosen) -m int gt 0 }"]

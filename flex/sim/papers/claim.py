@@ -25,7 +25,7 @@ class Claim:
 
 def because(claims: Sequence[Claim], reason: str, counter: str = "") -> list[Claim]:
     """The same claims; those that do not come out say why, unless they do already."""
-    return [_told(claim, reason, counter) if claim.verdict == MISSES else claim for claim in claims]
+    return [_with_reason(claim, reason, counter) if claim.verdict == MISSES else claim for claim in claims]
 
 
 def untold(claims: Sequence[Claim], reason: str) -> list[Claim]:
@@ -33,7 +33,7 @@ def untold(claims: Sequence[Claim], reason: str) -> list[Claim]:
     return [replace(claim, verdict=OPEN, reason=reason) for claim in claims]
 
 
-def _told(claim: Claim, reason: str, counter: str) -> Claim:
+def _with_reason(claim: Claim, reason: str, counter: str) -> Claim:
     return replace(claim, reason=claim.reason or reason, counter=claim.counter or counter)
 
 

@@ -151,7 +151,7 @@ def _counter(lab: Lab, name: str, before: str, nodes: int) -> str:
     traces = {"as it is": lab.twin(name), f"each file's requests within {BURST:.0%} of the time": lab.in_bursts(name)}
     found = []
     for what, trace in traces.items():
-        runs = [_compared(lab, trace, lab.twin(before), nodes, ram) for ram in RAM]
+        runs = [_compare(lab, trace, lab.twin(before), nodes, ram) for ram in RAM]
         gains = [run.gain for run in runs]
         found.append(
             f"{what} {percent(*span(gains))} over round robin ({percent(*span(gains[2:]))} with the larger memories), "
@@ -171,7 +171,7 @@ def _run(lab: Lab, name: str, before: str, nodes: int, ram: int) -> _Run:
     return _Run(name, ram, *found)
 
 
-def _compared(lab: Lab, trace: Trace, before: Trace, nodes: int, ram: int) -> _Run:
+def _compare(lab: Lab, trace: Trace, before: Trace, nodes: int, ram: int) -> _Run:
     cluster = clusters.flex(nodes, ram * MIB)
     return _Run(trace.name, ram, *(lab.aside(trace, cluster, policy, before=before) for policy in _COMPARED))
 

@@ -13,7 +13,7 @@ from flex.sim.cluster import MIB, MILLISECOND, Cluster
 from flex.sim.papers.claim import Claim, ratio, verdict
 from flex.sim.papers.lab import Lab
 from flex.sim.policies import POLICIES
-from flex.sim.simulate import no_place, served
+from flex.sim.simulate import no_place, serve
 from flex.sim.traces import Trace
 
 PAPER = "HACC"
@@ -46,7 +46,7 @@ def static(lab: Lab) -> list[Claim]:
         return lab.because([fas], _USERS, str)
     uniform = _faster(lab, _uniform(), "static files, uniform requests", 1.21)
     return lab.because(
-        [uniform, fas], _USERS, lambda: f"{_patient(lab, _uniform())}; {_patient(lab, files)}; {_skewed(lab)}"
+        [uniform, fas], _USERS, lambda: f"{_patient(lab, _uniform())}; {_patient(lab, files)}; {_skewed_trace(lab)}"
     )
 
 
@@ -75,13 +75,13 @@ def _patient(lab: Lab, trace: Trace, rival: str = "round_robin") -> str:
     found = []
     for interval, margin in ((200, 500), (1000, 500), (5000, 200), (200, _NEVER)):
         tried = replace(POLICIES["hacc"](trace, _cluster(), no_place), interval=interval * MILLISECOND, margin=margin)
-        gain = ratio(served(trace, _cluster(), tried).throughput, before) - 1
+        gain = ratio(serve(trace, _cluster(), tried).throughput, before) - 1
         when = f"{margin // 10} points too much" if margin < _NEVER else "nothing ever handed over"
         found.append(f"{gain:.0%} sampled every {interval} ms with {when}")
     return f"{trace.name}, over {rival.replace('_', ' ')}: {', '.join(found)}"
 
 
-def _skewed(lab: Lab) -> str:
+def _skewed_trace(lab: Lab) -> str:
     """FAS with more of the requests to few files than Zipf's law with 0.9 gives them."""
     found = []
     for skew in (1.1, 1.2, 1.3):

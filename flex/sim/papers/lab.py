@@ -84,7 +84,7 @@ class Lab:
         """Another twin of the same published figures, with other ones of those that are not published."""
         return self._cut(twin(PUBLISHED[name], second=second, spread=spread))
 
-    def changed(self, name: str, **figures: float) -> Trace:
+    def changed_twin(self, name: str, **figures: float) -> Trace:
         """A twin of other figures than those published or assumed."""
         return self._cut(replace(twin(replace(PUBLISHED[name], **figures)), name=name))  # type: ignore[arg-type]  # figures of it
 

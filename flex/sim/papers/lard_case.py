@@ -162,7 +162,7 @@ def hot(lab: Lab) -> list[Claim]:
 def _counter(lab: Lab, name: str, nodes: Sequence[int]) -> str:
     """Orders and shapes that were not published, tried: bursts of all or of the rarer files, a popularity that is
     flatter, and both."""
-    flat = lab.changed(name, top=_FLAT)
+    flat = lab.changed_twin(name, top=_FLAT)
     tried = {
         "as it is": lab.twin(name),
         f"each file's requests within {BURST:.0%} of the time": lab.in_bursts(name),
@@ -193,12 +193,12 @@ def _over_wrr(lab: Lab, trace: Trace, nodes: Sequence[int]) -> str:
         busy = np.mean([node.busy for node in lard_r.nodes])
         found.append(
             f"{gain:.1f} times on {n} nodes (misses {wrr.miss_ratio:.1%} and {lard_r.miss_ratio:.1%}, "
-            f"LARD/R's processors at work {busy:.0%}, at most {_bound(wrr):.1f} times possible)"
+            f"LARD/R's processors at work {busy:.0%}, at most {_bound_of_speed_up(wrr):.1f} times possible)"
         )
     return ", ".join(found)
 
 
-def _bound(wrr: Result) -> float:
+def _bound_of_speed_up(wrr: Result) -> float:
     """How many times faster than this a cluster can be whose disks have nothing to do."""
     return float(1 / np.mean([node.busy for node in wrr.nodes]))
 

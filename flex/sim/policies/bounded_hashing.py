@@ -6,7 +6,7 @@ import numpy as np
 
 from flex.prediction.replay import Ints
 from flex.sim.cluster import Cluster
-from flex.sim.routing import Place, Routing, everywhere, mixed, rules_of
+from flex.sim.routing import Place, Routing, everywhere, hash_numbers, rules_of
 from flex.sim.traces import Trace
 
 # Pairs of a target and a node that are put in order at a time.
@@ -25,4 +25,4 @@ def bounded_hashing(trace: Trace, cluster: Cluster, place: Place) -> Routing:
 
 def _order(targets: Ints, nodes: int) -> Ints:
     pairs = targets[:, None] * nodes + np.arange(nodes)
-    return np.argsort(mixed(pairs), axis=1, kind="stable").astype(np.int64)
+    return np.argsort(hash_numbers(pairs), axis=1, kind="stable").astype(np.int64)

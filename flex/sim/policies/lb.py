@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from flex.sim.cluster import Cluster
-from flex.sim.routing import Place, Routing, among, mixed
+from flex.sim.routing import Place, Routing, among, hash_numbers
 from flex.sim.traces import Trace
 
 
 def lb(trace: Trace, cluster: Cluster, place: Place) -> Routing:
-    node = mixed(np.arange(len(trace.size))) % cluster.nodes
+    node = hash_numbers(np.arange(len(trace.size))) % cluster.nodes
     return among(trace.target, "turn", [[n] for n in node.tolist()])

@@ -15,10 +15,10 @@ class Dice:
         pass
 
     def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
-        return nodes[_mixed(asked.access) % len(nodes)]
+        return nodes[_hash(asked.access) % len(nodes)]
 
 
-def _mixed(position: int) -> int:
+def _hash(position: int) -> int:
     x = (position + 1) * 0x9E3779B97F4A7C15 & _BITS
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & _BITS
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB & _BITS

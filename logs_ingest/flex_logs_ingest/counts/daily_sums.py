@@ -23,16 +23,16 @@ _SENT = pa.schema([("site", pa.large_string()), ("bytes", pa.int64())])
 _OURS = re.compile(r"(?P<day>\d+)-[0-9a-f]{40}\.sent\.parquet(\.part)?")
 
 
-def sent(segments: Segments, directory: Path, day: int) -> pd.Series:
+def bytes_by_site(segments: Segments, directory: Path, day: int) -> pd.Series:
     """Bytes by site; empty where nothing was counted. Raises NoData when counts were deleted, are gone or damaged."""
     readings = sorted(each.id for each in segments.segments(day, day))
     name = sha1("\n".join(readings).encode(), usedforsecurity=False).hexdigest()
     path = directory / f"{day}-{name}.sent.parquet"
     found = _read(path)
     if found is None:
-        found = _added(directory, files_of_days.files(segments, day, day), day)
+        found = _add_up(directory, files_of_days.files(segments, day, day), day)
         # Who cannot keep it adds up again.
-        with suppress(OSError), partials.written(path) as file:
+        with suppress(OSError), partials.write_whole(path) as file:
             pq.write_table(found, file, compression="zstd")
     whole = found.to_pandas()
     return pd.Series(whole["bytes"].to_numpy(), index=pd.Index(whole["site"], dtype="str"), name="bytes")
@@ -54,7 +54,7 @@ def _read(path: Path) -> pa.Table | None:
         return None
 
 
-def _added(directory: Path, files: list[str], day: int) -> pa.Table:
+def _add_up(directory: Path, files: list[str], day: int) -> pa.Table:
     found = [partials.hours(directory, one, day, day).select(["site", "bytes"]) for one in files]
     whole = pa.concat_tables([_SENT.empty_table(), *(table.cast(_SENT) for table in found)])
     # Arrow adds up under numbers five times as fast as under names.

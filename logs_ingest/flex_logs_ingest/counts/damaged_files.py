@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from flex.errors import BadInput
 from flex.tables import HOURS, PARTIAL, SAMPLE
-from flex_logs_ingest.counts.partials import held, not_written, sync
+from flex_logs_ingest.counts.partials import hold_directory, not_written, sync
 from flex_logs_ingest.scan.columns import LEVEL
 
 KINDS = {"files": PARTIAL, "hours": HOURS, "sample": SAMPLE}
@@ -30,13 +30,13 @@ def set_aside(path: Path) -> list[Path]:
             advice="name the file that the error named, such as partials/0123....files.parquet",
         )
     try:
-        with held(path.parent):
-            return [aside for name in KINDS if (aside := _replaced(path.parent, segment, name))]
+        with hold_directory(path.parent):
+            return [aside for name in KINDS if (aside := _replace(path.parent, segment, name))]
     except OSError as error:
         raise not_written(path.parent, error, "files that were set aside stay so") from error
 
 
-def _replaced(directory: Path, segment: str, kind: str) -> Path | None:
+def _replace(directory: Path, segment: str, kind: str) -> Path | None:
     """The name that the file got; None where it was gone."""
     path = directory / f"{segment}.{kind}.parquet"
     aside = path.with_name(f"{path.name}.damaged")

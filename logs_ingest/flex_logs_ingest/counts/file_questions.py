@@ -15,7 +15,7 @@ import pandas as pd
 
 from flex.tables import FILES, Schema
 from flex_logs_ingest.counts.file_table import FileTable
-from flex_logs_ingest.counts.sorted_runs import gone
+from flex_logs_ingest.counts.sorted_runs import gone_error
 
 # By what files are put in order, the largest first.
 ORDERS = ("requests", "bytes", "size", "last")
@@ -56,7 +56,7 @@ def locality(table: FileTable, site: str = "") -> pd.DataFrame:
 
 def ask(table: FileTable, question: str, values: Sequence[object] = ()) -> pd.DataFrame:
     """What DuckDB answers. Raises NoData when the file is gone or damaged."""
-    with _connected(table) as connection:
+    with _connect(table) as connection:
         found: pd.DataFrame = connection.sql(question, params=list(values)).to_arrow_table().to_pandas()
     return found
 
@@ -78,7 +78,7 @@ def _locality(table: FileTable, site: str, of: str) -> Iterator[tuple[str, int, 
             ("size::HUGEINT * files", "sizes"),
         )
     )
-    with _connected(table) as connection:
+    with _connect(table) as connection:
         connection.execute(f"CREATE TABLE upto AS SELECT *, {columns} FROM ({alike})", values)  # noqa: S608  as above
         whole = connection.execute("SELECT max(weights), max(all_files), max(sizes) FROM upto").fetchone()
         total, files, size = whole if whole and whole[0] else (0, 0, 0)
@@ -100,7 +100,7 @@ def _first(connection: duckdb.DuckDBPyConnection, wanted: int) -> tuple[int, int
 
 
 @contextmanager
-def _connected(table: FileTable) -> Iterator[duckdb.DuckDBPyConnection]:
+def _connect(table: FileTable) -> Iterator[duckdb.DuckDBPyConnection]:
     """DuckDB with the relation `files`; it fetches no extension, and looks at no other file of the folder."""
     with tempfile.TemporaryDirectory(prefix="flex-duckdb-") as spill:
         settings: dict[str, str | bool | int | float | list[str]] = {
@@ -114,4 +114,4 @@ def _connected(table: FileTable) -> Iterator[duckdb.DuckDBPyConnection]:
                 connection.read_parquet(str(table.path)).create_view("files")
                 yield connection
             except (duckdb.IOException, duckdb.InvalidInputException) as error:
-                raise gone(table.path, str(error).splitlines()[0]) from error
+                raise gone_error(table.path, str(error).splitlines()[0]) from error

@@ -87,11 +87,11 @@ def file_table(segments: Segments, directory: Path, period: Period, told: Told =
     """
     days = (period.first_day, period.last_day)
     before = (max(period.first_day - SIZES_FROM, 0), period.first_day - 1)
-    found, known = files_of_days.files(segments, *days), files_of_days.left(segments, *before)
+    found, known = files_of_days.files(segments, *days), files_of_days.files_left(segments, *before)
     name = sha1(repr((days, found, before, known)).encode(), usedforsecurity=False).hexdigest()
     path = directory / f"{name}.merged.parquet"
     if not _is_whole(path):
-        with partials.held(directory):
+        with partials.hold_directory(directory):
             runs = [run for one in found for run in partials.runs(directory, one, *days, before=False)]
             runs += [run for one in known for run in partials.runs(directory, one, *before, before=True)]
             _make(path, runs, told)

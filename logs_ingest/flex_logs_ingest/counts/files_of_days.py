@@ -12,15 +12,15 @@ from flex.ports import Segments
 
 def files(segments: Segments, first_day: int, last_day: int) -> list[str]:
     """All that hold counts of these days. Raises NoData when some of them were deleted."""
-    found = left(segments, first_day, last_day)
+    found = files_left(segments, first_day, last_day)
     moved = segments.moved_counts()
     gone = [each for each in segments.segments(first_day, last_day) if not moved.get(each.id, each.id)]
     if gone:
-        raise _deleted(gone[0])
+        raise _deleted_error(gone[0])
     return found
 
 
-def left(segments: Segments, first_day: int, last_day: int) -> list[str]:
+def files_left(segments: Segments, first_day: int, last_day: int) -> list[str]:
     """Those that are still there, each once."""
     moved = segments.moved_counts()
     found = (moved.get(each.id, each.id) for each in segments.segments(first_day, last_day))
@@ -33,7 +33,7 @@ def with_sample(segments: Segments, first_day: int, last_day: int) -> list[Segme
     return [each for each in segments.segments(first_day, last_day) if each.id not in moved]
 
 
-def _deleted(segment: Segment) -> NoData:
+def _deleted_error(segment: Segment) -> NoData:
     return NoData(
         f"counts of {segment.path}",
         "they were deleted, as older ones than ingest.keep_days are",

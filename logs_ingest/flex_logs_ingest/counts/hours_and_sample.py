@@ -49,8 +49,8 @@ def hours_by_day(segments: Segments, directory: Path, period: Period) -> Iterato
 def hours_of_site(segments: Segments, directory: Path, period: Period, site: str) -> pd.DataFrame:
     """HOURS of one site, as far as the counts of the period are still there."""
     days = (period.first_day, period.last_day)
-    tables = (partials.hours(directory, one, *days, site) for one in kept.left(segments, *days))
-    return _frame(_added(["site", "hour"], _HOURS, tables), HOURS)
+    tables = (partials.hours(directory, one, *days, site) for one in kept.files_left(segments, *days))
+    return _frame(_add_up(["site", "hour"], _HOURS, tables), HOURS)
 
 
 def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.DataFrame:
@@ -59,7 +59,7 @@ def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.Dat
 
 def hours_in(directory: Path, files: Iterable[str], days: tuple[int, int]) -> pd.DataFrame:
     """HOURS of these days in files of these ids."""
-    merged = _added(["site", "hour"], _HOURS, (partials.hours(directory, one, *days) for one in files))
+    merged = _add_up(["site", "hour"], _HOURS, (partials.hours(directory, one, *days) for one in files))
     return _frame(merged, HOURS)
 
 
@@ -75,7 +75,7 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     read = [_accesses(segment, directory, period, level) for segment in found]
     names = pd.concat([FILES.empty()[["site", "target"]], *(accesses.names for accesses in read)], ignore_index=True)
     files = file_table(segments, directory, period)
-    targets = _sized(files.rows_of(names))
+    targets = _with_sizes(files.rows_of(names))
     time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
     target = _numbers(names, targets)[_in_all_names(read)]
     order = np.argsort(time, kind="stable")
@@ -97,8 +97,8 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
 def _all_targets(files: FileTable) -> tuple[pd.Index, Kinds]:
     """All sites that have any target, in the order of the table, and the kinds of their targets."""
     met: dict[str, int] = {}
-    pieces = (_sized(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
-    every = target_kinds.added(_kinds_of(piece, met) for piece in pieces)
+    pieces = (_with_sizes(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
+    every = target_kinds.add_up(_kinds_of(piece, met) for piece in pieces)
     return pd.Index(list(met)), every
 
 
@@ -109,7 +109,7 @@ def _kinds_of(piece: pd.DataFrame, met: dict[str, int]) -> Kinds:
     return target_kinds.kinds(number[place], requests, size)
 
 
-def _added(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:
+def _add_up(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:
     """All tables as one, with one row a key. None when there are none."""
     total: pa.Table | None = None
     waiting: list[pa.Table] = []
@@ -182,7 +182,7 @@ def _in_all_names(read: Sequence[_Accesses]) -> Ints:
     return np.concatenate([_NONE, *(accesses.name + at for accesses, at in zip(read, before[:-1], strict=True))])
 
 
-def _sized(files: pd.DataFrame) -> pd.DataFrame:
+def _with_sizes(files: pd.DataFrame) -> pd.DataFrame:
     mean = files["bytes"] // files["requests"].clip(lower=1)
     return files.assign(size=files["size"].where(files["size"] > 0, mean))
 

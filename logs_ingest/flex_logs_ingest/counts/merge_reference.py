@@ -45,13 +45,13 @@ def reference_merge(runs: Sequence[Given], path: str, progress: Callable[[int], 
     readers = [_Reader(*run) for run in runs]
     written = 0
     with pq.ParquetWriter(path, SCHEMA, **LAYOUT) as writer:
-        for piece in regrouped(_added(readers, progress), GROUP):
+        for piece in regroup(_add_up(readers, progress), GROUP):
             writer.write_table(piece)
             written += len(piece)
     return written
 
 
-def regrouped(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+def regroup(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
     """The same rows in tables of just that many, and what is left."""
     waiting: list[pa.Table] = []
     count = 0
@@ -93,7 +93,7 @@ class _Reader:
     def _next(self) -> pa.Table | None:
         try:
             for batch in self._batches:
-                if len(rows := self._checked(self._of_day(pa.Table.from_batches([batch])))):
+                if len(rows := self._check(self._of_day(pa.Table.from_batches([batch])))):
                     return rows
         except (OSError, ValueError) as error:
             raise ValueError(self._path, str(error)) from error
@@ -108,7 +108,7 @@ class _Reader:
         first, end = np.searchsorted(days, [self._day, self._day + 1]).tolist()
         return rows.slice(first, end - first)
 
-    def _checked(self, rows: pa.Table) -> pa.Table:
+    def _check(self, rows: pa.Table) -> pa.Table:
         if any(column.null_count for column in rows.columns):
             raise ValueError("a value is missing")
         if self._before:
@@ -126,7 +126,7 @@ class _Reader:
         return rows.append_column("before", pa.array(np.full(len(rows), self._before)))
 
 
-def _added(readers: Sequence[_Reader], progress: Callable[[int], object]) -> Iterator[pa.Table]:
+def _add_up(readers: Sequence[_Reader], progress: Callable[[int], object]) -> Iterator[pa.Table]:
     while at_hand := [(reader, reader.rows) for reader in readers if reader.rows is not None]:
         # What a run holds behind its last row at hand is greater than that row, and unknown.
         bound = min(_key(rows) for _, rows in at_hand)

@@ -39,7 +39,7 @@ def counted(segments: Segments, directory: Path, period: Period, sites: Iterable
     by_name: list[pa.Table] = [other_names.SCHEMA.empty_table()]
     by_site: list[pd.DataFrame] = []
     unknown: set[str] = set()
-    for one in files_of_days.left(segments, *days):
+    for one in files_of_days.files_left(segments, *days):
         table, hours = other_names.table(directory, one), partials.hours(directory, one, *days)
         hours = hours.filter(pc.is_in(hours["site"].cast(pa.string()), wanted))
         by_site.append(hours.select(["site", "requests", "bytes"]).group_by("site").aggregate(_SUMS).to_pandas())

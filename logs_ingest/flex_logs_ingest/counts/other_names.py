@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex_logs_ingest.scan.columns import OtherCount, integers, named
+from flex_logs_ingest.scan.columns import OtherCount, integers, names_by_number
 
 # What stands in the names of these files.
 KIND = "names"
@@ -52,7 +52,7 @@ def _column(values: Sequence[str] | Sequence[int], kind: pa.DataType) -> pa.Arra
     """Not by pa.array, which loads pandas: reading logs has no room for it."""
     if pa.types.is_string(kind):
         names = [str(value) for value in values]
-        return named(np.arange(len(names)), names).cast(kind)
+        return names_by_number(np.arange(len(names)), names).cast(kind)
     return integers(np.array(values, dtype=np.int64))
 
 

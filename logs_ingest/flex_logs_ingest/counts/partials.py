@@ -49,7 +49,7 @@ _UNREAD = "the log being read counts as unread; what was counted before it stand
 
 
 @contextmanager
-def held(directory: Path) -> Iterator[None]:
+def hold_directory(directory: Path) -> Iterator[None]:
     """The directory is there, and for this long nobody else writes to it or clears it. Raises Busy, NotWritten."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -198,7 +198,7 @@ def wide(table: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[BinaryIO]:
+def write_whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which has its name once it is whole and on disk. The name lasts when `sync` was called."""
     unfinished = path.with_name(f"{path.name}.part")
     with unfinished.open("wb") as file:

@@ -51,9 +51,9 @@ def tidy(segments: Moves, directory: Path, *, window_from: int, keep_from: int, 
     `keep_from`. Raises Busy while somebody else writes to the directory, NotWritten when it takes no more, NoData when
     counts are gone or damaged; what was done stays.
     """
-    with partials.held(directory):
+    with partials.hold_directory(directory):
         _drop_tables(directory, table, keep_from)
-        kept = _kept(segments)
+        kept = _segments_by_file(segments)
         old = [files for files, found in kept.items() if max(each.last_day for each in found) < keep_from]
         _move(segments, directory, [each for files in old for each in kept[files]], old, "")
         rest = {files: found for files, found in kept.items() if files not in old}
@@ -64,7 +64,7 @@ def tidy(segments: Moves, directory: Path, *, window_from: int, keep_from: int, 
     return Tidied(added, len(weeks), sum(len(kept[files]) for files in old))
 
 
-def _kept(segments: Moves) -> dict[str, list[Segment]]:
+def _segments_by_file(segments: Moves) -> dict[str, list[Segment]]:
     """Which segments have their counts in the files of an id."""
     moved, kept = segments.moved_counts(), defaultdict(list)
     for segment in segments.segments(0, LAST_DAY):
@@ -88,12 +88,12 @@ def _add_up(segments: Moves, directory: Path, files: Sequence[str], kept: Mappin
     hours = hours_and_sample.hours_in(directory, files, (0, LAST_DAY))
     try:
         with (
-            partials.written(directory / f"{name}.files.parquet") as file,
+            partials.write_whole(directory / f"{name}.files.parquet") as file,
             pq.ParquetWriter(file, _SUM, **LAYOUT) as to,
         ):
             for rows in _by_day(directory, files, directory / f"{name}.merged.parquet"):
                 to.write_table(rows)
-        with partials.written(directory / f"{name}.hours.parquet") as file:
+        with partials.write_whole(directory / f"{name}.hours.parquet") as file:
             pq.write_table(pa.Table.from_pandas(hours, preserve_index=False), file, compression="zstd")
         partials.sync(directory)
     except OSError as error:

@@ -44,7 +44,7 @@ class Run:
     before: bool = False
 
     @property
-    def given(self) -> Given:
+    def as_given(self) -> Given:
         return os.fspath(self.path), list(self.groups), self.day, self.before
 
 
@@ -61,7 +61,7 @@ def merge(runs: Sequence[Run], path: Path, told: Told = untold) -> int:
     unfinished = path.with_name(f"{path.name}.part")
     passes = _Passes((path.with_name(f"{path.name}.{number}.part") for number in count()), told)
     try:
-        written = _added(passes.few(runs), unfinished, told)
+        written = _add_up(passes.few(runs), unfinished, told)
         with unfinished.open("rb") as file:
             os.fsync(file.fileno())
         unfinished.replace(path)
@@ -84,10 +84,10 @@ def damage(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError) as error:
-        raise gone(path, str(error)) from error
+        raise gone_error(path, str(error)) from error
 
 
-def gone(path: Path | str, why: str) -> NoData:
+def gone_error(path: Path | str, why: str) -> NoData:
     return NoData(
         f"the counts in {path}",
         f"they are gone or damaged: {why}",
@@ -123,7 +123,7 @@ class _Passes:
     def _one(self, runs: Sequence[Run]) -> Run:
         path = next(self.paths)
         self.made.append(path)
-        _added([replace(run, before=False) for run in runs], path, self.told)
+        _add_up([replace(run, before=False) for run in runs], path, self.told)
         for run in runs:
             if run.path in self.made:
                 run.path.unlink()
@@ -135,13 +135,13 @@ def _rows(run: Run) -> int:
 
 
 def _may_be_open(runs: Sequence[Run]) -> bool:
-    return len(runs) <= RUNS_AT_ONCE and sum(map(_held, runs)) <= ROWS_AT_ONCE
+    return len(runs) <= RUNS_AT_ONCE and sum(map(_rows_in_memory, runs)) <= ROWS_AT_ONCE
 
 
 def _shortest(runs: Sequence[Run], others: Sequence[Run]) -> int:
     """How many of the runs, the shortest first, are made into one: no more than needed, and than may be open."""
-    held = list(accumulate(map(_held, runs)))
-    behind = held[-1] + sum(map(_held, others))
+    held = list(accumulate(map(_rows_in_memory, runs)))
+    behind = held[-1] + sum(map(_rows_in_memory, others))
     for taken in range(2, min(len(runs), RUNS_AT_ONCE) + 1):
         left = len(runs) - taken + len(others)
         if left < RUNS_AT_ONCE and behind - held[taken - 1] + GROUP <= ROWS_AT_ONCE:
@@ -151,13 +151,13 @@ def _shortest(runs: Sequence[Run], others: Sequence[Run]) -> int:
     return min(len(runs), RUNS_AT_ONCE)
 
 
-def _held(run: Run) -> int:
+def _rows_in_memory(run: Run) -> int:
     """How many of its rows are in memory at most."""
     return min(run.rows, GROUP)
 
 
-def _added(runs: Sequence[Run], path: Path, told: Told) -> int:
+def _add_up(runs: Sequence[Run], path: Path, told: Told) -> int:
     try:
-        return _merge([run.given for run in runs], os.fspath(path), told)
+        return _merge([run.as_given for run in runs], os.fspath(path), told)
     except ValueError as error:
-        raise gone(*error.args) from error
+        raise gone_error(*error.args) from error

@@ -60,14 +60,14 @@ class Documents:
         bytes_of: Counter[SiteDay] = Counter()
         with _rewritten(files) as (file, keep):
             for group in range(file.num_row_groups):
-                sized = self._sized(file.read_row_group(group))
+                sized = self._with_sizes(file.read_row_group(group))
                 keep(sized)
                 bytes_of.update(_bytes_of(sized))
         if self.unsized:
             with _rewritten(hours) as (file, keep):
-                keep(_shared(file.read(), bytes_of))
+                keep(_share_bytes(file.read(), bytes_of))
 
-    def _sized(self, table: pa.Table) -> pa.Table:
+    def _with_sizes(self, table: pa.Table) -> pa.Table:
         found = np.fromiter(self._sizes(table["site"].to_pylist(), table["target"].to_pylist()), np.int64, len(table))
         size = np.where(found == _MISSING, table["size"].to_numpy(), found)
         if not self.unsized:
@@ -125,7 +125,7 @@ def _bytes_of(files: pa.Table) -> dict[SiteDay, int]:
     return {(row["site"], row["day"]): row["bytes_sum"] for row in sums.to_pylist()}
 
 
-def _shared(hours: pa.Table, bytes_of: Counter[SiteDay]) -> pa.Table:
+def _share_bytes(hours: pa.Table, bytes_of: Counter[SiteDay]) -> pa.Table:
     """The hours with their share of the bytes of their site's day, in proportion to their full answers."""
     days = (hours["hour"].to_numpy() // 24).tolist()
     keys: list[SiteDay] = list(zip(hours["site"].to_pylist(), days, strict=True))

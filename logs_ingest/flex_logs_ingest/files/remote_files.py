@@ -40,7 +40,7 @@ def files(pattern: str) -> tuple[File, ...]:
 
     Raises BadInput for a place that cannot be asked.
     """
-    system, path = _opened(pattern)
+    system, path = _open(pattern)
     folder, _, name = path.rpartition("/")
     try:
         found = system.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
@@ -58,7 +58,7 @@ def fetch(file: File, to: Path, most: int | None = None) -> None:
     """A local copy of as much as was there when it was looked for, `most` bytes at most. Raises Unusable."""
     left = file.size if most is None else min(file.size, most)
     try:
-        system, path = _opened(file.uri)
+        system, path = _open(file.uri)
         with system.open_input_stream(path, compression=None) as source, to.open("wb") as copy:
             while left and (part := source.read(min(left, _COPIED))):
                 copy.write(part)
@@ -70,19 +70,19 @@ def fetch(file: File, to: Path, most: int | None = None) -> None:
 
 def text(uri: str) -> bytes:
     """All of a small file."""
-    system, path = _opened(uri)
+    system, path = _open(uri)
     with system.open_input_stream(path, compression=None) as source:
         content: bytes = source.read()
     return content
 
 
 @contextmanager
-def written(folder: str, name: str) -> Iterator[IO[bytes]]:
+def write_whole(folder: str, name: str) -> Iterator[IO[bytes]]:
     """A new file of that name in the folder, there only when all of it is. Raises NotWritten.
 
     Two who write the same at the same time do not disturb each other.
     """
-    system, path = _opened(folder)
+    system, path = _open(folder)
     unfinished = f"{path}/.{name}.{uuid4().hex}.part"
     try:
         system.create_dir(path, recursive=True)
@@ -100,11 +100,11 @@ def written(folder: str, name: str) -> Iterator[IO[bytes]]:
 
 def put(local: Path, folder: str) -> None:
     """The local file, in the folder under its own name. Raises NotWritten."""
-    with local.open("rb") as source, written(folder, local.name) as file:
+    with local.open("rb") as source, write_whole(folder, local.name) as file:
         shutil.copyfileobj(source, file, _COPIED)
 
 
-def _opened(place: str) -> tuple[Any, str]:
+def _open(place: str) -> tuple[Any, str]:
     """Any: Arrow's file systems have no types."""
     try:
         if not re.match(r"[a-z0-9+]+://|/", place):

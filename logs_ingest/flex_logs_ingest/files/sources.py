@@ -110,14 +110,14 @@ class _Streams:
             if not packed:
                 return b""
             packed = packed if self._inside else self._begin(packed)
-            if packed and (plain := self._unpacked(packed)):
+            if packed and (plain := self._unpack(packed)):
                 return plain
 
     def _begin(self, packed: bytes) -> bytes:
         """Where a stream begins: xz fills its streams up with zeros to whole words, tapes their blocks behind one."""
         return packed.lstrip(b"\0")
 
-    def _unpacked(self, packed: bytes) -> bytes:
+    def _unpack(self, packed: bytes) -> bytes:
         plain: bytes = self._stream.decompress(packed)
         self._inside = not self._stream.eof
         if self._stream.eof:
@@ -229,7 +229,7 @@ class Log(Unpacked):
         self.size = self.status.st_size
         self.packing = _packing(self._raw)
         self._left = b""
-        self._bytes = self._unpacked()
+        self._bytes = self._unpack()
 
     @property
     def read_on_disk(self) -> int:
@@ -284,7 +284,7 @@ class Log(Unpacked):
         self.position += len(part)
         return part
 
-    def _unpacked(self) -> Bytes:
+    def _unpack(self) -> Bytes:
         if self.is_plain:
             return cast("Bytes", self._raw)
         return PACKINGS[self.packing].unpack(self._raw)
@@ -292,7 +292,7 @@ class Log(Unpacked):
     def _rewind(self) -> None:
         self._raw.seek(0)
         self.position, self._left, self.note = 0, b"", ""
-        self._bytes = self._unpacked()
+        self._bytes = self._unpack()
 
 
 def paths(source: Source) -> tuple[str, ...]:
@@ -321,7 +321,7 @@ def _folders(root: str) -> Iterator[str]:
             waiting += [each.path for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != "."]
 
 
-def shown(path: str) -> str:
+def path_text(path: str) -> str:
     """The path as text that any table and terminal takes, even where the name is not UTF-8 or holds a line's end."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)

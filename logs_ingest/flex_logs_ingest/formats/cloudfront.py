@@ -12,4 +12,4 @@ LAYOUT = from_columns(
         "status": ("sc-status",),
         "bytes": ("sc-bytes",),
     }
-).shaped(rb"\t")
+).with_time_pattern(rb"\t")

@@ -58,7 +58,7 @@ def from_directive(directive: str) -> Layout:
 
 def from_apache(directive: str) -> Layout:
     text = directive.replace('\\"', '"').replace("\\t", "\t").removesuffix("\\n")
-    return _compiled(list(_apache_s(_in_one(_PAIRS.sub("", text)), directive)), directive)
+    return _compile(list(_apache_s(_in_one(_PAIRS.sub("", text)), directive)), directive)
 
 
 def from_nginx(directive: str) -> Layout:
@@ -66,7 +66,7 @@ def from_nginx(directive: str) -> Layout:
     text = directive.strip().removesuffix(";").strip()
     if text.startswith("'") and text.endswith("'"):
         text = re.sub(r"'\s*'", "", text[1:-1])
-    return _compiled(list(_nginx_s(_VARIABLE_PAIRS.sub("", text))), directive)
+    return _compile(list(_nginx_s(_VARIABLE_PAIRS.sub("", text))), directive)
 
 
 def _apache_s(text: str, directive: str) -> Iterator[Token | str]:
@@ -119,7 +119,7 @@ def _time(argument: str, directive: str) -> Token:
     return Token("time", "time", stamp.sample, stamp.moved)
 
 
-def _compiled(parts: Sequence[Token | str], directive: str) -> Layout:
+def _compile(parts: Sequence[Token | str], directive: str) -> Layout:
     start, places = _places(parts)
     needed = max((i for i, place in enumerate(places) if place.token.field), default=-1)
     ahead = [_ahead(places, i) for i in range(needed + 1)]

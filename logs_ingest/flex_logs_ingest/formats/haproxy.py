@@ -20,4 +20,4 @@ LAYOUT = replace(
         '$request_cookie $response_cookie $termination $connections $queues "$request"'
     ),
     stops=b"~",
-).shaped(TIMERS)
+).with_time_pattern(TIMERS)

@@ -10,4 +10,4 @@ LAYOUT = replace(
         '$request_cookie $response_cookie $termination $connections $queues {$host} "$request"'
     ),
     stops=b"|}",
-).shaped(rb" \{[\w-]+(\.[\w-]+)+(:\d+)?[|}]")
+).with_time_pattern(rb" \{[\w-]+(\.[\w-]+)+(:\d+)?[|}]")

@@ -50,19 +50,19 @@ def _text(path: str) -> str:
 
 def _directives(text: str) -> dict[str, tuple[str, str]]:
     """By name: whose it is, and the directive's value. The last of a name is in force, as in the servers."""
-    found = {name: ("nginx", _joined(parts)) for name, parts in _NGINX.findall(text)}
+    found = {name: ("nginx", _join(parts)) for name, parts in _NGINX.findall(text)}
     lines = text.replace("\\\n", " ")
     return found | {name: ("apache", _bare(value)) for value, name in _APACHE.findall(lines)}
 
 
-def _joined(parts: str) -> str:
+def _join(parts: str) -> str:
     pieces = _PART.findall(parts)
     if pieces and pieces[0].startswith("escape="):
         del pieces[0]
-    return "".join(map(_unescaped, pieces))
+    return "".join(map(_unescape, pieces))
 
 
-def _unescaped(piece: str) -> str:
+def _unescape(piece: str) -> str:
     r"""An nginx string: `\"`, `\'` and `\\` lose their backslash, `\t` is a tab."""
     if piece[:1] not in ("'", '"'):
         return piece

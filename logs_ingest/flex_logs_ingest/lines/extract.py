@@ -13,7 +13,7 @@ from flex_logs_ingest.lines.json_members import members
 from flex_logs_ingest.lines.layout import Field, Layout, Op, columns, is_directive, names
 from flex_logs_ingest.lines.quoted import closing
 from flex_logs_ingest.lines.text_ends import end_of
-from flex_logs_ingest.lines.timestamps import stamped
+from flex_logs_ingest.lines.timestamps import as_usual_time
 
 # The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is empty.
 Texts = tuple[bytes, bytes, bytes, bytes, bytes]
@@ -35,12 +35,12 @@ HEADING: Texts = (b"", b"", b"", b"", b"")
 def extractor(layout: Layout) -> Extract:
     extract = {"json": _json, "w3c": _w3c}.get(layout.kind, _fields)(layout)
     if layout.moved:
-        extract = _stamped(extract, layout.moved)
+        extract = _with_times(extract, layout.moved)
     if layout.unsized:
-        extract = _unsized(extract)
+        extract = _without_sizes(extract)
     if layout.stops:
-        return _stopped(extract, layout.stops)
-    return _sited(extract) if layout.url_site else extract
+        return _with_short_hosts(extract, layout.stops)
+    return _with_host_of_url(extract) if layout.url_site else extract
 
 
 def _fields(layout: Layout) -> Extract:
@@ -187,7 +187,7 @@ def _cells(line: bytes, separator: bytes, count: int) -> list[bytes]:
         at = end + len(mark + separator)
 
 
-def _stamped(extract: Extract, moved: tuple[int, ...]) -> Extract:
+def _with_times(extract: Extract, moved: tuple[int, ...]) -> Extract:
     """The same, with times that line.py reads."""
 
     def moving(line: bytes) -> Texts | None:
@@ -195,12 +195,12 @@ def _stamped(extract: Extract, moved: tuple[int, ...]) -> Extract:
         if texts is None:
             return None
         vhost, time, request, status, sent = texts
-        return vhost, stamped(time, moved), request, status, sent
+        return vhost, as_usual_time(time, moved), request, status, sent
 
     return moving
 
 
-def _unsized(extract: Extract) -> Extract:
+def _without_sizes(extract: Extract) -> Extract:
     """The same, with one byte for each full answer, whatever a line says of its own."""
 
     def unsized(line: bytes) -> Texts | None:
@@ -213,7 +213,7 @@ def _unsized(extract: Extract) -> Extract:
     return unsized
 
 
-def _stopped(extract: Extract, stops: bytes) -> Extract:
+def _with_short_hosts(extract: Extract, stops: bytes) -> Extract:
     """The same, with names of virtual hosts that end at the first of these bytes."""
 
     def stopped(line: bytes) -> Texts | None:
@@ -227,7 +227,7 @@ def _stopped(extract: Extract, stops: bytes) -> Extract:
     return stopped
 
 
-def _sited(extract: Extract) -> Extract:
+def _with_host_of_url(extract: Extract) -> Extract:
     """The same, with the host of the URL that was asked for."""
 
     def sited(line: bytes) -> Texts | None:

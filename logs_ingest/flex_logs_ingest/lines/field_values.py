@@ -45,7 +45,7 @@ def seconds(text: bytes) -> int | None:
     Apache's and ISO times may have a fraction of a second. One that names no zone is taken as UTC. `/` may part the
     numbers of a day as `-` does. Seconds may be a whole number of milliseconds, microseconds or nanoseconds.
     """
-    text = unescaped(text)
+    text = unescape(text)
     if text[2:3] == b"/":
         return _clf(text)
     if text[4:5] in (b"-", b"/"):
@@ -133,7 +133,7 @@ _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|([\"\\/bfnrtv])
 _CONTROLS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 
-def unescaped(text: bytes) -> bytes:
+def unescape(text: bytes) -> bytes:
     r"""Without the escapes of Apache (`\"`, `\xhh`, `\t`), nginx (`\xhh`) and JSON (`\/`, `\uhhhh`); others stay."""
     if b"\\" not in text:
         return text
@@ -157,13 +157,13 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 _ODD = re.compile(rb"%(?:([0-9A-Fa-f]{2})|)|[^!-$&-~]")
 
 
-def asked(request: bytes) -> tuple[bytes, bytes] | None:
+def method_and_target(request: bytes) -> tuple[bytes, bytes] | None:
     """Method and target of a request line, None for what is no request for something of a site.
 
     Such are `-`, bytes of another protocol, `OPTIONS *` and `CONNECT host:443`. Without a version only `GET` is one.
     """
     if b"\\" in request:
-        request = unescaped(request)
+        request = unescape(request)
     method, _, rest = request.partition(b" ")
     if method not in _USUAL and (not method or len(method) > 32 or method.translate(None, METHOD)):
         return None
@@ -193,22 +193,22 @@ def target(path: bytes) -> bytes:
     if b"#" in path:
         path = path.partition(b"#")[0]
     if path.translate(None, _PLAIN):
-        path = _ODD.sub(_encoded, path)
+        path = _ODD.sub(_encode, path)
     if b"//" in path or b"/." in path:
-        path = _collapsed(path)
+        path = _collapse(path)
     if len(path) > TARGET_LIMIT:
         path = path[: TARGET_LIMIT - 9] + b"~%08x" % crc32(path)
     return path
 
 
-def _encoded(match: re.Match[bytes]) -> bytes:
+def _encode(match: re.Match[bytes]) -> bytes:
     if match[1]:
         byte = int(match[1], 16)
         return bytes((byte,)) if byte in _UNRESERVED else match[0].upper()
     return b"%%%02X" % match[0][0]
 
 
-def _collapsed(path: bytes) -> bytes:
+def _collapse(path: bytes) -> bytes:
     kept: list[bytes] = []
     parts = path.split(b"/")
     for part in parts:

@@ -49,7 +49,7 @@ def _object(
         at = member.end()
         if mark is None:
             inside = not prefix and key in parents and line[at : at + 1] == b"{"
-            end = _object(line, at, key + b".", wanted, parents, found) if inside else _nested(line, at)
+            end = _object(line, at, key + b".", wanted, parents, found) if inside else _end_of_nested(line, at)
             behind = _NEXT.match(line, end) if end >= 0 else None
             if behind is None:
                 return -1
@@ -62,7 +62,7 @@ def _object(
     return at
 
 
-def _nested(line: bytes, at: int) -> int:
+def _end_of_nested(line: bytes, at: int) -> int:
     """Where the object or array that begins at `at` has ended, or the line; brackets of either kind count alike."""
     depth = 0
     while at < len(line):

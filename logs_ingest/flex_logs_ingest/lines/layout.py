@@ -75,11 +75,11 @@ class Layout:
 
     @property
     def fields(self) -> frozenset[Field]:
-        found = {op.field for op in self.ops if op.field} | set(self._named)
+        found = {op.field for op in self.ops if op.field} | set(self._named_fields)
         return frozenset(found | {"vhost"} if self.url_site else found)
 
     @property
-    def _named(self) -> Sequence[Field]:
+    def _named_fields(self) -> Sequence[Field]:
         if self.kind == "w3c" and self.start:
             return tuple(columns(self.start, self.keys))
         return tuple(name for name, _ in self.keys)
@@ -93,21 +93,21 @@ class Layout:
             raise unusable(source, f"it does not give {', '.join(missing)}")
         return self
 
-    def shaped(self, pattern: bytes) -> Layout:
+    def with_time_pattern(self, pattern: bytes) -> Layout:
         return replace(self, shape=re.compile(pattern))
 
 
 def from_keys(keys: Mapping[Field, Sequence[str]]) -> Layout:
     """The layout of lines that are JSON objects; of several keys that a line has for a field, the first one counts."""
-    return Layout("json", keys=_spelled(keys)).check(f"the JSON keys {dict(keys)}", "bytes")
+    return Layout("json", keys=_spellings(keys)).check(f"the JSON keys {dict(keys)}", "bytes")
 
 
 def from_columns(keys: Mapping[Field, Sequence[str]]) -> Layout:
     """The layout of lines whose columns the log itself names; of several that it has for a field, the first counts."""
-    return Layout("w3c", keys=_spelled(keys)).check(f"the columns {dict(keys)}", "bytes")
+    return Layout("w3c", keys=_spellings(keys)).check(f"the columns {dict(keys)}", "bytes")
 
 
-def _spelled(keys: Mapping[Field, Sequence[str]]) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
+def _spellings(keys: Mapping[Field, Sequence[str]]) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
     return tuple((name, tuple(key.encode() for key in keys[name])) for name in FIELDS if keys.get(name))
 
 

@@ -73,7 +73,7 @@ def stamp_of(format_: str) -> Stamp | None:
         if code:
             places.setdefault(code, len(sample))
         sample += _PIECES[code] if code else literal
-    ways = ((), *(_moved(read, places) for read in _READ))
+    ways = ((), *(_byte_moves(read, places) for read in _READ))
     return next((Stamp(sample, moved) for moved in ways if _leads_back(sample, places, moved)), None)
 
 
@@ -88,7 +88,7 @@ def of_apache(format_: str) -> str:
     return f"%<{plain}>" if plain in _OWN else plain
 
 
-def stamped(time: bytes, moved: tuple[int, ...]) -> bytes:
+def as_usual_time(time: bytes, moved: tuple[int, ...]) -> bytes:
     """The time as line.py reads it. Blanks stand for zeros, as before days of one digit."""
     if max(moved) >= len(time):
         return time
@@ -110,7 +110,7 @@ def _codes(format_: str) -> Iterator[tuple[str, str]]:
     yield "", format_[at:]
 
 
-def _moved(read: str, places: Mapping[str, int]) -> tuple[int, ...]:
+def _byte_moves(read: str, places: Mapping[str, int]) -> tuple[int, ...]:
     moved: list[int] = []
     for code in read:
         if code in places:
@@ -122,7 +122,7 @@ def _moved(read: str, places: Mapping[str, int]) -> tuple[int, ...]:
 
 def _leads_back(sample: str, places: Mapping[str, int], moved: tuple[int, ...]) -> bool:
     text = sample.encode()
-    found = seconds(stamped(text, moved) if moved else text)
+    found = seconds(as_usual_time(text, moved) if moved else text)
     if _SINCE_1970 & places.keys():
         return found == _KNOWN
     return found == _KNOWN + _ZONE * ("z" not in places) - 38 * ("S" not in places)

@@ -20,7 +20,7 @@ from flex.errors import BadInput
 from flex.model.domain import LAST_DAY, Segment
 from flex.ports import Segments
 from flex_logs_ingest.counts import files_of_days, partials
-from flex_logs_ingest.files.sources import shown
+from flex_logs_ingest.files.sources import path_text
 from flex_logs_ingest.parcels.manifest import Manifest, Unsound, manifest
 from flex_logs_ingest.parcels.parcel_check import ROOM, check_names, counts_of
 from flex_logs_ingest.parcels.parcel_files import ENDING
@@ -76,10 +76,10 @@ def take(
     takes no more; what was taken until then stays taken.
     """
     found = [parcel for path in paths for parcel in _parcels(path)]
-    with partials.held(directory):
+    with partials.hold_directory(directory):
         known = {segment.id for segment in segments.segments(0, LAST_DAY)}
-        partials.clear(directory, files_of_days.left(segments, 0, LAST_DAY))
-        return tuple(_taken(path, segments, directory, allowed, known, known_too) for path in found)
+        partials.clear(directory, files_of_days.files_left(segments, 0, LAST_DAY))
+        return tuple(_take(path, segments, directory, allowed, known, known_too) for path in found)
 
 
 def _parcels(path: Path) -> Iterator[Path]:
@@ -96,7 +96,7 @@ def _parcels(path: Path) -> Iterator[Path]:
         yield path
 
 
-def _taken(
+def _take(
     path: Path,
     segments: Segments,
     directory: Path,
@@ -105,7 +105,7 @@ def _taken(
     known_too: bool,
 ) -> Arrival:
     try:
-        with _opened(path) as file:
+        with _open(path) as file:
             size = os.fstat(file.fileno()).st_size
             found = manifest(_first_line(file))
             segment = found.reading.segment
@@ -121,11 +121,11 @@ def _taken(
                 outcome = "taken" if taken else "known"
                 known.add(segment.id)
     except (OSError, Unsound) as error:
-        return Arrival(str(path), "refused", shown(str(error))[:_LONGEST_NOTE])
+        return Arrival(str(path), "refused", path_text(str(error))[:_LONGEST_NOTE])
     return Arrival(str(path), outcome, size=size, segment=segment)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     """Without O_NONBLOCK, a pipe left among the parcels would stop everything."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     status = os.fstat(descriptor)

@@ -56,12 +56,12 @@ def counts_of(segment: Segment, files: Sequence[BinaryIO]) -> Counts:
     _check_hours(hours, segment)
     _check_days(hours, partial)
     _check_sample(sample, level, partial)
-    counts = Counts(_found(segment, partial, hours, sample, level))
+    counts = Counts(_as_found(segment, partial, hours, sample, level))
     _need(by_hour(counts) == segment.hours, "its hours are not those it says")
     return counts
 
 
-def _found(segment: Segment, partial: pd.DataFrame, hours: pd.DataFrame, sample: pd.DataFrame, level: int) -> Found:
+def _as_found(segment: Segment, partial: pd.DataFrame, hours: pd.DataFrame, sample: pd.DataFrame, level: int) -> Found:
     """What the loop would have handed over."""
     sites, numbers = np.unique(hours["site"].to_numpy(dtype=object), return_inverse=True)
     names: list[str] = sites.tolist()

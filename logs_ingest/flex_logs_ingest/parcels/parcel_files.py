@@ -67,11 +67,11 @@ class Outbox:
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         return self._store.segments(first_day, last_day)
 
-    def ended(self, places: Collection[str]) -> frozenset[str]:
-        return self._store.ended(places)
+    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
+        return self._store.places_where_readings_ended(places)
 
-    def recorded(self, ids: Collection[str]) -> frozenset[str]:
-        return self._store.recorded(ids)
+    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
+        return self._store.known_segments(ids)
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
         return self._store.opened(opening, first_time)

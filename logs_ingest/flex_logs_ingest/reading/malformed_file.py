@@ -41,7 +41,7 @@ class Invalid:
 
     def add(self, path: str, lines: Sequence[BadLine]) -> None:
         for line in lines:
-            text = f"{_escaped(path)}\t{line.offset}\t{line.reason}\t{line.text}\n"
+            text = f"{_escape(path)}\t{line.offset}\t{line.reason}\t{line.text}\n"
             # Once a line did not fit, no later one is written: what is there has no gaps.
             if self.left_out or len(text) > self._room:
                 self.left_out += 1
@@ -65,5 +65,5 @@ class Invalid:
         )
 
 
-def _escaped(path: str) -> str:
+def _escape(path: str) -> str:
     return "".join(char if " " <= char <= "~" else char.encode("unicode_escape").decode() for char in path)

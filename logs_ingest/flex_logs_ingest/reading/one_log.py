@@ -20,7 +20,7 @@ from flex.model.domain import Segment, Stream
 from flex_logs_ingest.counts.signature import signature
 from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.pipes import Pipe
-from flex_logs_ingest.files.sources import CHUNK, Log, shown
+from flex_logs_ingest.files.sources import CHUNK, Log, path_text
 from flex_logs_ingest.formats import going_on, layout_of, record_size
 from flex_logs_ingest.lines.headings import at_headings, heading_of
 from flex_logs_ingest.lines.layout import Layout
@@ -53,7 +53,7 @@ class LogReading(ABC):
     def __init__(self, reader: Reader, log: Log | Pipe) -> None:
         self._reader = reader
         self._log = log
-        self._path = shown(log.path)
+        self._path = path_text(log.path)
         self._family = reader.family(log.path)
         self._head = b""
         self._format = ""

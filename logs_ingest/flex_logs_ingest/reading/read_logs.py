@@ -19,7 +19,7 @@ from flex.model.domain import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import files_of_days, partials
 from flex_logs_ingest.files.pipes import Pipe, is_pipe
-from flex_logs_ingest.files.sources import Log, Source, Unusable, paths, shown
+from flex_logs_ingest.files.sources import Log, Source, Unusable, path_text, paths
 from flex_logs_ingest.reading import failed_files, freed
 from flex_logs_ingest.reading.batch import READINGS
 from flex_logs_ingest.reading.identity import HEAD
@@ -74,7 +74,7 @@ def ingest(
     reads where malformed lines are wanted: they are in the order of the files then.
     """
     freed.gives_back()
-    with partials.held(directory):
+    with partials.hold_directory(directory):
         apart = Apart(1 if invalid else workers)
         run = Run(
             segments,
@@ -96,7 +96,7 @@ def ingest(
 
 def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
     """What `ingest` does in a directory that is held; that nothing could be read is no error here."""
-    partials.clear(run.directory, files_of_days.left(run.segments, 0, LAST_DAY))
+    partials.clear(run.directory, files_of_days.files_left(run.segments, 0, LAST_DAY))
     try:
         reports = [report for source in sources for report in _reports(Reader(source, run))]
     except FlexError:
@@ -160,7 +160,7 @@ def _pipe(reader: Reader, path: str) -> FileReport:
 
 
 def _unusable(reader: Reader, path: str, error: Unusable) -> FileReport:
-    return FileReport(reader.source.name, shown(path), "unreadable", str(error))
+    return FileReport(reader.source.name, path_text(path), "unreadable", str(error))
 
 
 def _nothing(reports: Sequence[FileReport]) -> NoData:

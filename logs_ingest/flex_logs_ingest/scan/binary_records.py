@@ -56,17 +56,17 @@ class RecordScan:
     def feed(self, chunk: bytes) -> None:
         data = self._rest + chunk
         found = _whole(data)
-        self._lines.feed(_written(found, self._start))
+        self._lines.feed(_as_lines(found, self._start))
         self._rest = data[len(found) * SIZE :]
         self._start += len(found) * SIZE
 
     def take_bad(self) -> list[Bad]:
-        return [_placed(line) for line in self._lines.take_bad()]
+        return [_with_place(line) for line in self._lines.take_bad()]
 
     def finish(self, complete: bool = False) -> Found:
         """The rest of a record says nothing, complete or not."""
         found = self._lines.finish(complete)
-        found["bad"] = [_placed(line) for line in found["bad"]]
+        found["bad"] = [_with_place(line) for line in found["bad"]]
         found["pending"] = len(self._rest)
         return found
 
@@ -80,7 +80,7 @@ def _sound(found: np.ndarray) -> np.ndarray:
     return np.asarray(known & (found["method"] < len(_METHODS)) & (found["type"] < _TYPES))
 
 
-def _written(found: np.ndarray, start: int) -> bytes:
+def _as_lines(found: np.ndarray, start: int) -> bytes:
     """As lines of the format's layout. A record that is not sound becomes a malformed line with its place and bytes."""
     methods = [_METHODS[number] for number in np.minimum(found["method"], len(_METHODS) - 1).tolist()]
     statuses = [_STATUSES[number] for number in np.minimum(found["status"] & 63, len(_STATUSES) - 1).tolist()]
@@ -93,7 +93,7 @@ def _written(found: np.ndarray, start: int) -> bytes:
     return b"".join(lines)
 
 
-def _placed(line: Bad) -> Bad:
+def _with_place(line: Bad) -> Bad:
     """A malformed line where its record is."""
     _, reason, text = line
     place, _, record = text[1:].partition(b" ")

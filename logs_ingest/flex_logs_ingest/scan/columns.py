@@ -103,7 +103,7 @@ class ColumnTables:
 
     def write(self, files: str, hours: str, sample: str) -> None:
         found = self._columns
-        site = named(found["site"], self._sites)
+        site = names_by_number(found["site"], self._sites)
         target = texts(found["text"], found["offsets"])
         counts = {name: found[name] for name in ("requests", "bytes", "size", "last")}
         rows = _table({"day": found["day"], "site": site, "target": target, **counts})
@@ -116,7 +116,7 @@ class ColumnTables:
 
 
 def hours_table(hour_site: Ints, sites: list[str], hour: Ints, requests: Ints, sent: Ints) -> pa.Table:
-    return _table({"site": named(hour_site, sites), "hour": hour, "requests": requests, "bytes": sent})
+    return _table({"site": names_by_number(hour_site, sites), "hour": hour, "requests": requests, "bytes": sent})
 
 
 def texts(text: bytes, offsets: Ints) -> pa.LargeStringArray:
@@ -129,7 +129,7 @@ def integers(values: Ints) -> pa.Int64Array:
     return pa.Int64Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
-def named(numbers: Ints, names: list[str]) -> pa.LargeStringArray:
+def names_by_number(numbers: Ints, names: list[str]) -> pa.LargeStringArray:
     encoded = [name.encode() for name in names]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return texts(b"".join(encoded), offsets).take(integers(numbers))

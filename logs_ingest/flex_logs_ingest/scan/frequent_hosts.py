@@ -27,7 +27,7 @@ class Strangers:
         if len(self._requests) > 2 * KEPT:
             self._requests = _heaviest(self._requests)
 
-    def found(self) -> list[tuple[bytes, int]]:
+    def take_found(self) -> list[tuple[bytes, int]]:
         """Those since the last call, in order of their names."""
         found, self._requests = sorted(self._requests.items()), {}
         return found
@@ -39,14 +39,14 @@ def _heaviest(requests: dict[bytes, int]) -> dict[bytes, int]:
     return {name: number - least for name, number in requests.items() if number > least}
 
 
-def shown(found: Iterable[tuple[bytes, int]]) -> dict[str, int]:
+def names_to_show(found: Iterable[tuple[bytes, int]]) -> dict[str, int]:
     """The names as they can be shown and stored, those asked for most first, and at most a thousand of them."""
     requests: Counter[str] = Counter()
     for name, number in found:
-        requests[_shown(name)] += number
+        requests[_name_to_show(name)] += number
     return dict(sorted(requests.items(), key=lambda each: (-each[1], each[0]))[:KEPT])
 
 
-def _shown(name: bytes) -> str:
+def _name_to_show(name: bytes) -> str:
     host = "" if name.startswith(b"/") else site_name(name)
     return host or printable(name) or "(none)"

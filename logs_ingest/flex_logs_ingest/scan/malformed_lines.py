@@ -41,7 +41,7 @@ class Malformed:
         waiting, self._waiting = self._waiting, []
         return waiting
 
-    def found(self) -> tuple[list[int], list[Bad]]:
+    def take_found(self) -> tuple[list[int], list[Bad]]:
         """The counts and the samples since the last call."""
         found = self.counts, self.samples
         self.counts, self.samples = [0] * len(REASONS), []

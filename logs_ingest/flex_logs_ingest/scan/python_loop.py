@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from flex_logs_ingest.lines.extract import HEADING, extractor
-from flex_logs_ingest.lines.field_values import LAST_TIME, MOST, STATUSES, asked, number, seconds
+from flex_logs_ingest.lines.field_values import LAST_TIME, MOST, STATUSES, method_and_target, number, seconds
 from flex_logs_ingest.lines.field_values import target as spelled
 from flex_logs_ingest.lines.layout import HEADING_LIMIT, Layout, is_directive
 from flex_logs_ingest.lines.usual_lines import usual
@@ -139,7 +139,7 @@ class ReferenceScan:
         if complete and self._pending:
             self._end_line()
         self._tally.thin(self._limit)
-        found = self._found()
+        found = self._take_found()
         self._begin()
         return found
 
@@ -164,7 +164,7 @@ class ReferenceScan:
             wrong = self._usual_lines(self._usual, block)
         self._tally.settle()
         if wrong:
-            self._malformed(block.split(b"\n"), wrong)
+            self._note_malformed(block.split(b"\n"), wrong)
 
     def _usual_lines(self, usual: re.Pattern[bytes], block: bytes) -> list[tuple[int, int]]:
         """Count them, and any others in between; the numbers of malformed ones, with what is wrong with them."""
@@ -245,7 +245,7 @@ class ReferenceScan:
             return NO_FIELDS
         if texts is HEADING:
             self._lines[NO_REQUEST] += 1
-            self._headed(line.rstrip(b"\r"))
+            self._read_heading(line.rstrip(b"\r"))
             return None
         vhost, when, request, status, sent = texts
         size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
@@ -255,7 +255,7 @@ class ReferenceScan:
             return NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME
         if not self._first <= time <= self._last:
             self._first, self._last = min(self._first, time), max(self._last, time)
-        found = asked(request)
+        found = method_and_target(request)
         self._lines[NO_REQUEST if found is None else self._answer(vhost, found, status, size, time)] += 1
         return None
 
@@ -280,7 +280,7 @@ class ReferenceScan:
         tally.time.append(time)
         return COUNTED
 
-    def _malformed(self, lines: Sequence[bytes], wrong: Sequence[tuple[int, int]]) -> None:
+    def _note_malformed(self, lines: Sequence[bytes], wrong: Sequence[tuple[int, int]]) -> None:
         """The lines of these numbers, in order."""
         self._lines[MALFORMED] += len(wrong)
         start, before = self._start, 0
@@ -298,7 +298,7 @@ class ReferenceScan:
                 _remember(self._hour_starts, when[:14] + when[20:], begin)
         return time
 
-    def _headed(self, line: bytes) -> None:
+    def _read_heading(self, line: bytes) -> None:
         if is_directive(line):
             self._heading = line[:HEADING_LIMIT]
 
@@ -335,7 +335,7 @@ class ReferenceScan:
             self._text += len(target)
         return row
 
-    def _found(self) -> Found:
+    def _take_found(self) -> Found:
         sites = sorted(self._hours)
         columns = self._columns({site: i for i, site in enumerate(sites)})
         hours = [
@@ -344,7 +344,7 @@ class ReferenceScan:
             for hour, (requests, sent) in sorted(self._hours[site].items())
         ]
         site, hour, requests, sent = (_ints([row[i] for row in hours]) for i in range(4))
-        reasons, bad = self._bad.found()
+        reasons, bad = self._bad.take_found()
         return Found(
             sites=sites,
             hour_site=site,
@@ -355,7 +355,7 @@ class ReferenceScan:
             lines=self._lines,
             reasons=reasons,
             bad=bad,
-            strangers=self._strangers.found(),
+            strangers=self._strangers.take_found(),
             others=None if self._fixed is not None or self._directory else self._others.found(),
             heading=self._heading,
             first_time=min(self._first, self._last),

@@ -27,8 +27,8 @@ from flex.tables import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.binary_records import RecordScan
-from flex_logs_ingest.scan.columns import Found, Ints, Loop, OtherCount, named, texts
-from flex_logs_ingest.scan.frequent_hosts import shown
+from flex_logs_ingest.scan.columns import Found, Ints, Loop, OtherCount, names_by_number, texts
+from flex_logs_ingest.scan.frequent_hosts import names_to_show
 from flex_logs_ingest.scan.malformed_lines import MOST, REASONS, WIDTH, Bad
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -57,7 +57,10 @@ class Counts:
     @property
     def partial(self) -> pd.DataFrame:
         rows = self.found["tables"].columns()
-        names = {"site": named(rows["site"], self.found["sites"]), "target": texts(rows["text"], rows["offsets"])}
+        names = {
+            "site": names_by_number(rows["site"], self.found["sites"]),
+            "target": texts(rows["text"], rows["offsets"]),
+        }
         columns = {"day": rows["day"], **{name: pd.Series(column, dtype="str") for name, column in names.items()}}
         columns |= {"requests": rows["requests"], "bytes": rows["bytes"], "size": rows["size"], "last": rows["last"]}
         return PARTIAL.check(pd.DataFrame(columns))
@@ -65,7 +68,7 @@ class Counts:
     @property
     def hours(self) -> pd.DataFrame:
         found = self.found
-        site = pd.Series(named(found["hour_site"], found["sites"]), dtype="str")
+        site = pd.Series(names_by_number(found["hour_site"], found["sites"]), dtype="str")
         counts = {"hour": found["hour"], "requests": found["hour_requests"], "bytes": found["hour_bytes"]}
         return HOURS.check(pd.DataFrame({"site": site, **counts}))
 
@@ -105,7 +108,7 @@ class Counts:
 
     @property
     def strangers(self) -> dict[str, int]:
-        return shown(self.found["strangers"])
+        return names_to_show(self.found["strangers"])
 
     @property
     def others(self) -> tuple[OtherCount, ...] | None:

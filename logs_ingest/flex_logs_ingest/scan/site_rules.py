@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from flex_logs_ingest.lines.field_values import target, unescaped
+from flex_logs_ingest.lines.field_values import target, unescape
 
 UNKNOWN = "(unknown)"
 Www = Literal["listed", "same", "apart"]
@@ -42,7 +42,7 @@ def site_name(vhost: bytes) -> str:
     A name beyond ASCII, in UTF-8 or percent-encoded, becomes `xn--bcher-kva.example`. What belongs in no host name is
     percent-encoded. A name that says nothing (empty, `-`, `_`) or that is too long for DNS is empty.
     """
-    plain = _without_port(unescaped(vhost[: 8 * SITE_LIMIT]))
+    plain = _without_port(unescape(vhost[: 8 * SITE_LIMIT]))
     name = unquote_to_bytes(plain) if b"%" in plain else plain
     name = (name if name.isascii() else _of_dns(name)).rstrip(b".").lower()
     if name in (b"", b"-", b"_") or len(name) > SITE_LIMIT:
@@ -78,7 +78,7 @@ def directory_name(path: bytes) -> str:
     return target(path)[: end or 1].decode("ascii") if end <= SITE_LIMIT else ""
 
 
-def spelled(site: str) -> str:
+def spelling_in_logs(site: str) -> str:
     """A site's name as an operator writes it, host or directory, in the spelling that logs are counted under."""
     encoded = site.encode(errors="surrogateescape")
     return directory_name(encoded) if site.startswith("/") else site_name(encoded)
@@ -150,7 +150,7 @@ class SiteRule:
         site_of = self.naming()
         twins = {f"www.{site}" if site == site.removeprefix("www.") else site.removeprefix("www.") for site in sites}
         found: list[tuple[str, str]] = []
-        for name in sorted({*twins, *map(spelled, self.aliases)} - sites):
+        for name in sorted({*twins, *map(spelling_in_logs, self.aliases)} - sites):
             of_alone = name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
             site = of_alone if of_alone in alone and self.www != "apart" else site_of(name.encode())
             if is_host(name) and site in sites and site != name:
@@ -159,12 +159,12 @@ class SiteRule:
 
     def _renaming(self) -> Callable[[str], str]:
         """The name that a site is placed under, of any of its names."""
-        aliases = {spelled(name): _target(site) for name, site in self.aliases.items()}
+        aliases = {spelling_in_logs(name): _target(site) for name, site in self.aliases.items()}
         known = {*aliases, *aliases.values(), *(self.listed or ())}
 
         def renamed(name: str) -> str:
             if name not in aliases and not self.directory:
-                name = _folded(name, known, self.www)
+                name = _fold(name, known, self.www)
             return aliases.get(name, name)
 
         return renamed
@@ -172,10 +172,10 @@ class SiteRule:
 
 def _target(site: str) -> str:
     """The site of an alias: an operator may call it anything."""
-    return spelled(site) or site
+    return spelling_in_logs(site) or site
 
 
-def _folded(name: str, known: Set[str], www: Www) -> str:
+def _fold(name: str, known: Set[str], www: Www) -> str:
     """With `www.` or without it, as the site is called."""
     bare = name.removeprefix("www.")
     if www == "same" and "." in bare:

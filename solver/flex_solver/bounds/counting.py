@@ -43,7 +43,7 @@ def prices(problem: Problem) -> Ints:
 
 def wishes(problem: Problem) -> Ints:
     """For each site, the new rows that its replicas and pins alone demand, whatever the balance."""
-    demanded: Ints = np.maximum(problem.replicas - held(problem), _pins_missing(problem))
+    demanded: Ints = np.maximum(problem.replicas - rows_that_may_stay(problem), _pins_missing(problem))
     return demanded
 
 
@@ -117,7 +117,7 @@ def free_to_come(problem: Problem, node: int) -> Bools:
 
 def tight(problem: Problem) -> Bools:
     """The sites that lose no row unless they gain another."""
-    keeps: Bools = wishes(problem) + held(problem) == problem.replicas
+    keeps: Bools = wishes(problem) + rows_that_may_stay(problem) == problem.replicas
     return keeps
 
 
@@ -129,7 +129,7 @@ def rows_of_nodes(problem: Problem) -> list[tuple[int, Ints]]:
     return [(node, by_node[cuts[node] : cuts[node + 1]]) for node in np.flatnonzero(problem.open).tolist()]
 
 
-def held(problem: Problem) -> Ints:
+def rows_that_may_stay(problem: Problem) -> Ints:
     """How many rows of each site are in force and may stay."""
     staying = problem.old[may_stay(problem), 0]
     return np.bincount(staying, minlength=len(problem.sites)).astype(np.int64)

@@ -51,7 +51,7 @@ class Relaxed:
     reduced: Floats
 
 
-def relaxed(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Relaxed:
+def relax(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Relaxed:
     """With fewer rows shown at `first`, in fewer `rounds`, the bound is lower and holds as well; 0 rounds: counting."""
     counted = counting.least_moves(problem)
     free = may_leave(problem)
@@ -94,7 +94,10 @@ def cluster_of(problem: Problem) -> Cluster:
     of_site = problem.load[:, carries] / SHARE
     opened = np.flatnonzero(problem.open)
     load, low, high = _bands(problem, of_site, opened)
-    lacking, prices = problem.replicas - counting.held(problem), counting.prices(problem).astype(np.float64)
+    lacking, prices = (
+        problem.replicas - counting.rows_that_may_stay(problem),
+        counting.prices(problem).astype(np.float64),
+    )
     to_give = counting.wishes(problem) - lacking
     giving = np.flatnonzero(to_give > 0)
     place = np.full(len(lacking), -1)
@@ -164,8 +167,8 @@ def _best(cluster: Cluster, counts: one_node.Counts, first: int, rounds: int) ->
         if found is None:
             break
         duals = _duals(cluster, found.duals)
-        of_rows = _reduced(cluster, duals)
-        if (least := _bound(cluster, counts, duals, of_rows)) > best:
+        of_rows = _reduced_costs(cluster, duals)
+        if (least := _bound_by_duals(cluster, counts, duals, of_rows)) > best:
             best, reduced = least, of_rows
         wanted = np.flatnonzero((of_rows < -INEXACT) & ~shown)
         if not len(wanted) or of_rows[wanted].sum() > -INEXACT * 100:
@@ -231,7 +234,7 @@ def _duals(cluster: Cluster, duals: Floats) -> _Duals:
     )
 
 
-def _reduced(cluster: Cluster, duals: _Duals) -> Floats:
+def _reduced_costs(cluster: Cluster, duals: _Duals) -> Floats:
     """What giving up each row costs, less what it is worth to the rows of the program."""
     of_node = (duals.band + duals.total)[cluster.node]
     worth = duals.leave[cluster.node] + duals.touch[cluster.node] - duals.rows - (cluster.asks * of_node).sum(axis=1)
@@ -240,7 +243,7 @@ def _reduced(cluster: Cluster, duals: _Duals) -> Floats:
     return reduced
 
 
-def _bound(cluster: Cluster, counts: one_node.Counts, duals: _Duals, reduced: Floats) -> float:
+def _bound_by_duals(cluster: Cluster, counts: one_node.Counts, duals: _Duals, reduced: Floats) -> float:
     """What no placement stays under, by these duals: each row's bound at its price, and of each column the best end.
 
     Nothing enters a node beyond its band, and no more rows than there are replicas.

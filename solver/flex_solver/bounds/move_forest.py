@@ -31,7 +31,7 @@ EFFORT, EFFORTS = (1, 2, 4, 10, 25, 120, 400, 700, 1_000), 4_000_000
 def is_small(problem: Problem) -> bool:
     """Whether there are few places, and every new row counts as one move."""
     opened, asking = int(problem.open.sum()), problem.load.any(axis=1)
-    places = opened + int(np.abs(problem.replicas - counting.held(problem))[asking].sum())
+    places = opened + int(np.abs(problem.replicas - counting.rows_that_may_stay(problem))[asking].sum())
     alike = problem.weight is None and (problem.partly is None or not len(problem.partly))
     return alike and 1 < places <= PLACES and len(problem.old) * opened <= ROWS and bool(asking.any())
 
@@ -58,7 +58,7 @@ class _Sets:
         self.trees_in = np.zeros(len(self.size), dtype=np.int64)
         seen, left, found = 0, EFFORTS, list[int]()
         for size in range(1, min(EXACT, len(places)) + 1):
-            wanted = self._wanted(size).tolist()
+            wanted = self._possible_trees(size).tolist()
             left -= len(wanted) * EFFORT[size - 1]
             if left < 0:
                 break
@@ -69,7 +69,7 @@ class _Sets:
                 return
             if possible:
                 found += possible
-                self.trees_in = _packed(len(places), found)
+                self.trees_in = _most_sets_that_fit(len(places), found)
         self.most = max([int(self.trees_in[-1]), *map(self._with_one_of, range(seen + 1, len(places) + 1))])
 
     def _room(self, least: int) -> Ints:
@@ -81,7 +81,7 @@ class _Sets:
             top[size] = max(top[size], top[size - least] + 1)
         return np.maximum(self.trees_in, np.where(self.size < least, 0, top[self.size]))
 
-    def _wanted(self, size: int) -> Ints:
+    def _possible_trees(self, size: int) -> Ints:
         """Sets that might be trees, with none in them that is known, and leave room for as many others as are known."""
         some: Ints = np.flatnonzero(self.balanced & (self.size == size) & (self.trees_in == 0))
         others = len(self.size) - 1 - some
@@ -90,7 +90,7 @@ class _Sets:
 
     def _with_one_of(self, size: int) -> int:
         """How many trees there may be, if one has so many places, which were not looked at, and none has fewer."""
-        some = self._wanted(size)
+        some = self._possible_trees(size)
         return int((self._room(size)[len(self.size) - 1 - some] + 1).max(initial=0))
 
 
@@ -102,7 +102,7 @@ def _sums(of_place: Floats) -> Floats:
     return sums
 
 
-def _packed(places: int, found: list[int]) -> Ints:
+def _most_sets_that_fit(places: int, found: list[int]) -> Ints:
     """How many of the sets found fit into each set, none having a place in common with another."""
     most = np.zeros(1 << places, dtype=np.int64)
     for lowest in range(places - 1, -1, -1):

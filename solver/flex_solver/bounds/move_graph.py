@@ -83,7 +83,7 @@ class Net:
 def net(problem: Problem) -> Net:
     """Rows that ask for nothing are left out: to move them helps nobody."""
     cluster, open_nodes = cluster_of(problem), np.flatnonzero(problem.open)
-    lacking = np.where(_asking(problem), problem.replicas - counting.held(problem), 0)
+    lacking = np.where(_asking(problem), problem.replicas - counting.rows_that_may_stay(problem), 0)
     missing, spare = (np.repeat(np.arange(len(lacking)), count.clip(0)) for count in (lacking, -lacking))
     free = counting.may_stay(problem) & ~counting.rows_among(problem, problem.old, problem.pinned)
     held = problem.old[free & _asking(problem)[problem.old[:, 0]]]

@@ -68,18 +68,18 @@ class Trees:
             if others is None or (count := count + len(tree) * len(others)) > WAYS:
                 return None
             found.append(_product(tree, others))
-        return _joined(found, places.bit_count(), self._net.load.shape[1])
+        return _join(found, places.bit_count(), self._net.load.shape[1])
 
     def _tree(self, places: int, above: int) -> Moves:
         """The same by one tree."""
         if (places, above) not in self._trees:
-            found = [self._handed(place, places & ~(1 << place), above) for place in members_of(places)]
-            ways = _joined(found, 1, self._net.load.shape[1])
+            found = [self._moves_to_parent(place, places & ~(1 << place), above) for place in members_of(places)]
+            ways = _join(found, 1, self._net.load.shape[1])
             self._make_room(len(ways))
             self._trees[places, above] = ways
         return self._trees[places, above]
 
-    def _handed(self, place: int, below: int, above: int) -> Moves:
+    def _moves_to_parent(self, place: int, below: int, above: int) -> Moves:
         """The moves between a place and the one above that put it right, with what is below."""
         if (place, above) not in self._moves:
             self._moves[place, above] = self._net.between(place, above)
@@ -125,7 +125,7 @@ def _halves(places: int) -> list[int]:
     return even + [part for part in _subsets(places) if count % 2 == 0 and count > 5 and part.bit_count() == half + 1]
 
 
-def _joined(parts: list[Moves], most: int, dimensions: int) -> Moves:
+def _join(parts: list[Moves], most: int, dimensions: int) -> Moves:
     """In the order of the first resource; `most` moves make up a way at most."""
     change = np.concatenate([np.empty((0, dimensions)), *(part.change for part in parts)])
     keys = np.full((len(change), 2 * most), -1)

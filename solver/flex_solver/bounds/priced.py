@@ -44,10 +44,10 @@ class Priced:
 
 
 def floor(problem: Problem) -> int:
-    return priced(problem).least
+    return price_bound(problem).least
 
 
-def priced(problem: Problem, more: Floats | None = None) -> Priced:
+def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     """A new row of each site may cost `more` than a move."""
     nodes = int(problem.open.sum())
     worth = counting.prices(problem).astype(np.float64)
@@ -59,13 +59,13 @@ def priced(problem: Problem, more: Floats | None = None) -> Priced:
     if nodes > FEW and _outside(cluster) > FAR * nodes:
         return unknown
     by_name = notable(cluster.of_site, nodes, problem.tolerance)
-    lacking = (problem.replicas - counting.held(problem)).astype(np.float64)
+    lacking = (problem.replicas - counting.rows_that_may_stay(problem)).astype(np.float64)
     market = _market(problem, cluster, by_name, worth, lacking)
     trade = Trade(market, -MARGIN * market.worth, with_small=True)
     trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
     prices = worth / 2
     prices[by_name] = trade.prices.site
-    least = float(prices @ lacking) + _paid(trade)
+    least = float(prices @ lacking) + _least_payment(trade)
     return Priced(max(0, int(np.ceil(least - INEXACT * (1 + abs(least))))), prices)
 
 
@@ -93,7 +93,7 @@ def _market(problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, l
     )
 
 
-def _paid(trade: Trade) -> float:
+def _least_payment(trade: Trade) -> float:
     """What the nodes outside the band pay at least, at the prices found."""
     paid, of_any_change = 0.0, MARGIN * 2 * trade.market.small_price
     for node in np.flatnonzero(trade.market.off).tolist():

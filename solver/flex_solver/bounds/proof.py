@@ -62,7 +62,7 @@ class _Columns:
 
 def is_small(problem: Problem, steps: int) -> bool:
     """Where nothing is in force every placement has as many moves, and nobody need ask."""
-    rows = len(problem.old) + int(np.count_nonzero(problem.replicas > counting.held(problem)))
+    rows = len(problem.old) + int(np.count_nonzero(problem.replicas > counting.rows_that_may_stay(problem)))
     return len(problem.old) > 0 and rows * int(problem.open.sum()) * STEPS <= steps
 
 
@@ -92,7 +92,7 @@ def with_so_few(
 def _columns(problem: Problem) -> _Columns:
     """Rows that become others, rows that vanish, and rows that come from nowhere."""
     free = np.flatnonzero(counting.may_stay(problem) & ~counting.rows_among(problem, problem.old, problem.pinned))
-    lacking = problem.replicas - counting.held(problem)
+    lacking = problem.replicas - counting.rows_that_may_stay(problem)
     opened = np.flatnonzero(problem.open)
     place = np.arange(len(opened))
     row, node = (grid.ravel() for grid in np.meshgrid(free, place, indexing="ij"))
@@ -205,7 +205,7 @@ def _crowds(problem: Problem, columns: _Columns) -> _Sums:
 
 def _odd(problem: Problem, columns: _Columns) -> _Sums:
     """Rows that come from nowhere or vanish, as many as the replicas of their sites want."""
-    lacking = problem.replicas - counting.held(problem)
+    lacking = problem.replicas - counting.rows_that_may_stay(problem)
     sites = np.flatnonzero(lacking)
     odd = np.flatnonzero((columns.row < 0) | (columns.node < 0))
     wanted = np.abs(lacking[sites]).astype(np.float64)

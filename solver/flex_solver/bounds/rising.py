@@ -52,7 +52,7 @@ class Rising:
         """Whether nobody can find fewer moves than were found."""
         return self.moves <= self.least
 
-    def found(self, moves: int) -> None:
+    def note_found(self, moves: int) -> None:
         self.moves = moves
         if self.is_met:
             self.stop()

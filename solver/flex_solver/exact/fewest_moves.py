@@ -27,13 +27,13 @@ from flex.placing.shortfall import LIMITS
 from flex_solver.answer import LATE, answer
 from flex_solver.bounds import counting as bound
 from flex_solver.bounds import move_forest, proof
-from flex_solver.bounds.priced import Priced, priced
+from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.exact import pulp_run
 from flex_solver.exact.integer_program import SHARE, Cost, Found, Give, Program
 from flex_solver.search import all_ways, local
-from flex_solver.search.dealt_remedies import dealt
-from flex_solver.search.integers import movable_rows, placed
-from flex_solver.search.minimal_repair import repair, repaired
+from flex_solver.search.dealt_remedies import deal_remedies
+from flex_solver.search.integers import movable_rows, to_integers
+from flex_solver.search.minimal_repair import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds
 
 # With more moves than this times nodes, which of equally cheap placements comes out is left to the solver's own order.
@@ -84,11 +84,11 @@ def place(problem: Problem, budget: Budget, *, highs: bool = pulp_run.HAVE_HIGHS
     asking = _asking(problem)
     sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
     spent = int((bound.wishes(problem) * bound.prices(problem))[others].sum())
-    known = _known(problem, budget) if budget.seconds > 0 else None
+    known = _first_answer(problem, budget) if budget.seconds > 0 else None
     of_kind = kinds(problem, sites.tolist())
     search = _Search(problem, of_kind, spent, known, lambda: max(0.0, until - time.monotonic()), highs)
     try:
-        found = _found(search) if len(sites) else _Answer(problem.old[:0], 0)
+        found = _find(search) if len(sites) else _Answer(problem.old[:0], 0)
     except pulp_run.NoAnswer as error:
         found = _Answer(repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}")
     rows = np.concatenate([found.rows, repair(problem, others, found.rows)])
@@ -96,13 +96,13 @@ def place(problem: Problem, budget: Budget, *, highs: bool = pulp_run.HAVE_HIGHS
     return answer(problem, rows, "exact", least=least, note=found.note, instead=found.instead)
 
 
-def _known(problem: Problem, budget: Budget) -> Ints | None:
+def _first_answer(problem: Problem, budget: Budget) -> Ints | None:
     """Balanced rows with few moves, of those that a short search finds and those that nodes deal out to each other."""
     known = [local.place(problem, budget).rows]
     if pulp_run.HAVE_HIGHS:
-        rows = in_order(repaired(problem))
-        whole = placed(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
-        known.append(dealt(whole, problem.tolerance).rows)
+        rows = in_order(repair_all(problem))
+        whole = to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+        known.append(deal_remedies(whole, problem.tolerance).rows)
     able = [rows for rows in known if not score.violations(problem, rows)]
     return min(able, key=lambda rows: score.moves(problem, rows), default=None)
 
@@ -118,7 +118,7 @@ def _asking(problem: Problem) -> Bools:
     return asking
 
 
-def _found(search: _Search) -> _Answer:
+def _find(search: _Search) -> _Answer:
     if search.known is not None and (found := _from_known(search, search.known)) is not None:
         return found
     try:
@@ -129,20 +129,20 @@ def _found(search: _Search) -> _Answer:
 
 def _from_known(search: _Search, rows: Ints) -> _Answer | None:
     """The answer, where it takes no program to know how few moves there can be."""
-    asked = priced(search.problem)
-    if all_ways.is_small(search.problem) and (found := _sifted(search, rows, asked)) is not None:
+    asked = price_bound(search.problem)
+    if all_ways.is_small(search.problem) and (found := _try_all_ways(search, rows, asked)) is not None:
         return found
     return _proven(search, rows, asked.least)
 
 
-def _sifted(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
+def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
     """By looking at all ways there are: those with fewer moves, and then those with fewer cold bytes.
 
     The program looks for fewer cold bytes all the while.
     """
     unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
     with ThreadPoolExecutor(1) as pool:
-        settled = pool.submit(_settled, search, rows, BESIDE, unwanted)
+        settled = pool.submit(_settle_ties, search, rows, BESIDE, unwanted)
         fewest = all_ways.fewest(search.problem, rows, asked, lambda: search.left() - others)
         if fewest is rows:
             coldest, every = all_ways.coldest(search.problem, rows, asked, lambda: search.left() - others)
@@ -150,7 +150,7 @@ def _sifted(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
             unwanted.set()
     if fewest is not rows:
         least = 0 if fewest is None else score.moves(search.problem, fewest)
-        return None if fewest is None else _sifted(search, fewest, replace(asked, least=least))
+        return None if fewest is None else _try_all_ways(search, fewest, replace(asked, least=least))
     return _coldest(search, settled.result(), coldest, every=every)
 
 
@@ -160,18 +160,18 @@ def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> 
         return found
     program = search.program(Give())
     settled = _settle_order(program, program.take(coldest, coldest=True), search.left)
-    return _said(search, program, replace(settled, best=every and settled.best))
+    return _answer_with_note(search, program, replace(settled, best=every and settled.best))
 
 
 def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:
     """Which of the placements with as few moves it is gets settled while it is proven that none has fewer."""
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_fewest, search, rows, least)
-        settled = _settled(search, rows)
+        settled = _settle_ties(search, rows)
         fewest = asked.result()
     if fewest is None:
         return None
-    return settled if fewest is rows else _settled(search, fewest)
+    return settled if fewest is rows else _settle_ties(search, fewest)
 
 
 def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
@@ -189,10 +189,10 @@ def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
     return rows
 
 
-def _settled(search: _Search, rows: Ints, cases: int = CASES, unwanted: Event | None = None) -> _Answer:
+def _settle_ties(search: _Search, rows: Ints, cases: int = CASES, unwanted: Event | None = None) -> _Answer:
     """Of placements with as many moves as these have."""
     program = search.program(Give(), unwanted)
-    return _said(search, program, _settle(program, program.take(rows), search.left, cases))
+    return _answer_with_note(search, program, _settle(program, program.take(rows), search.left, cases))
 
 
 def _by_program(search: _Search) -> _Answer:
@@ -203,10 +203,10 @@ def _by_program(search: _Search) -> _Answer:
     settled = _settle(program, found, search.left)
     if not found.best:
         return _Answer(program.rows(settled), None, f"{LATE} before the proof that fewer moves cannot do")
-    return _said(search, program, settled)
+    return _answer_with_note(search, program, settled)
 
 
-def _said(search: _Search, program: Program, settled: Found) -> _Answer:
+def _answer_with_note(search: _Search, program: Program, settled: Found) -> _Answer:
     rows = program.rows(settled)
     return _Answer(rows, score.moves(search.problem, rows), "" if settled.best else COLDER)
 
@@ -252,7 +252,7 @@ def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
     except pulp_run.Impossible:
         program = search.program(Give(band=True, limits=True, apart=True))
     try:
-        program.minimise(program.crowded(), search.left() / 4)
+        program.minimise(program.cost_of_crowding(), search.left() / 4)
         program.minimise(program.overspent(), search.left() / 3, within=0.5)
         return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
     except pulp_run.Impossible as error:
@@ -290,7 +290,7 @@ def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
         return ()
     program = search.program(Give(pins=True))
     try:
-        found = program.minimise(program.unpinned(), search.left() / 3)
+        found = program.minimise(program.cost_of_lost_pins(), search.left() / 3)
     except (pulp_run.Impossible, pulp_run.NoAnswer):
         return ()
     there, problem = set(map(tuple, program.rows(found).tolist())), search.problem

@@ -71,7 +71,7 @@ class Program:
         self._nodes: list[int] = np.flatnonzero(problem.open).tolist()
         self._model: Any = pulp.LpProblem("placement", pulp.LpMinimize)  # PuLP ships no types.
         self._give = give
-        self._count = {(k, n): self._counted(k, n) for k in range(len(of_kind)) for n in self._nodes}
+        self._count = {(k, n): self._rows_of_kind(k, n) for k in range(len(of_kind)) for n in self._nodes}
         self._price = {(k, n): of_kind[k].price_on(n) for k, n in self._count}
         for k, kind in enumerate(of_kind):
             self._model += _sum((self._count[k, n], 1) for n in self._nodes) == len(kind.sites) * kind.replicas
@@ -97,7 +97,7 @@ class Program:
             (self._count[at], price * moves) for at, (moves, _) in self._price.items() if moves
         )
 
-    def crowded(self) -> Cost:
+    def cost_of_crowding(self) -> Cost:
         """How many sites are where others are that they should be apart from."""
         return _sum((crowd, 1) for crowd in self._crowds)
 
@@ -105,7 +105,7 @@ class Program:
         """By what part of themselves, in units of SHARE, the limits of moves are exceeded together."""
         return _sum((excess, 1) for excess in self._excess)
 
-    def unpinned(self) -> Cost:
+    def cost_of_lost_pins(self) -> Cost:
         """The pins that hold, each as a gain."""
         return _sum((self._count[k, n], -1) for k, kind in enumerate(self._kinds) for n in kind.pinned)
 
@@ -170,7 +170,7 @@ class Program:
     def rows(self, found: Found) -> Ints:
         return rows_of(self._kinds, found.counts, self._nodes)
 
-    def _counted(self, k: int, n: int) -> Any:
+    def _rows_of_kind(self, k: int, n: int) -> Any:
         """A pin is held even where its node is barred."""
         kind, count = self._kinds[k], len(self._kinds[k].sites)
         least, most = count * (n in kind.pinned and not self._give.pins), count * (n not in kind.barred - kind.pinned)

@@ -46,10 +46,10 @@ class Aside:
         """Raises what the function raises, and Ended."""
         with self._lock:
             with suppress(Ended):
-                return self._asked(function, arguments)
-            return self._asked(function, arguments)
+                return self._ask(function, arguments)
+            return self._ask(function, arguments)
 
-    def _asked(self, function: Callable[..., Answer], arguments: tuple[object, ...]) -> Answer:
+    def _ask(self, function: Callable[..., Answer], arguments: tuple[object, ...]) -> Answer:
         try:
             ask, answers = self._pipes()
             _send(ask, (function, arguments))
@@ -64,13 +64,13 @@ class Aside:
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None:
-            self._process = self._begun()
+            self._process = self._begin()
         ask, answers = self._process.stdin, self._process.stdout
         assert ask is not None, "it was begun with a pipe"
         assert answers is not None, "it was begun with a pipe"
         return ask, answers
 
-    def _begun(self) -> subprocess.Popen[bytes]:
+    def _begin(self) -> subprocess.Popen[bytes]:
         run = [sys.executable, "-c", SERVE]
         process = subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own words
         atexit.register(self._end)
@@ -96,10 +96,10 @@ def serve() -> None:
     with suppress(EOFError):
         while True:
             function, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own program wrote it
-            _send(answers, _called(function, arguments))
+            _send(answers, _call(function, arguments))
 
 
-def _called(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[Exception | None, object]:
+def _call(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[Exception | None, object]:
     try:
         return None, function(*arguments)
     except Exception as error:  # noqa: BLE001 - it is raised where it was asked for

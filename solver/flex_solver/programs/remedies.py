@@ -67,12 +67,12 @@ def reference_sets(
     for members in range(2, size + 1):
         begun = search.beginnings(members)
         if begun is None:
-            return _named(found, by_price), members - 1
-        found += search.completed(begun, keep)
-    return _named(found, by_price), size
+            return _with_names(found, by_price), members - 1
+        found += search.complete(begun, keep)
+    return _with_names(found, by_price), size
 
 
-def _named(found: list[Remedy], names: Ints) -> Sets:
+def _with_names(found: list[Remedy], names: Ints) -> Sets:
     return [(one.price, sorted(names[list(one.changes)].tolist())) for one in found]
 
 
@@ -93,7 +93,7 @@ class _Search:
         begun = np.empty((1, 0), dtype=np.int64)
         for left in range(members, 1, -1):
             after = begun[:, -1] + 1 if begun.shape[1] else np.zeros(1, dtype=np.int64)
-            ends = np.searchsorted(self._price, (self._below - _summed(self._price, begun)) / left)
+            ends = np.searchsorted(self._price, (self._below - _sums(self._price, begun)) / left)
             counts = np.maximum(ends - after, 0)
             if counts.sum() > BEGINNINGS:
                 return None
@@ -101,12 +101,12 @@ class _Search:
             begun = np.column_stack([np.repeat(begun, counts, axis=0), np.repeat(after, counts) + nth])
         return begun
 
-    def completed(self, begun: Ints, keep: int) -> list[Remedy]:
+    def complete(self, begun: Ints, keep: int) -> list[Remedy]:
         """The cheapest sets that begin so, each with one more change."""
         if not len(begun) or self._table is None:
             return []
-        so_far, load = _summed(self._price, begun), _summed(self._load, begun)
-        in_reach = self._table.least(self._low - _summed(self._load, begun[:, :-1]), begun[:, -1])
+        so_far, load = _sums(self._price, begun), _sums(self._load, begun)
+        in_reach = self._table.least(self._low - _sums(self._load, begun[:, :-1]), begun[:, -1])
         hoped = so_far + np.maximum(in_reach, self._price[begun[:, -1]])
         likely = np.flatnonzero(hoped < self._below)
         likely = likely[np.argsort(hoped[likely], kind="stable")]
@@ -156,7 +156,7 @@ class _Table:
         return found
 
 
-def _summed(values: Floats, sets: Ints) -> Floats:
+def _sums(values: Floats, sets: Ints) -> Floats:
     """The sum of each set; column after column, which takes a tenth of the time of a sum along short rows."""
     total: Floats = np.zeros((len(sets), *values.shape[1:]))
     for column in sets.T:

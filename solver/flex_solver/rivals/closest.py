@@ -13,10 +13,10 @@ import numpy as np
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex_solver.answer import answer, worst
-from flex_solver.from_scratch import renamed
+from flex_solver.from_scratch import rename_nodes
 from flex_solver.rivals.site_ledger import Ledger
-from flex_solver.search.minimal_repair import repaired
-from flex_solver.search.separate_rivals import mended
+from flex_solver.search.minimal_repair import repair_all
+from flex_solver.search.separate_rivals import separate
 
 # How many partitions are tried, and how much a site's size is blurred when they are put in order.
 ROUNDS, BLUR = 24, 0.3
@@ -25,14 +25,14 @@ ROUNDS, BLUR = 24, 0.3
 def place(problem: Problem, budget: Budget) -> Solution:
     rounds = max(1, min(ROUNDS, budget.steps // max(1, len(problem.sites))))
     random = np.random.default_rng(0)
-    start = repaired(problem)
+    start = repair_all(problem)
     sites = np.arange(len(problem.sites))
-    dealt = (_dealt(Ledger(problem, start), random) for _ in range(rounds))
-    tried = [renamed(problem, mended(problem, sites, start[:0], rows)) for rows in dealt]
+    dealt = (_deal_anew(Ledger(problem, start), random) for _ in range(rounds))
+    tried = [rename_nodes(problem, separate(problem, sites, start[:0], rows)) for rows in dealt]
     return answer(problem, min(tried, key=lambda rows: _distance(problem, rows)), "closest")
 
 
-def _dealt(ledger: Ledger, random: np.random.Generator) -> Ints:
+def _deal_anew(ledger: Ledger, random: np.random.Generator) -> Ints:
     """Every site that may move taken up and dealt out anew."""
     size = ledger.problem.load.max(axis=1)
     size = size * np.exp(BLUR * random.standard_normal(len(size)))

@@ -20,7 +20,7 @@ from flex.placing.problem import Bools, Budget, Ints, Problem, Solution
 from flex.placing.score import costs
 from flex_solver.answer import answer
 from flex_solver.programs.own_process import Aside, Ended
-from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.minimal_repair import repair_all
 
 HAVE_CPSAT = find_spec("ortools") is not None
 
@@ -34,7 +34,7 @@ _ASIDE = Aside("ortools.sat.python.cp_model")
 
 
 def place(problem: Problem, budget: Budget) -> Solution:
-    start = repaired(problem)
+    start = repair_all(problem)
     asking: Bools = np.asarray(problem.load.any(axis=1))
     sites = np.flatnonzero(asking)
     if not len(sites):
@@ -42,7 +42,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
     silent = start[~asking[start[:, 0]]]
     for relaxed in (False, True):
         try:
-            rows = _ASIDE.ask(_solved, problem, sites, silent, budget.seconds / 2, relaxed)
+            rows = _ASIDE.ask(_solve, problem, sites, silent, budget.seconds / 2, relaxed)
         except Ended:
             return answer(problem, start, "cpsat", note="its process ended before it answered")
         if rows is not None:
@@ -50,8 +50,8 @@ def place(problem: Problem, budget: Budget) -> Solution:
     return answer(problem, start, "cpsat", note="nothing was found in time")
 
 
-def _solved(problem: Problem, sites: Ints, silent: Ints, seconds: float, relaxed: bool) -> Ints | None:
-    return _Question(problem, sites, silent, relaxed=relaxed).solved(seconds)
+def _solve(problem: Problem, sites: Ints, silent: Ints, seconds: float, relaxed: bool) -> Ints | None:
+    return _Question(problem, sites, silent, relaxed=relaxed).solve(seconds)
 
 
 class _Question:
@@ -72,7 +72,7 @@ class _Question:
         self._bands()
         self._prices()
 
-    def solved(self, seconds: float) -> Ints | None:
+    def solve(self, seconds: float) -> Ints | None:
         """The rows of the best answer found in the time, None where there is none."""
         solver = self._tool.CpSolver()
         solver.parameters.num_workers = 1

@@ -14,8 +14,8 @@ from flex.placing.problem import Budget, Floats, Ints, Problem, Solution
 from flex.placing.score import ROUNDING
 from flex_solver.answer import answer
 from flex_solver.rivals.site_ledger import Ledger
-from flex_solver.search.minimal_repair import repaired
-from flex_solver.search.separate_rivals import mended
+from flex_solver.search.minimal_repair import repair_all
+from flex_solver.search.separate_rivals import separate
 
 
 def greedy(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
@@ -49,7 +49,7 @@ def keep(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There
 
 def _start(problem: Problem) -> tuple[Ledger, Floats]:
     size: Floats = problem.load.max(axis=1)
-    return Ledger(problem, repaired(problem)), size
+    return Ledger(problem, repair_all(problem)), size
 
 
 def _fits(problem: Problem, full: Floats) -> bool:
@@ -59,4 +59,4 @@ def _fits(problem: Problem, full: Floats) -> bool:
 def _rows(ledger: Ledger, pool: list[tuple[int, int]], size: Floats) -> Ints:
     ledger.put_back(sorted(pool, key=lambda taken: (-size[taken[0]], taken)))
     problem, rows = ledger.problem, ledger.rows()
-    return mended(problem, np.arange(len(problem.sites)), rows[:0], rows)
+    return separate(problem, np.arange(len(problem.sites)), rows[:0], rows)

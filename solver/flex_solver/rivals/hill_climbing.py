@@ -14,14 +14,14 @@ from flex.placing.problem import Bools, Budget, Floats, Problem, Solution
 from flex.placing.score import ROUNDING
 from flex_solver.answer import answer
 from flex_solver.rivals.site_ledger import Ledger
-from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.minimal_repair import repair_all
 
 # How often all nodes are gone through, with how many nodes one exchanges sites, and how many of its sites it offers.
 PASSES, PARTNERS, OFFERS = 3, 5, 200
 
 
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # It stops by itself.
-    ledger = Ledger(problem, repaired(problem))
+    ledger = Ledger(problem, repair_all(problem))
     climb = _Climb(problem, ledger)
     for _ in range(PASSES):
         before = ledger.full.copy()
@@ -49,7 +49,7 @@ class _Climb:
             if full[node, goal] <= self._high:
                 return
             room = self._ledger.may_take(site) & (full[:, goal] <= self._high)
-            room &= self._accepted(self._load[site], node, slice(None), goal)
+            room &= self._may_take(self._load[site], node, slice(None), goal)
             if room.any():
                 self._ledger.move(site, node, int(np.where(room, full[:, goal], np.inf).argmin()))
         for site in self._ledger.movable(node, self._load[:, goal])[:OFFERS].tolist():
@@ -68,7 +68,7 @@ class _Climb:
             if source == node or full[source] <= self._low:
                 return False
             sites = self._ledger.movable(source, self._load[:, goal])
-            fits = np.flatnonzero(self._accepted(self._load[sites], source, node, goal))
+            fits = np.flatnonzero(self._may_take(self._load[sites], source, node, goal))
             for site in sites[fits].tolist():
                 if self._ledger.may_take(site)[node]:
                     self._ledger.move(site, source, node)
@@ -83,7 +83,7 @@ class _Climb:
                 continue
             others = self._ledger.movable(target, self._load[:, goal])
             smaller = others[self._load[others, goal] < self._load[site, goal]]
-            fits = self._accepted(self._load[site] - self._load[smaller], node, target, goal)
+            fits = self._may_take(self._load[site] - self._load[smaller], node, target, goal)
             for other in smaller[np.flatnonzero(fits)].tolist():
                 if self._swapped(site, node, other, target):
                     return True
@@ -96,7 +96,7 @@ class _Climb:
         self._ledger.move(*((other, target, node) if may_come else (site, target, node)))
         return may_come
 
-    def _accepted(self, given: Floats, source: int, target: int | slice, goal: int) -> Bools:
+    def _may_take(self, given: Floats, source: int, target: int | slice, goal: int) -> Bools:
         """Whether so much load may go from one node to another, each of `given` or each of the targets."""
         full, scale = self._ledger.full, self._ledger.scale
         here, there = full[source], full[target]

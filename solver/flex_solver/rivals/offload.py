@@ -13,11 +13,11 @@ from flex.placing.problem import Budget, Floats, Problem, Solution
 from flex.placing.score import ROUNDING
 from flex_solver.answer import answer
 from flex_solver.rivals.site_ledger import Ledger
-from flex_solver.search.minimal_repair import repaired
+from flex_solver.search.minimal_repair import repair_all
 
 
 def place(problem: Problem, budget: Budget) -> Solution:
-    ledger = Ledger(problem, repaired(problem))
+    ledger = Ledger(problem, repair_all(problem))
     for _ in range(min(budget.steps, len(problem.sites))):
         if not _hand_over(problem, ledger):
             break

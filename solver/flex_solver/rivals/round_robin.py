@@ -11,7 +11,7 @@ import numpy as np
 
 from flex.placing.problem import Budget, Problem, Solution
 from flex_solver.answer import answer
-from flex_solver.search.separate_rivals import mended
+from flex_solver.search.separate_rivals import separate
 
 
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
@@ -26,7 +26,7 @@ def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Ther
         if site in taken:
             taken[site] |= set(chosen)
     found = np.array(rows, dtype=np.int64).reshape(-1, 2)
-    return answer(problem, mended(problem, np.arange(len(problem.sites)), found[:0], found), "round_robin")
+    return answer(problem, separate(problem, np.arange(len(problem.sites)), found[:0], found), "round_robin")
 
 
 def _nodes_for(problem: Problem, site: int, nodes: list[int]) -> list[int]:

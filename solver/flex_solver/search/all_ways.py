@@ -22,7 +22,7 @@ from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver.bounds import counting, move_forest
 from flex_solver.bounds.move_graph import Net, net
-from flex_solver.bounds.priced import Priced, priced
+from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.search.all_ways_loop import MOVE, Puzzle, Wanted, sift
 
 # There are tables of all sets of three changes of a node: no more changes than so many.
@@ -47,7 +47,7 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
     most, cold = _moves(problem, known), int(problem.cold @ problem.replicas)
     for moves in range(max(0, asked.least - score.moves(problem, known) + most), most):
         wanted = Wanted((moves * MOVE,), cold, any=True, steps=PROOF, seconds=left())
-        rows, every = _sifted(problem, asked, known, wanted)
+        rows, every = _try_all(problem, asked, known, wanted)
         if rows is not None:
             return rows
         if not every:
@@ -67,7 +67,7 @@ def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> tuple[
         return known, True
     price, reads = (moves * MOVE, (moves + READS) * COUNTS), (0, READS * COUNTS)
     wanted = Wanted(price, cold, any=False, steps=COLDER, seconds=left(), reads=reads)
-    rows, every = _sifted(problem, asked, known, wanted)
+    rows, every = _try_all(problem, asked, known, wanted)
     return (known if rows is None else rows), every
 
 
@@ -86,7 +86,7 @@ def _asking(problem: Problem) -> Bools:
     return asking
 
 
-def _sifted(problem: Problem, asked: Priced, known: Ints, wanted: Wanted) -> tuple[Ints | None, bool]:
+def _try_all(problem: Problem, asked: Priced, known: Ints, wanted: Wanted) -> tuple[Ints | None, bool]:
     """The best rows found, if they keep all rules, and whether there are none that are better."""
     places = net(problem)
     puzzle = _puzzle(problem, places, _shares(problem, asked, wanted), wanted.cold)
@@ -121,7 +121,7 @@ def _shares(problem: Problem, asked: Priced, wanted: Wanted) -> list[tuple[Ints,
     if len(wanted.price) > 1:
         reads = np.minimum(problem.cold, wanted.cold) / max(1, wanted.cold)
         worth = (COUNTS * (1 + READS * reads)).astype(np.int64)
-        gives = np.rint(priced(problem, READS * reads).prices * COUNTS).astype(np.int64).clip(0, worth)
+        gives = np.rint(price_bound(problem, READS * reads).prices * COUNTS).astype(np.int64).clip(0, worth)
         shares.append((gives, worth - gives))
     return shares
 

@@ -98,16 +98,16 @@ class _Table:
         sums, paid = _up_to_three(changes, prices)
         self._least = self._in_reach(sums, paid)
         found = paid[_within(load + sums, self._low, self._high)].min(initial=DEAR)
-        four = (prices + self._seen(load + changes, three)).min(initial=DEAR)
+        four = (prices + self._places_seen(load + changes, three)).min(initial=DEAR)
         self.at_first = int(min(found, four, five))
         self._with_one_more(changes, prices, three)
         self._least = np.minimum(self._least, five)
 
     def at(self, load: Floats) -> Ints:
         """For loads outside the band."""
-        return np.maximum(self._seen(load, self._any), self._any)
+        return np.maximum(self._places_seen(load, self._any), self._any)
 
-    def _seen(self, load: Floats, far: int) -> Ints:
+    def _places_seen(self, load: Floats, far: int) -> Ints:
         place = np.floor(load / self._cell)
         inside = np.all((place >= 0) & (place < self._size), axis=1)
         row, column = np.where(inside[:, None], place, 0).astype(np.int64).T

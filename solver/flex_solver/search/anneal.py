@@ -26,20 +26,20 @@ COLD = np.geomspace(2e-5, 1e-6, HEATS)
 SIXTEENTHS = 8.0
 
 
-def annealed(placed: Placed, steps: int, in_time: Callable[[], bool], seed: int = 0) -> tuple[Placed, int]:
+def anneal(placed: Placed, steps: int, in_time: Callable[[], bool], seed: int = 0) -> tuple[Placed, int]:
     """The best found, and how many of the PARTS there was time for; another seed finds another one."""
     for part, (heat, weight) in enumerate(zip(np.split(HEAT, PARTS), np.split(WEIGHT, PARTS), strict=True)):
         if not in_time():
             return placed, part
-        placed = _searched(placed, heat, weight, steps // PARTS, seed * (PARTS + 1) + part)
+        placed = _search(placed, heat, weight, steps // PARTS, seed * (PARTS + 1) + part)
     return placed, PARTS
 
 
 def with_fewer_cold_bytes(placed: Placed, steps: int) -> Placed:
-    return _searched(placed, COLD, np.full(HEATS, WEIGHT[-1]), steps, PARTS)
+    return _search(placed, COLD, np.full(HEATS, WEIGHT[-1]), steps, PARTS)
 
 
-def _searched(placed: Placed, heat: Floats, weight: Floats, steps: int, seed: int) -> Placed:
+def _search(placed: Placed, heat: Floats, weight: Floats, steps: int, seed: int) -> Placed:
     schedule = Schedule(
         heat=np.rint(MOVE * heat).astype(np.int64),
         weight=np.rint(weight / SIXTEENTHS).astype(np.int64),

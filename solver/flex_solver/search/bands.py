@@ -24,7 +24,7 @@ def bands(problem: Problem, tolerance: float) -> tuple[Floats, Floats]:
     """`tolerance` is the problem's, and what is forgiven beside it."""
     share = problem.share[problem.open, None]
     low, high = (np.full((len(share), len(problem.dimensions)), 1 + sign * tolerance) for sign in (-1, 1))
-    stays = np.maximum(_pinned(problem), _too_large(problem, tolerance)) / share
+    stays = np.maximum(_pinned_load(problem), _too_large(problem, tolerance)) / share
     over = stays > high
     if not over.any():
         return low, high
@@ -35,7 +35,7 @@ def bands(problem: Problem, tolerance: float) -> tuple[Floats, Floats]:
     return np.minimum(low, np.maximum(of_others - tolerance / 2, 0.0)), high
 
 
-def _pinned(problem: Problem) -> Floats:
+def _pinned_load(problem: Problem) -> Floats:
     """What the pins bring to each open node."""
     pairs = [(site, node) for site, nodes in problem.pinned.items() for node in nodes]
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)

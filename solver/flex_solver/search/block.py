@@ -45,7 +45,7 @@ class _Block:
     crowds: list[list[int]]
 
 
-def solved(placed: Placed, totals: Ints, nodes: Ints, tree: int = TREE) -> Placed | None:
+def solve_block(placed: Placed, totals: Ints, nodes: Ints, tree: int = TREE) -> Placed | None:
     """`totals` are the loads of all nodes; the search of the block looks at `tree` nodes of its own."""
     block = _block(placed, totals, nodes)
     if not len(block.items):
@@ -80,7 +80,7 @@ def _block(placed: Placed, totals: Ints, nodes: Ints) -> _Block:
         at=at,
         asks=asks,
         cost=np.floor(cost / MOVE + 0.5),
-        barred=_barred(placed, chosen, nodes),
+        barred=_barred_nodes(placed, chosen, nodes),
         rest=load,
         low=low + CLEAR,
         high=high - CLEAR,
@@ -92,7 +92,7 @@ def _in_units(loads: Ints) -> Floats:
     return loads.astype(np.float64) * (UNIT / SHARE)
 
 
-def _barred(placed: Placed, chosen: Ints, nodes: Ints) -> Bools:
+def _barred_nodes(placed: Placed, chosen: Ints, nodes: Ints) -> Bools:
     """Where the wishes let no item be, and where items that stay keep others of their sites and rivals away."""
     items, may_move = placed.items, set(chosen.tolist())
     place = {node: n for n, node in enumerate(nodes.tolist())}

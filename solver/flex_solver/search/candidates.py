@@ -17,16 +17,16 @@ from flex_solver.search.integers import movable_rows
 SMALL = 40
 
 
-def chosen(problem: Problem, rows: Ints, relaxed: Relaxed, of_each: int) -> Ints:
+def choose(problem: Problem, rows: Ints, relaxed: Relaxed, of_each: int) -> Ints:
     """About ten times `of_each` rows of each node: the largest by each measure, the likeliest, and some more."""
     able = movable_rows(problem, rows)
     if np.count_nonzero(able) <= SMALL * np.count_nonzero(problem.open):
         return np.flatnonzero(able)
-    reduced = _reduced(problem, rows, relaxed)
+    reduced = _reduced_costs(problem, rows, relaxed)
     wanted = able & np.isnan(reduced)
     places = np.flatnonzero(able & ~wanted)
     node, asks = rows[places, 1], problem.load[rows[places, 0]] / problem.share[rows[places, 1], None]
-    for key in (*_sizes(asks, problem.tolerance), _scrambled(rows[places]), reduced[places]):
+    for key in (*_sizes(asks, problem.tolerance), _arbitrary_order(rows[places]), reduced[places]):
         wanted[places[first_of_each(node, key, of_each)]] = True
     return np.flatnonzero(wanted | able & _overloading(problem, rows, wanted))
 
@@ -56,7 +56,7 @@ def _sizes(asks: Floats, tolerance: float) -> list[Floats]:
     return keys + [np.abs(np.log(largest / (tolerance / part))) for part in (2, 8)]
 
 
-def _reduced(problem: Problem, rows: Ints, relaxed: Relaxed) -> Floats:
+def _reduced_costs(problem: Problem, rows: Ints, relaxed: Relaxed) -> Floats:
     """Of each row in force its reduced cost; NaN for rows that are new."""
     nodes = len(problem.nodes)
     known, keys = problem.old[:, 0] * nodes + problem.old[:, 1], rows[:, 0] * nodes + rows[:, 1]
@@ -67,7 +67,7 @@ def _reduced(problem: Problem, rows: Ints, relaxed: Relaxed) -> Floats:
     return reduced
 
 
-def _scrambled(rows: Ints) -> Floats:
+def _arbitrary_order(rows: Ints) -> Floats:
     """An order that has nothing to do with sizes or names."""
     mixed = (rows[:, 0].astype(np.uint64) << np.uint64(20) | rows[:, 1].astype(np.uint64)) * np.uint64(
         0x9E3779B97F4A7C15

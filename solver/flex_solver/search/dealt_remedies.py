@@ -30,14 +30,14 @@ LEFT, UNTAKEN, UNGIVEN = 4.0, 2.5, 1.5
 MOST, TREE = 30_000, 500
 
 
-def dealt(
+def deal_remedies(
     placed: Placed, tolerance: float, until: float = math.inf, *, finely: bool = False, threads: int = 1
 ) -> Placed:
     """When time is up, with the deals that are known by then; `finely` with smaller sites, in three times as long."""
     sites, market = _market(placed, tolerance, finely=finely)
     trade = Trade(market, MARGIN + BY_SIZE * market.load.max(axis=1), with_small=False)
     trade.settle(range(len(market.low)), SIZE, until, threads)
-    after = _carried_out(placed, sites, _chosen(market, _likely(trade), until))
+    after = _carried_out(placed, sites, _choose(market, _likely(trade), until))
     return min(placed, after, key=Placed.merit)
 
 
@@ -72,11 +72,11 @@ def _offers(placed: Placed, place: Ints, movable: Bools, node: int) -> Offers:
     gives, there = place[items.site[here & movable]], place[items.site[here]]
     takes = np.ones(np.count_nonzero(place >= 0), dtype=np.bool_)
     takes[there[there >= 0]] = False
-    takes[_barred(placed, place, node)] = False
+    takes[_barred_items(placed, place, node)] = False
     return offers(gives[gives >= 0], np.flatnonzero(takes))
 
 
-def _barred(placed: Placed, place: Ints, node: int) -> Ints:
+def _barred_items(placed: Placed, place: Ints, node: int) -> Ints:
     items = placed.items
     sites = np.repeat(np.arange(len(items.price)), np.diff(items.first_barred))
     barred: Ints = place[sites[items.barred == node]]
@@ -89,7 +89,7 @@ def _likely(trade: Trade) -> list[Deal]:
     return [trade.deals[d] for d in cheapest.tolist()]
 
 
-def _chosen(market: Market, deals: list[Deal], until: float) -> list[Deal]:
+def _choose(market: Market, deals: list[Deal], until: float) -> list[Deal]:
     """One for each node outside the band, one at most for each other."""
     program = _program(market, deals)
     best = highs.whole_minimum(program, _nothing(market, deals), TREE, until - time.monotonic())

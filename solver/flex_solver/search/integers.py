@@ -64,7 +64,7 @@ class Placed:
         return outside(self.items, np.arange(len(self.items.low)), self.totals()), int(self.costs().sum())
 
 
-def placed(problem: Problem, rows: Ints, movable: Ints) -> Placed:
+def to_integers(problem: Problem, rows: Ints, movable: Ints) -> Placed:
     """The rows in order; `movable` are the places of those that searches may change."""
 
     open_nodes = np.flatnonzero(problem.open)

@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 from flex.placing.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver.answer import LATE, answer
-from flex_solver.bounds.linear import Relaxed, relaxed
-from flex_solver.search.anneal import PARTS, annealed, with_fewer_cold_bytes
-from flex_solver.search.candidates import chosen
-from flex_solver.search.integers import Placed, placed
-from flex_solver.search.minimal_repair import repaired
-from flex_solver.search.polish import polished
-from flex_solver.search.within_limits import limited
+from flex_solver.bounds.linear import Relaxed, relax
+from flex_solver.search.anneal import PARTS, anneal, with_fewer_cold_bytes
+from flex_solver.search.candidates import choose
+from flex_solver.search.integers import Placed, to_integers
+from flex_solver.search.minimal_repair import repair_all
+from flex_solver.search.polish import polish
+from flex_solver.search.within_limits import limit_moves
 
 # Rows of each node that the search may move, of each kind; and for each node, one change tried for so many steps.
 OF_EACH, STEPS = 4, 10
@@ -30,27 +30,27 @@ InTime = Callable[[], bool]
 
 def place(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
-    known = relaxed(problem)
-    rows = in_order(repaired(problem))
-    found, note = searched(problem, known, rows, budget.steps, lambda: time.monotonic() < until)
-    best = limited(problem, found if note else settled(found, changes(found, budget.steps)))
+    known = relax(problem)
+    rows = in_order(repair_all(problem))
+    found, note = search_around(problem, known, rows, budget.steps, lambda: time.monotonic() < until)
+    best = limit_moves(problem, found if note else make_colder(found, changes(found, budget.steps)))
     return answer(problem, best.rows, "local", least=known.least, note=note)
 
 
-def searched(
+def search_around(
     problem: Problem, known: Relaxed, rows: Ints, steps: int, in_time: InTime, seed: int = 0
 ) -> tuple[Placed, str]:
     """The best placement found around the one in force, starting from the rows, and a word where time ran out."""
-    start = placed(problem, rows, chosen(problem, rows, known, OF_EACH))
-    found, parts = annealed(start, changes(start, steps), in_time, seed)
+    start = to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
+    found, parts = anneal(start, changes(start, steps), in_time, seed)
     late = f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
-    return polished(found), "" if parts == PARTS else late
+    return polish(found), "" if parts == PARTS else late
 
 
 def changes(found: Placed, steps: int) -> int:
     return steps * len(found.items.low) // STEPS
 
 
-def settled(found: Placed, steps: int) -> Placed:
+def make_colder(found: Placed, steps: int) -> Placed:
     """The same moves or fewer, for fewer cold bytes."""
-    return polished(with_fewer_cold_bytes(found, int(steps * FOR_COLD)))
+    return polish(with_fewer_cold_bytes(found, int(steps * FOR_COLD)))

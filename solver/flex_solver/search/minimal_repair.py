@@ -12,10 +12,10 @@ import numpy as np
 
 from flex.placing.problem import Floats, Ints, Problem
 from flex_solver.bounds import counting
-from flex_solver.search.separate_rivals import mended
+from flex_solver.search.separate_rivals import separate
 
 
-def repaired(problem: Problem) -> Ints:
+def repair_all(problem: Problem) -> Ints:
     """Rows for every site, nothing being decided."""
     return repair(problem, np.arange(len(problem.sites)), problem.old[:0])
 
@@ -32,7 +32,7 @@ def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
     changed = sites[~as_wished[sites]]
     placed = [(site, n) for site in _hardest_first(problem, changed) for n in room.take(site, nodes_of.get(site, []))]
     found = np.concatenate([stays, np.array(placed, dtype=np.int64).reshape(-1, 2)])
-    return mended(problem, sites, decided, found)
+    return separate(problem, sites, decided, found)
 
 
 def _hardest_first(problem: Problem, sites: Ints) -> list[int]:
@@ -86,7 +86,7 @@ class _Room:
         """Nodes for all replicas of the site: its pins, then nodes that hold it, then the emptiest of the others."""
         chosen = sorted(self._problem.pinned.get(site, frozenset()))
         wanted = int(self._problem.replicas[site])
-        shut = self._shut(site)
+        shut = self._closed_nodes(site)
         for node in self._likely(site, held, wanted):
             if len(chosen) < wanted and node not in chosen and node not in shut:
                 chosen.append(node)
@@ -97,7 +97,7 @@ class _Room:
             self._taken[site] |= set(chosen)
         return chosen
 
-    def _shut(self, site: int) -> set[int]:
+    def _closed_nodes(self, site: int) -> set[int]:
         shut = set(self._problem.barred.get(site, ()))
         if site not in self._rivals:
             return shut
@@ -109,7 +109,7 @@ class _Room:
         Of sites that ask for nothing, a node takes as many as the next.
         """
         after = self._after(site)
-        if wanted == 1 and not held and site not in self._problem.pinned and not self._shut(site):
+        if wanted == 1 and not held and site not in self._problem.pinned and not self._closed_nodes(site):
             least = np.flatnonzero(after == after.min())
             return [int(self._open[least[self._count[least].argmin()] if len(least) > 1 else least[0]])]
         nodes: list[int] = self._open[np.lexsort((self._open, self._count, after))].tolist()

@@ -15,11 +15,11 @@ from flex_solver.search.improve import MOVE, SHARE, Items
 from flex_solver.search.integers import Placed, homes_of, may_be_on, off, outside
 
 
-def polished(found: Placed) -> Placed:
+def polish(found: Placed) -> Placed:
     return _without(found, _Worth(0, 0))
 
 
-def spared(found: Placed, worth: float) -> Placed:
+def drop_small_moves(found: Placed, worth: float) -> Placed:
     """Without moves that put less than so much of a share back, as long as no node gets farther off than the worst."""
     totals = found.totals()
     worst = int(off(found.items, slice(None), totals).max())

@@ -21,7 +21,7 @@ FAR, LEAST = SHARE >> 2, SHARE >> 10
 LIKELY, MOST = 20, 200
 
 
-def relieved(placed: Placed) -> Placed:
+def relieve_nodes(placed: Placed) -> Placed:
     work = _Work(placed, placed.node.copy(), placed.totals())
     given_up = np.zeros(len(work.totals), dtype=np.bool_)
     for _ in range(MOST * len(given_up)):

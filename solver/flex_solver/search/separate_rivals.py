@@ -22,14 +22,14 @@ GROUPS, STEPS = 200, 2_000
 Nodes = dict[int, tuple[int, ...]]
 
 
-def mended(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
+def separate(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
     """The rows of the sites, in no order. Those decided stay what they are."""
     wrong = _wrong(problem, sites, decided, rows)
     if not len(wrong):
         return rows
     rivals = {site: set(others) for site, others in problem.rivals.items()}
     placed, seen, found = set(sites.tolist()), set[int](), Nodes()
-    order = _Order(problem, np.concatenate([decided, rows]), _taken(problem, decided))
+    order = _Order(problem, np.concatenate([decided, rows]), _nodes_of_rivals(problem, decided))
     for site in wrong.tolist():
         if site not in seen:
             circle = next(separation.circles([site, *sorted(rivals)], rivals))
@@ -61,7 +61,7 @@ def _by_site(rows: Ints, sites: Mapping[int, Set[int]]) -> dict[int, set[int]]:
     return found
 
 
-def _taken(problem: Problem, decided: Ints) -> dict[int, set[int]]:
+def _nodes_of_rivals(problem: Problem, decided: Ints) -> dict[int, set[int]]:
     """For each site, the nodes where a rival is by decision."""
     rivals = problem.rivals
     nodes_of = _by_site(decided, rivals)
@@ -108,17 +108,17 @@ class _Order:
 def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     guests, there = {site: order.guest(site) for site in circle}, set(circle)
     groups = [group & there for group in problem.apart if group & there]
-    found = separation.seated(guests, groups).nodes
+    found = separation.seat(guests, groups).nodes
     if found is None and len(groups) <= GROUPS:
-        found = separation.seated(guests, _kept(guests, groups), STEPS).nodes
+        found = separation.seat(guests, _separable_groups(guests, groups), STEPS).nodes
     return dict(found) if found is not None else _somewhere(problem, circle, order)
 
 
-def _kept(guests: Mapping[int, Guest[int]], groups: Sequence[Set[int]]) -> list[Set[int]]:
+def _separable_groups(guests: Mapping[int, Guest[int]], groups: Sequence[Set[int]]) -> list[Set[int]]:
     """Groups that can be kept apart beside each other, the first of them before the others."""
     kept: list[Set[int]] = []
     for group in groups:
-        if separation.seated(guests, [*kept, group], STEPS).nodes is not None:
+        if separation.seat(guests, [*kept, group], STEPS).nodes is not None:
             kept.append(group)
     return kept
 

@@ -35,7 +35,7 @@ class Ways:
         return Ways(np.concatenate([self.item, others.item]), np.concatenate([self.to, others.to]))
 
 
-def limited(problem: Problem, found: Placed) -> Placed:
+def limit_moves(problem: Problem, found: Placed) -> Placed:
     if problem.limits.none:
         return found
     rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
@@ -66,14 +66,14 @@ class _Ledger:
 
     @property
     def is_exceeded(self) -> bool:
-        return self._spends_too_much or bool(self._swamped.any())
+        return self._spends_too_much or bool(self._over_limit.any())
 
     def helpful(self, back: Ways, around: Ways) -> Ways:
         """The ways of items that cost something, from nodes where too much arrives if that is all that is wrong."""
         costing: Bools = np.asarray(self.cost.any(axis=1))
         if self._spends_too_much:
             return back[costing[back.item]]
-        costing = costing & self._swamped[self.node]
+        costing = costing & self._over_limit[self.node]
         room = self.limits.inflow or 0
         fits = self._arriving[around.to] + self.cost[around.item, 1] <= room
         return back[costing[back.item]] + around[costing[around.item] & fits & ~self.taken[around.item]]
@@ -94,7 +94,7 @@ class _Ledger:
         return arriving
 
     @property
-    def _swamped(self) -> Bools:
+    def _over_limit(self) -> Bools:
         most = self.limits.inflow
         swamped: Bools = self._arriving > (NEVER if most is None else most)
         return swamped

@@ -40,7 +40,7 @@ class Kind:
 
 def kinds(problem: Problem, sites: Sequence[int]) -> tuple[Kind, ...]:
     """The sites by kind, in the order of their first members."""
-    held, partly, groups = _held(problem, sites), _partly(problem), _groups(problem)
+    held, partly, groups = _nodes_in_force(problem, sites), _partly(problem), _groups(problem)
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     alike: dict[Kind, list[int]] = defaultdict(list)
     for site in sites:
@@ -86,7 +86,7 @@ def counts_of(of_kind: tuple[Kind, ...], rows: Ints) -> dict[tuple[int, int], in
     return counts
 
 
-def _held(problem: Problem, sites: Sequence[int]) -> dict[int, set[int]]:
+def _nodes_in_force(problem: Problem, sites: Sequence[int]) -> dict[int, set[int]]:
     found: dict[int, set[int]] = defaultdict(set)
     held = problem.open[problem.old[:, 1]] & np.isin(problem.old[:, 0], sites)
     for site, node in problem.old[held].tolist():

@@ -15,7 +15,7 @@ from flex_solver.symmetry.site_kinds import counts_of, kinds, rows_of
 def told_apart(problem: Problem, rows: Ints) -> Ints:
     """The rows in order, with twins in the order of their names."""
     ordered = in_order(rows)
-    sites = _complete(problem, ordered, _with_twins(problem, _changed(problem, ordered)))
+    sites = _complete(problem, ordered, _with_twins(problem, _changed_sites(problem, ordered)))
     if not len(sites):
         return ordered
     of_kind = kinds(problem, sites.tolist())
@@ -24,7 +24,7 @@ def told_apart(problem: Problem, rows: Ints) -> Ints:
     return in_order(np.concatenate([ordered[~theirs], again]))
 
 
-def _changed(problem: Problem, rows: Ints) -> Ints:
+def _changed_sites(problem: Problem, rows: Ints) -> Ints:
     """The sites that are not just where they are in force."""
     if np.array_equal(rows, problem.old):
         return rows[:0, 0]
