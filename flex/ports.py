@@ -11,7 +11,7 @@ import pandas as pd
 
 from flex.model.access import Token
 from flex.model.audit import Author, Entry, Head
-from flex.model.domain import Cycle, CycleState, Node, Period, Pin, Plan, Run, Segment, Stage, Stream, Verdict
+from flex.model.domain import Node, Period, Pin, Plan, PlanState, Run, Segment, Stage, Stream, Verdict, ZonePlan
 from flex.model.jobs import Job, Once
 from flex.model.journal import Journal
 from flex.model.orders import Freeze, NodeOrder
@@ -35,7 +35,7 @@ class DnsTarget(Protocol):
         """Complete, or an error: a failed read never looks like an empty zone. `also` are names nobody places here."""
         ...
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """Make every change of the plans, one a zone, true, or say exactly what is not.
 
         A change whose `after` already holds is done, so applying twice is harmless and a killed run can go on: by the
@@ -209,55 +209,55 @@ class Profiles(Protocol):
         ...
 
 
-class Cycles(Protocol):
-    """Proposals and the placements they led to. The placement in force is that of the last settled cycle."""
+class Plans(Protocol):
+    """Proposals and the placements they led to. The placement in force is that of the last settled plan."""
 
     def placement(self) -> tuple[str, pd.DataFrame]:
-        """The id of the cycle in force and its PLACEMENT; "" and an empty table before the first."""
+        """The id of the plan in force and its PLACEMENT; "" and an empty table before the first."""
         ...
 
     def in_force(self) -> str:
-        """The id of the cycle in force alone; "" before the first."""
+        """The id of the plan in force alone; "" before the first."""
         ...
 
-    def placement_of(self, cycle_id: str) -> pd.DataFrame:
-        """What that cycle proposes. Raises Unknown."""
+    def placement_of(self, plan_id: str) -> pd.DataFrame:
+        """What that plan proposes. Raises Unknown."""
         ...
 
-    def propose(self, cycle: Cycle, placement: pd.DataFrame) -> None: ...
-    def update(self, cycle: Cycle) -> None:
-        """Store the cycle's new state. Raises Unknown."""
+    def propose(self, plan: Plan, placement: pd.DataFrame) -> None: ...
+    def update(self, plan: Plan) -> None:
+        """Store the plan's new state. Raises Unknown."""
         ...
 
-    def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
-        """Store the cycle's new state and make the placement the one in force, in one transaction.
+    def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
+        """Store the plan's new state and make the placement the one in force, in one transaction.
 
         Raises Outdated where neither its base nor itself is in force, LostLease where the lease is another run's, or
         nobody's any more; then nothing is stored.
         """
         ...
 
-    def cycle(self, cycle_id: str) -> Cycle:
+    def plan(self, plan_id: str) -> Plan:
         """By its id, or by an unambiguous beginning of it. Raises Unknown."""
         ...
 
-    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         """Newest first; those of one state, where it is given."""
         ...
 
     def headlines(self) -> tuple[Headline, ...]:
-        """Of every cycle, newest first; quick, however large they are."""
+        """Of every plan, newest first; quick, however large they are."""
         ...
 
-    def headline(self, cycle_id: str) -> Headline | None:
+    def headline(self, plan_id: str) -> Headline | None:
         """By its whole id."""
         ...
 
-    def journal(self, cycle_id: str) -> Journal:
+    def journal(self, plan_id: str) -> Journal:
         """What was sent to make it true, and what became of that."""
         ...
 
-    def new_journal(self, cycle_id: str) -> Journal:
+    def new_journal(self, plan_id: str) -> Journal:
         """The same for a new attempt: those before it are forgotten."""
         ...
 
@@ -386,7 +386,7 @@ class Answers(Protocol):
 
 
 class Store(
-    Wishes, Orders, Attempts, Moves, Readings, Profiles, Cycles, Runs, Identity, Audit, Tokens, Jobs, Answers, Protocol
+    Wishes, Orders, Attempts, Moves, Readings, Profiles, Plans, Runs, Identity, Audit, Tokens, Jobs, Answers, Protocol
 ):
     """All of the above in one place, as the database has it."""
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 from flex.model.access import Token, digest_of
 from flex.model.audit import BEGIN, Entry, as_text, plain
-from flex.model.domain import Cycle, Node, Pin
+from flex.model.domain import Node, Pin, Plan
 from flex.model.orders import Freeze, NodeOrder
 from flex.model.plan_summary import Headline, headline
 
@@ -219,7 +219,7 @@ def of_headline(plan: Headline) -> tuple[Thing, Parts]:
     return Thing("plan.propose", plan.id), _parts_of(plan)
 
 
-def of_plan(plan: Cycle) -> tuple[Thing, Parts]:
+def of_plan(plan: Plan) -> tuple[Thing, Parts]:
     approvals = cast(Parts, plain({"approvals": [asdict(one) for one in plan.approvals]}))
     return Thing("plan.propose", plan.id), _parts_of(headline(plan)) | approvals
 

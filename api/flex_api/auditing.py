@@ -69,7 +69,7 @@ def there(store: Store) -> Iterable[tuple[Thing, Parts]]:
         map(recorded.of_node, store.own_nodes()),
         map(recorded.of_token, store.tokens()),
         map(recorded.of_headline, plans),
-        [recorded.of_plan(store.cycle(plan.id)) for plan in plans],
+        [recorded.of_plan(store.plan(plan.id)) for plan in plans],
         [recorded.of_base(base)] if base else [],
         [recorded.of_freeze(freeze)] if freeze else [],
     )

@@ -81,7 +81,7 @@ def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
         last = (now.astimezone(UTC) - NIGHT).date() - timedelta(days=1)
         first, here = _night(stage, hosting, last - timedelta(days=1), None)
         second, here = _night(stage, twin.drift(hosting, rng), last, here)
-        path = reporting.write(here, here.store.cycles(1)[0])
+        path = reporting.write(here, here.store.plans(1)[0])
     seconds = time.monotonic() - started
     say(_ending(second, seconds))
     return DemoOutput(directory=str(folder), report=str(path), nights=[first, second], seconds=seconds)
@@ -114,7 +114,7 @@ def _night(stage: Stage, hosting: Hosting, day: date, before: World | None) -> t
     stage.say("\nThe night after it")
     night = nightly.run(here)
     lines = reporting.lines(night.files)
-    output = present.plan_output(night.cycle)
+    output = present.plan_output(night.plan)
     _tell(stage.say, output, lines, len(night.files))
     return NightRow(plan=output, lines=lines, seconds=time.monotonic() - started), here
 

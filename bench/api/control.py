@@ -51,8 +51,8 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
         timed("profile", lambda: world.store.put_profiles(period, profiles, SPREADS.empty()))
         timed("gates", lambda: recent.guard(world, period))
         made = timed("plan", lambda: nightly.propose(world))
-        held.concerns(made.cycle)
-        applied = timed("apply", lambda: applying.carry_out(world, made.cycle))
+        held.concerns(made.plan)
+        applied = timed("apply", lambda: applying.carry_out(world, made.plan))
     timed("report", lambda: reporting.write(world, applied))
     timed("tidy", lambda: world.store.drop_profiles(given.FIRST + timedelta(days=2)))
     peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024  # type: ignore[index]  # the kernel always says it
@@ -62,7 +62,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
         "control_cpu_s": cpu,
         "peak_mib": peak,
         **seconds,
-        "moves": len(made.cycle.moves),
+        "moves": len(made.plan.moves),
     }
 
 

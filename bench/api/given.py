@@ -17,10 +17,10 @@ import pandas as pd
 from sqlalchemy import Connection, insert, text
 
 from flex.model.consent import Stop
-from flex.model.domain import Balance, Change, Cycle, Move, NodeLoad, Period, Plan, Proven, Rrset, Run, Stage
+from flex.model.domain import Balance, Change, Move, NodeLoad, Period, Plan, Proven, Rrset, Run, Stage, ZonePlan
 from flex.store import SqlStore, migrate, open_store, schema
-from flex.store.cycles import row_of
 from flex.store.database import Database
+from flex.store.plans import row_of
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex.zones.marker import marker_name, marker_text
 from flex_api.settings import file as config
@@ -111,14 +111,14 @@ def _fill(store: SqlStore, url: str, size: Size) -> None:
     for night in range(size.nights):
         if not night:
             store.put_profiles(_period(0), profiles_of(size, 0), SPREADS.empty())
-            cycle = _cycle(size, 0, "")
-            store.propose(cycle, placement)
-            store.settle(replace(cycle, state="applied", settled=cycle.created), placement)
+            plan = _plan(size, 0, "")
+            store.propose(plan, placement)
+            store.settle(replace(plan, state="applied", settled=plan.created), placement)
     database = Database(url)
     with database.writing() as connection:
         for night in range(1, size.nights):
             _night(connection, size, night)
-        last = _cycle(size, size.nights - 1, "").id
+        last = _plan(size, size.nights - 1, "").id
         connection.execute(text("UPDATE in_force SET cycle = :last"), {"last": last})
         connection.execute(insert(schema.runs), [_run_row(size, night) for night in range(size.nights)])
         connection.execute(insert(schema.stages), [row for n in range(size.nights) for row in _stage_rows(size, n)])
@@ -127,7 +127,7 @@ def _fill(store: SqlStore, url: str, size: Size) -> None:
 
 def put_aside(size: Size) -> str:
     """The id of the plan whose lists are the longest: none of its sites is where it is now."""
-    return _cycle(size, 0, "").id.replace("T02", "T01")
+    return _plan(size, 0, "").id.replace("T02", "T01")
 
 
 def _put_aside(store: SqlStore, size: Size) -> None:
@@ -136,16 +136,16 @@ def _put_aside(store: SqlStore, size: Size) -> None:
         return
     placement = _elsewhere(size)
     sites, nodes = placement["site"].tolist(), placement["node"].tolist()
-    first = _cycle(size, 0, "")
-    cycle = replace(
+    first = _plan(size, 0, "")
+    plan = replace(
         first,
         id=put_aside(size),
         created=first.created - HOUR,
         moves=tuple(Move(site, None, node, 2**20, "new") for site, node in zip(sites, nodes, strict=True)),
-        plans=(Plan(ZONE, tuple(_records(placement))),),
+        zone_plans=(ZonePlan(ZONE, tuple(_records(placement))),),
     )
-    store.propose(cycle, placement)
-    store.update(replace(cycle, state="discarded", message="put aside", settled=first.created))
+    store.propose(plan, placement)
+    store.update(replace(plan, state="discarded", message="put aside", settled=first.created))
     with store.together():
         for site, of_site in placement[placement["site"].duplicated(keep=False)].groupby("site")["node"]:
             store.put_slots(str(site), {node: slot for slot, node in enumerate(of_site)}, {})
@@ -184,15 +184,15 @@ def _night(connection: Connection, size: Size, night: int) -> None:
         ),
         given,
     )
-    cycle = _cycle(size, night, _cycle(size, night - 1, "").id)
-    applied = replace(cycle, state="applied", settled=cycle.created)
-    connection.execute(insert(schema.cycles), row_of(applied))
+    plan = _plan(size, night, _plan(size, night - 1, "").id)
+    applied = replace(plan, state="applied", settled=plan.created)
+    connection.execute(insert(schema.plans), row_of(applied))
     connection.execute(
         text(
             "INSERT INTO placements (cycle, position, site, node) SELECT :cycle, position, site, node FROM placements"
             " WHERE cycle = :first"
         ),
-        {"cycle": cycle.id, "first": _cycle(size, 0, "").id},
+        {"cycle": plan.id, "first": _plan(size, 0, "").id},
     )
 
 
@@ -200,13 +200,13 @@ def _period(night: int) -> Period:
     return Period(FIRST + timedelta(days=night), FIRST + timedelta(days=night + 1))
 
 
-def _cycle(size: Size, night: int, base: str) -> Cycle:
+def _plan(size: Size, night: int, base: str) -> Plan:
     created = FIRST + timedelta(days=night + 1, hours=2)
     nodes = tuple(NodeLoad(node_name(n), 100.0, 100.0, size.sites // size.nodes) for n in range(size.nodes))
     balance = Balance(nodes, 0.03, node_name(0), "access rate")
     moved = [(night * 7 + number) % size.sites for number in range(min(20, size.sites))] if night else []
     digest = f"{night:064x}"
-    return Cycle(
+    return Plan(
         id=f"{created:%Y%m%dT%H%M%S}-{digest[-12:]}",
         created=created,
         period=_period(night),
@@ -221,15 +221,15 @@ def _cycle(size: Size, night: int, base: str) -> Cycle:
         before=replace(balance, worst=0.06) if night else None,
         after=balance,
         forecasts=(),
-        plans=(),
+        zone_plans=(),
         stops=(Stop("safety.site_cooldown", "in force", "20 sites", "sites that moved lately stay"),),
     )
 
 
 def _run_row(size: Size, night: int) -> dict[str, object]:
     run = _run(size, night)
-    names = ("id", "holder", "started", "ended", "exit_code", "cycle", "message")
-    return {name: getattr(run, name) for name in names}
+    names = ("id", "holder", "started", "ended", "exit_code", "message")
+    return {"cycle": run.plan, **{name: getattr(run, name) for name in names}}
 
 
 def _stage_rows(size: Size, night: int) -> Iterator[dict[str, object]]:
@@ -240,13 +240,9 @@ def _stage_rows(size: Size, night: int) -> Iterator[dict[str, object]]:
 
 
 def _run(size: Size, night: int) -> Run:
-    cycle = _cycle(size, night, "")
-    stages = [
-        Stage(name, cycle.created, cycle.created + HOUR, "done") for name in ("ingest", "profile", "plan", "apply")
-    ]
-    return Run(
-        f"run-{night:04}", "bench:1:1", cycle.created, cycle.created + HOUR, 0, cycle.id, "nightly", tuple(stages)
-    )
+    plan = _plan(size, night, "")
+    stages = [Stage(name, plan.created, plan.created + HOUR, "done") for name in ("ingest", "profile", "plan", "apply")]
+    return Run(f"run-{night:04}", "bench:1:1", plan.created, plan.created + HOUR, 0, plan.id, "nightly", tuple(stages))
 
 
 def _balance(size: Size) -> pd.DataFrame:

@@ -20,8 +20,8 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 
-from bench.dns.rig import OWNER, ZONE, Rig, cycle, rig
-from flex.model.domain import Period, Plan
+from bench.dns.rig import OWNER, ZONE, Rig, plan, rig
+from flex.model.domain import Period, ZonePlan
 from flex.store import migrate, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex.zones.marker import marker_name, marker_text
@@ -114,7 +114,7 @@ def _settle(one: Rig, sites: list[str]) -> None:
     migrate.upgrade(url)
     with open_store(url) as store:
         store.put_profiles(period, PROFILES.make(pd.DataFrame(loads, columns=list(PROFILES.columns))), SPREADS.empty())
-        made = replace(cycle(), created=now - timedelta(hours=1), plans=(Plan(ZONE, ()),))
+        made = replace(plan(), created=now - timedelta(hours=1), zone_plans=(ZonePlan(ZONE, ()),))
         store.propose(made, placement)
         store.settle(replace(made, state="applied", settled=now), placement)
     nodes = "".join(

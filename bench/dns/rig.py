@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from flex.model.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset
+from flex.model.domain import Balance, Change, Period, Plan, Proven, Rrset, ZonePlan
 from flex.store import migrate, open_store
 from flex.store.journals import SqlJournal
 from flex.tables import PLACEMENT, RECORDS
@@ -55,25 +55,25 @@ class Rig:
     def names(self) -> list[str]:
         return [f"site-{number}.{ZONE}" for number in range(self.size)]
 
-    def next_plan(self, count: int = 0) -> Plan:
+    def next_zone_plan(self, count: int = 0) -> ZonePlan:
         """From the address that all have to the next one; `count` names only, where it is given."""
         before, after = f"192.0.2.{self.address}", f"192.0.2.{self.address % 250 + 1}"
         self.address = self.address % 250 + 1
         names = self.names[: count or self.size]
-        return Plan(ZONE, tuple(_replacement(name, before, after) for name in names))
+        return ZonePlan(ZONE, tuple(_replacement(name, before, after) for name in names))
 
     def wanted_records(self) -> pd.DataFrame:
         """What the zone should hold after the last plan."""
         columns = {"name": self.names, "type": "A", "ttl": TTL, "value": f"192.0.2.{self.address}"}
         return RECORDS.make(pd.DataFrame(columns))
 
-    def script(self, plan: Plan, per_message: int) -> Path:
+    def script(self, zone_plan: ZonePlan, per_message: int) -> Path:
         """The plan as nsupdate reads it, without prerequisites."""
-        changes = plan.changes
+        changes = zone_plan.changes
         groups = [changes[first : first + per_message] for first in range(0, len(changes), per_message)]
-        return self.script_of([Plan(plan.zone, group) for group in groups])
+        return self.script_of([ZonePlan(zone_plan.zone, group) for group in groups])
 
-    def script_of(self, messages: Sequence[Plan]) -> Path:
+    def script_of(self, messages: Sequence[ZonePlan]) -> Path:
         path = self.folder / "script"
         with path.open("w", encoding="ascii") as file:
             file.write(f"server 127.0.0.1 {self.primary.port}\n")
@@ -96,7 +96,7 @@ class Rig:
         if not (self.folder / "flex.db").exists():
             migrate.upgrade(url)
             with open_store(url) as store:
-                store.propose(cycle(), PLACEMENT.empty())
+                store.propose(plan(), PLACEMENT.empty())
         return open_store(url).new_journal("bench")
 
     def nsupdate(self, script: Path) -> None:
@@ -113,11 +113,11 @@ def _replacement(name: str, before: str, after: str) -> Change:
     return Change(Rrset(name, "A", TTL, (before,)), Rrset(name, "A", TTL, (after,)))
 
 
-def cycle() -> Cycle:
+def plan() -> Plan:
     """Journals belong to one."""
     now = datetime.now(UTC)
     day, quality = Period.days_before(now, 1), Proven("none", 0, False)
-    return Cycle("bench", now, day, "", "", quality, (), 0, 0, None, Balance((), 0.0), (), ())
+    return Plan("bench", now, day, "", "", quality, (), 0, 0, None, Balance((), 0.0), (), ())
 
 
 @contextmanager

@@ -24,7 +24,7 @@ import dns.message
 from bench.dns.failover import failover_figures
 from bench.dns.rig import CLAIM, OLD, ZONE, Rig, rig
 from bench.figures import Figures
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex_api.cli import COLLECTED_AFTER
 from flex_dns.checks.notify import nudged
 from flex_dns.checks.settling import UNHEARD
@@ -122,7 +122,7 @@ def _one_zone(label: str, size: int) -> Figures:
         found = _medians(rounds, f"_{label}")
         if label == "100k":
             return found | _read(one)
-        script = one.script(one.next_plan(_scale(1000)), 1)
+        script = one.script(one.next_zone_plan(_scale(1000)), 1)
         singly = _seconds(lambda: one.nsupdate(script)) * size / _scale(1000)
         return found | {"verified_vs_one_send_per_site": singly / median(each["verified_seconds"] for each in rounds)}
 
@@ -130,12 +130,14 @@ def _one_zone(label: str, size: int) -> Figures:
 def _round(one: Rig) -> dict[str, float]:
     """Everything once, each time from what the zone says to something else."""
     unchecked = min(_by_nsupdate(one, batch) for batch in BATCHES)
-    plan, worked = one.next_plan(), _cpu(one.primary)
-    plain = _seconds(lambda: deliver(one.primary, _without_prerequisites(plan)))
+    zone_plan, worked = one.next_zone_plan(), _cpu(one.primary)
+    plain = _seconds(lambda: deliver(one.primary, _without_prerequisites(zone_plan)))
     server = _cpu(one.primary) - worked
-    plan = one.next_plan()
+    zone_plan = one.next_zone_plan()
     with _asking(one.primary) as latencies:
-        checked = _seconds(lambda: deliver(one.primary, update.messages(plan.zone, plan.changes, claim=CLAIM)))
+        checked = _seconds(
+            lambda: deliver(one.primary, update.messages(zone_plan.zone, zone_plan.changes, claim=CLAIM))
+        )
     whole, lag = _whole(one)
     return {
         "nsupdate_seconds": unchecked,
@@ -156,7 +158,7 @@ def _cpu(server: PrivateNamed) -> float:
 
 
 def _by_nsupdate(one: Rig, batch: int) -> float:
-    script = one.script(one.next_plan(), batch)
+    script = one.script(one.next_zone_plan(), batch)
     return _seconds(lambda: one.nsupdate(script))
 
 
@@ -175,18 +177,18 @@ class _Unchecked(Message):
         return wire.body(self.zone, [whole._replace(required=b"", requirements=0)])
 
 
-def _without_prerequisites(plan: Plan) -> Iterator[Message]:
-    for message in update.messages(plan.zone, plan.changes):
+def _without_prerequisites(zone_plan: ZonePlan) -> Iterator[Message]:
+    for message in update.messages(zone_plan.zone, zone_plan.changes):
         yield _Unchecked(message.zone, message.changes)
 
 
 def _whole(one: Rig) -> tuple[float, float]:
     """Journal on disk, prerequisites, and every name checked on both servers; and how long the last one took."""
     # A plan knows the serial of the zone it was made from.
-    plan, wanted = replace(one.next_plan(), serial=one.target.read(ZONE, []).serial), one.wanted_records()
+    zone_plan, wanted = replace(one.next_zone_plan(), serial=one.target.read(ZONE, []).serial), one.wanted_records()
     started = time.perf_counter()
-    one.target.apply(plan, journal=one.journal())
-    verdicts = one.target.verify(plan.zone, wanted, patience=PATIENCE)
+    one.target.apply(zone_plan, journal=one.journal())
+    verdicts = one.target.verify(zone_plan.zone, wanted, patience=PATIENCE)
     took = time.perf_counter() - started
     assert all(verdict.agrees for verdict in verdicts), verdicts
     return took, max(verdict.lag for verdict in verdicts)
@@ -236,8 +238,8 @@ def _many_zones(count: int) -> Figures:
     return _medians(rounds)
 
 
-def _both(zone: str, address: str, before: str = OLD) -> Plan:
-    return Plan(zone, tuple(Change(_set(name, before), _set(name, address)) for name in (zone, f"www.{zone}")))
+def _both(zone: str, address: str, before: str = OLD) -> ZonePlan:
+    return ZonePlan(zone, tuple(Change(_set(name, before), _set(name, address)) for name in (zone, f"www.{zone}")))
 
 
 def _set(name: str, address: str) -> Rrset:

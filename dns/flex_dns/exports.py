@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import by_name
 from flex.zones.zone_changes import lines
@@ -31,7 +31,7 @@ class Wanted:
     What would change requires the `claim`; a zone that `is_free` of any controller becomes ours first.
     """
 
-    plan: Plan
+    zone_plan: ZonePlan
     sets: tuple[Rrset, ...]
     claim: Claim = NOBODY
     is_free: bool = False
@@ -40,11 +40,11 @@ class Wanted:
 Export = Callable[[Sequence[Wanted]], str]
 
 
-def wanted_zone(plan: Plan, records: pd.DataFrame, claim: Claim, ttl: int) -> Wanted:
+def wanted_zone(zone_plan: ZonePlan, records: pd.DataFrame, claim: Claim, ttl: int) -> Wanted:
     sets = [Rrset(name, kind, *found) for (name, kind), found in by_name(records).items()]  # type: ignore[arg-type]  # RECORDS hold no other types
     names = sorted({rrset.name for rrset in sets})
-    markers = [Rrset(marker_name(name, plan.zone), "TXT", ttl, (marker_text(claim.owner),)) for name in names]
-    return Wanted(plan, (*sets, *markers), claim)
+    markers = [Rrset(marker_name(name, zone_plan.zone), "TXT", ttl, (marker_text(claim.owner),)) for name in names]
+    return Wanted(zone_plan, (*sets, *markers), claim)
 
 
 def zone_lines(zones: Sequence[Wanted]) -> str:
@@ -53,8 +53,8 @@ def zone_lines(zones: Sequence[Wanted]) -> str:
 
 
 def _zone_lines(zone: Wanted) -> Iterator[str]:
-    yield f"; {zone.plan.zone}"
-    yield from (f"; {line}" for change in zone.plan.changes for line in lines(change))
+    yield f"; {zone.zone_plan.zone}"
+    yield from (f"; {line}" for change in zone.zone_plan.changes for line in lines(change))
     yield from (f"; {line}" for line in _seen(zone))
     for rrset in zone.sets:
         yield from (f"{rrset.name} {rrset.ttl} IN {rrset.type} {_value(rrset, value)}" for value in rrset.values)
@@ -62,9 +62,9 @@ def _zone_lines(zone: Wanted) -> Iterator[str]:
 
 def _seen(zone: Wanted) -> Iterator[str]:
     """What the names that become ours had when the plan was made. These tools cannot require it, so people look."""
-    for change in zone.plan.changes:
+    for change in zone.zone_plan.changes:
         if change.beside is not None:
-            name = site_name(zone.plan.zone, change.name)
+            name = site_name(zone.zone_plan.zone, change.name)
             held = [f"{one.ttl} {one.type} {' '.join(one.values)}" for one in change.beside]
             yield f"{name} becomes ours: write this only while it has {' and '.join(held) or 'no address'}"
 
@@ -75,15 +75,15 @@ def nsupdate(zones: Sequence[Wanted]) -> str:
 
 
 def _script(wanted: Wanted) -> Iterator[str]:
-    plan, claim = wanted.plan, wanted.claim
-    if plan.changes and claim.controller and wanted.is_free:
-        yield from _taking(plan.zone, claim.controller)
-    for message in messages(plan.zone, plan.changes, claim=claim):
-        yield f"zone {plan.zone}"
-        yield from _claim_lines(plan.zone, message.changes, claim)
+    zone_plan, claim = wanted.zone_plan, wanted.claim
+    if zone_plan.changes and claim.controller and wanted.is_free:
+        yield from _taking(zone_plan.zone, claim.controller)
+    for message in messages(zone_plan.zone, zone_plan.changes, claim=claim):
+        yield f"zone {zone_plan.zone}"
+        yield from _claim_lines(zone_plan.zone, message.changes, claim)
         for change in message.changes:
             yield from _prerequisite_lines(change)
-        for one in kept(plan.zone, message.changes):
+        for one in kept(zone_plan.zone, message.changes):
             yield from _kept(one)
         for change in message.changes:
             yield from _update_lines(change)
@@ -136,7 +136,7 @@ def octodns(zones: Sequence[Wanted]) -> str:
 
 def _octodns(zone: Wanted) -> Iterator[str]:
     yield "---"
-    yield f"# {zone.plan.zone}"
+    yield f"# {zone.zone_plan.zone}"
     yield from (f"# {line}" for line in _seen(zone))
     of_name: dict[str, list[Rrset]] = {}
     for rrset in zone.sets:
@@ -169,7 +169,7 @@ def _dnscontrol(zone: Wanted) -> Iterator[str]:
         for value in rrset.values
     ]
     yield from (f"// {line}" for line in _seen(zone))
-    yield f"D_EXTEND({json.dumps(zone.plan.zone.rstrip('.'))},"
+    yield f"D_EXTEND({json.dumps(zone.zone_plan.zone.rstrip('.'))},"
     yield ",\n".join(records)
     yield ");"
 
@@ -188,7 +188,7 @@ def hosts(zones: Sequence[Wanted]) -> str:
 
 def _below(zone: Wanted, rrset: Rrset, apex: str) -> str:
     """The name as seen from the zone."""
-    return apex if rrset.name == zone.plan.zone else rrset.name.removesuffix(f".{zone.plan.zone}")
+    return apex if rrset.name == zone.zone_plan.zone else rrset.name.removesuffix(f".{zone.zone_plan.zone}")
 
 
 def _value(rrset: Rrset, value: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
-from flex.model.domain import Plan, Verdict
+from flex.model.domain import Verdict, ZonePlan
 from flex.model.journal import Journal, JournalRow, RowState
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
@@ -54,7 +54,7 @@ class Hooks:
 class _Step:
     """`coming` is what the wave brings, in the step that brings it; `serving` are the addresses of all waves so far."""
 
-    plans: tuple[Plan, ...]
+    zone_plans: tuple[ZonePlan, ...]
     wave: int = 0
     coming: Coming | None = None
     serving: frozenset[str] = frozenset()
@@ -84,105 +84,105 @@ class GentleTarget:
     def refuse_late(self, *zones: str) -> None:
         self.target.refuse_late(*zones)
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """As the target does it, step by step. Raises PartlyApplied where one is done and the next cannot be made, and
         in the end where some names were left to others.
         """
         begun, lost = bool(journal and journal.rows()), Lost()
-        left = self._what_is_left(plans, lost) if begun else plans
+        left = self._what_is_left(zone_plans, lost) if begun else zone_plans
         if not begun:
-            self._refuse_outdated(plans)
-        steps, made = self._steps(plans, left, lost), list[_Step]()
-        standing = _standing(steps[0].plans) if begun and steps else []
-        again = _wait_after(plans) if standing else 0.0
-        if waits := again + sum(_wait_after(step.plans) for step in steps[:-1]):
+            self._refuse_outdated(zone_plans)
+        steps, made = self._steps(zone_plans, left, lost), list[_Step]()
+        standing = _standing(steps[0].zone_plans) if begun and steps else []
+        again = _wait_after(zone_plans) if standing else 0.0
+        if waits := again + sum(_wait_after(step.zone_plans) for step in steps[:-1]):
             self.hooks.begins(waits, len({step.wave for step in steps}))
         for step in steps:
             with _on_the_way() if made else nullcontext():
                 if made:
-                    self._settle(made[-1].plans, lost)
+                    self._settle(made[-1].zone_plans, lost)
                 elif standing:
                     self._settle_again(standing, again)
                 self._make(step, steps[-1].wave, journal, lost, whole=not (made or begun))
             made.append(step)
         if lost:
-            raise _left_to_others(plans, lost)
+            raise _left_to_others(zone_plans, lost)
 
-    def _refuse_outdated(self, plans: Sequence[Plan]) -> None:
+    def _refuse_outdated(self, zone_plans: Sequence[ZonePlan]) -> None:
         """The last wave, too, is looked at before the first."""
-        for made in plans:
+        for made in zone_plans:
             if made.changes:
                 state = self.target.read(made.zone, zone_changes.touched(made))
                 refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
 
-    def _steps(self, plans: Sequence[Plan], left: Sequence[Plan], lost: Lost) -> list[_Step]:
-        wave_of = waves.waves(plans, self.shares)
+    def _steps(self, zone_plans: Sequence[ZonePlan], left: Sequence[ZonePlan], lost: Lost) -> list[_Step]:
+        wave_of = waves.waves(zone_plans, self.shares)
         steps = [_Step(tuple(zone_changes.lower_ttls(made, self.ttl) for made in left))]
         ready = [zone_changes.from_lowered(made, self.ttl) for made in left]
         serving = frozenset[str]()
         for number in range(max(wave_of.values(), default=0) + 1):
-            coming = _coming(waves.part(made, wave_of, number) for made in plans)
+            coming = _coming(waves.part(made, wave_of, number) for made in zone_plans)
             serving |= {address for addresses in coming.values() for address in addresses}
             parts = [waves.part(made, wave_of, number) for made in ready]
             steps += [
                 _Step(tuple(zone_changes.add_new_addresses(made, self.ttl) for made in parts), number, coming, serving),
                 _Step(tuple(zone_changes.take_old_addresses(made, self.ttl) for made in parts), number, None, serving),
             ]
-        return [needed for step in steps if (needed := _without(step, lost)).plans]
+        return [needed for step in steps if (needed := _without(step, lost)).zone_plans]
 
     def _make(self, step: _Step, last: int, journal: Journal | None, lost: Lost, *, whole: bool) -> None:
         """Without what is others'. The first step is made `whole`, or where nothing of it was made not at all."""
         step = _without(step, lost)
-        if step.plans and step.serving:
+        if step.zone_plans and step.serving:
             self.hooks.well(step.serving)
-        if step.plans and step.coming:
+        if step.zone_plans and step.coming:
             self.hooks.ahead(step.coming, step.wave + 1, last + 1)
         try:
             self._apply(step, journal)
         except (Stale, PartlyApplied) as error:
             refused = isinstance(error, OnTheWay) or (whole and isinstance(error, Stale))
-            if refused or not (found := self._overtaken(step.plans)):
+            if refused or not (found := self._overtaken(step.zone_plans)):
                 raise
             lost |= found
             self._apply(_without(step, lost), journal)
 
     def _apply(self, step: _Step, journal: Journal | None) -> None:
-        if step.plans:
-            self.target.apply(*step.plans, journal=journal and _Anew(journal))
+        if step.zone_plans:
+            self.target.apply(*step.zone_plans, journal=journal and _Anew(journal))
 
-    def _overtaken(self, plans: Iterable[Plan]) -> Lost:
-        states = ((made, self.target.read(made.zone, zone_changes.touched(made))) for made in plans)
+    def _overtaken(self, zone_plans: Iterable[ZonePlan]) -> Lost:
+        states = ((made, self.target.read(made.zone, zone_changes.touched(made))) for made in zone_plans)
         return {one.name: str(one) for made, state in states for one in conflicts(made, state)}
 
-    def _settle(self, plans: Sequence[Plan], lost: Lost) -> None:
+    def _settle(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> None:
         """Until no resolver can know any more what was there before."""
         with self.hooks.idle():
             try:
-                self._refuse_disagreement(_without_lost(plans, lost))
+                self._refuse_disagreement(_without_lost(zone_plans, lost))
             except Late:
-                if not (found := self._overtaken(map(_as_made, _without_lost(plans, lost)))):
+                if not (found := self._overtaken(map(_as_made, _without_lost(zone_plans, lost)))):
                     raise
                 lost |= found
-                self._refuse_disagreement(_without_lost(plans, lost))
-        if kept := _without_lost(plans, lost):
+                self._refuse_disagreement(_without_lost(zone_plans, lost))
+        if kept := _without_lost(zone_plans, lost):
             self.wait(_wait_after(kept))
 
-    def _settle_again(self, standing: Sequence[Plan], seconds: float) -> None:
+    def _settle_again(self, standing: Sequence[ZonePlan], seconds: float) -> None:
         """A run that was killed may have been waiting, and nobody knows since when."""
         with self.hooks.idle():
             self._refuse_disagreement(standing)
         self.wait(seconds)
 
-    def _what_is_left(self, plans: Sequence[Plan], lost: Lost) -> list[Plan]:
-        found: list[Plan] = []
-        for made in plans:
+    def _what_is_left(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> list[ZonePlan]:
+        found: list[ZonePlan] = []
+        for made in zone_plans:
             state = self.target.read(made.zone, zone_changes.touched(made))
             found.append(zone_changes.what_is_left(made, state, self.ttl))
             lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
         return found
 
-    def _refuse_disagreement(self, plans: Sequence[Plan]) -> None:
-        for made in plans:
+    def _refuse_disagreement(self, zone_plans: Sequence[ZonePlan]) -> None:
+        for made in zone_plans:
             wanted = self._wanted(made)
             changed = {(change.name, change.type) for change in made.changes}
             for verdict in self.target.verify(made.zone, wanted, patience=self.patience) if len(wanted) else ():
@@ -190,7 +190,7 @@ class GentleTarget:
                 if verdict.error or wrong:
                     raise _disagrees(made, replace(verdict, wrong=wrong))
 
-    def _wanted(self, made: Plan) -> pd.DataFrame:
+    def _wanted(self, made: ZonePlan) -> pd.DataFrame:
         """What the plan wants of its sets. Servers are to say of others at its names what the primary says by now:
         what somebody writes beside ours is theirs, and stops no move.
         """
@@ -205,43 +205,43 @@ class GentleTarget:
         return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
-def _wait_after(plans: Iterable[Plan]) -> float:
-    return float(max(map(zone_changes.longest_ttl, plans)))
+def _wait_after(zone_plans: Iterable[ZonePlan]) -> float:
+    return float(max(map(zone_changes.longest_ttl, zone_plans)))
 
 
 def _without(step: _Step, lost: Lost) -> _Step:
     """What of the step is not others', in the zones in which that is anything."""
     coming = step.coming and {name: new for name, new in step.coming.items() if name not in lost}
-    return replace(step, plans=_without_lost(step.plans, lost), coming=coming)
+    return replace(step, zone_plans=_without_lost(step.zone_plans, lost), coming=coming)
 
 
-def _without_lost(plans: Iterable[Plan], lost: Lost) -> tuple[Plan, ...]:
+def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan, ...]:
     parts = (
         replace(made, changes=tuple(one for one in made.changes if site_name(made.zone, one.name) not in lost))
         if lost
         else made
-        for made in plans
+        for made in zone_plans
     )
     return tuple(made for made in parts if made.changes)
 
 
-def _coming(plans: Iterable[Plan]) -> dict[str, set[str]]:
+def _coming(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
     """The addresses that names get and do not have."""
     found: dict[str, set[str]] = {}
-    for change in (change for made in plans for change in made.changes if change.type in zone_changes.ADDRESSES):
+    for change in (change for made in zone_plans for change in made.changes if change.type in zone_changes.ADDRESSES):
         had = change.before.values if change.before else ()
         if new := set(change.after.values if change.after else ()) - set(had):
             found.setdefault(change.name, set()).update(new)
     return found
 
 
-def _standing(step: Sequence[Plan]) -> list[Plan]:
+def _standing(step: Sequence[ZonePlan]) -> list[ZonePlan]:
     """What DNS says where a step goes on; nothing where it only adds."""
     found = [replace(made, changes=tuple(replace(one, after=one.before) for one in made.changes)) for made in step]
     return found if any(one.after for made in found for one in made.changes) else []
 
 
-def _as_made(made: Plan) -> Plan:
+def _as_made(made: ZonePlan) -> ZonePlan:
     """What nobody has changed since."""
     return replace(made, changes=tuple(replace(one, before=one.after) for one in made.changes if one.after))
 
@@ -259,7 +259,7 @@ def _on_the_way() -> Iterator[None]:
         ) from error
 
 
-def _disagrees(made: Plan, verdict: Verdict) -> Late:
+def _disagrees(made: ZonePlan, verdict: Verdict) -> Late:
     said = verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
     return Late(
         f"going on with what moves in {made.zone}",
@@ -269,10 +269,10 @@ def _disagrees(made: Plan, verdict: Verdict) -> Late:
     )
 
 
-def _left_to_others(plans: Sequence[Plan], lost: Lost) -> PartlyApplied:
+def _left_to_others(zone_plans: Sequence[ZonePlan], lost: Lost) -> PartlyApplied:
     more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
     return PartlyApplied(
-        f"changing {sum(len(made.changes) for made in plans)} record sets in {len(plans)} zones",
+        f"changing {sum(len(made.changes) for made in zone_plans)} record sets in {len(zone_plans)} zones",
         f"{len(lost)} names are no longer what the plan saw: {'; '.join(list(lost.values())[:SHOWN])}{more}",
         kept="all others are as planned; what others wrote was left alone",
         advice="look at the named records; `flex apply --resume` ends this plan, and `flex plan` makes a new one",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from flex.model.domain import Plan, Verdict
+from flex.model.domain import Verdict, ZonePlan
 from flex.model.journal import Journal
 from flex.zones.records import Answer, ZoneState, zone_of
 from flex_dns.checks.verify import Wanted, differences
@@ -37,20 +37,20 @@ class MemoryTarget:
             contents = self._contents(zone, Asked(zone, asked))
             return state(zone, asked, self._owner, contents, {name: self._answer(name) for name in also})
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:  # noqa: ARG002  as above
+    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:  # noqa: ARG002  as above
         """As on a real server, but for messages: there are none, and so no half of them."""
         with self._lock:
-            found = [(plan, self._standing(plan)) for plan in plans]
+            found = [(zone_plan, self._standing(zone_plan)) for zone_plan in zone_plans]
             done = sum(len(one.done) for _, one in found)
-            wrong = [(plan, one.conflicts) for plan, one in found if one.conflicts]
-            for plan, one in found if done or not wrong else ():
+            wrong = [(zone_plan, one.conflicts) for zone_plan, one in found if one.conflicts]
+            for zone_plan, one in found if done or not wrong else ():
                 for change in one.pending:
                     after = change.after
-                    self._put(plan.zone, change.name, change.type, (after.ttl, after.values) if after else None)
-                self._serials[plan.zone] += bool(one.pending)
+                    self._put(zone_plan.zone, change.name, change.type, (after.ttl, after.values) if after else None)
+                self._serials[zone_plan.zone] += bool(one.pending)
                 done += len(one.pending)
-            for plan, conflicts in wrong:
-                raise overtaken(plan, done, conflicts)
+            for zone_plan, conflicts in wrong:
+                raise overtaken(zone_plan, done, conflicts)
 
     def refuse_late(self, *zones: str) -> None:
         """Nothing is ever on its way here."""
@@ -78,9 +78,9 @@ class MemoryTarget:
         """Rises by one with each plan that changes anything, and with each edit."""
         return self._serials[zone]
 
-    def _standing(self, plan: Plan) -> Standing:
-        found = self._contents(plan.zone, questions(plan.zone, plan.changes))
-        return standing(plan.zone, plan.changes, found, self._owner)
+    def _standing(self, zone_plan: ZonePlan) -> Standing:
+        found = self._contents(zone_plan.zone, questions(zone_plan.zone, zone_plan.changes))
+        return standing(zone_plan.zone, zone_plan.changes, found, self._owner)
 
     def _zone(self, zone: str, asked: str) -> dict[Question, Set]:
         if zone not in self._zones:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from flex.errors import Refused
-from flex.model.domain import Change, Plan, Verdict
+from flex.model.domain import Change, Verdict, ZonePlan
 from flex.model.journal import Journal, JournalRow
 from flex.zones.records import ZoneState
 from flex_dns.checks import nameservers, settling
@@ -64,7 +64,7 @@ class Rfc2136Target:
             answers = where_names_lead.answers(session, zone, also, found) if also else {}
         return state(zone, asked, self.owner, found, answers)
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """Make every change of the plans true, or say exactly what is not.
 
         What already holds is not sent. Where a record is neither `before` nor `after` when this begins, nothing is
@@ -72,20 +72,20 @@ class Rfc2136Target:
         DnsError when the server did not do as asked.
         """
         begun, found = journal.rows() if journal else (), dict[str, Standing]()
-        rows, done = _left_of(plans, begun), _changes_held(plans, begun)
+        rows, done = _left_of(zone_plans, begun), _changes_held(zone_plans, begun)
         if not begun:
-            found = self._looked_at(plans)
+            found = self._looked_at(zone_plans)
             done = {zone: len(one.done) for zone, one in found.items()}
-            _refuse_outdated(plans, found)
-            rows = _rows(plans, found, self._claim)
-        claim = Claim(self.owner, self.controller, self._hold(plans, rows))
+            _refuse_outdated(zone_plans, found)
+            rows = _rows(zone_plans, found, self._claim)
+        claim = Claim(self.owner, self.controller, self._hold(zone_plans, rows))
         if journal and rows and not begun:
             journal.intend([row for row, _ in rows])
         kept = journal or Unkept()
         tallies = carry(self.server, rows, kept, self.clock, self.patience, claim, self._secondaries)
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
-        if error := judge(plans, tallies, done):
+        if error := judge(zone_plans, tallies, done):
             raise error
 
     def refuse_late(self, *zones: str) -> None:
@@ -94,10 +94,10 @@ class Rfc2136Target:
             with self._session() as session:
                 fence.begin_epoch(session, self.server, zones, self.controller, self.refuse_lost)
 
-    def look(self, *plans: Plan) -> None:
+    def look(self, *zone_plans: ZonePlan) -> None:
         """Raises what `apply` would raise before it sends anything: Stale, or what the server refuses."""
-        found = self._looked_at(plans)
-        _refuse_outdated(plans, found)
+        found = self._looked_at(zone_plans)
+        _refuse_outdated(zone_plans, found)
         tries = {(zone, change.type): change.name for zone, one in found.items() for change in one.pending}
         with self._session() as session:
             key_rights.refuse_denied(session, [(zone, name, kind) for (zone, kind), name in tries.items()])
@@ -125,13 +125,13 @@ class Rfc2136Target:
     def _claim(self) -> Claim:
         return Claim(self.owner, self.controller)
 
-    def _hold(self, plans: Sequence[Plan], rows: Rows) -> dict[str, str]:
+    def _hold(self, zone_plans: Sequence[ZonePlan], rows: Rows) -> dict[str, str]:
         """A zone in which something is to change becomes ours; one of another controller's is refused in any case.
 
         Out comes what messages require, zone by zone.
         """
         changing = {row.zone for row, _ in rows}
-        still = [plan.zone for plan in plans if plan.zone not in changing]
+        still = [zone_plan.zone for zone_plan in zone_plans if zone_plan.zone not in changing]
         if not self.controller:
             return {}
         with self._session() as session:
@@ -142,17 +142,17 @@ class Rfc2136Target:
     def _session(self) -> Session:
         return Session(self.server, self.clock)
 
-    def _looked_at(self, plans: Sequence[Plan]) -> dict[str, Standing]:
+    def _looked_at(self, zone_plans: Sequence[ZonePlan]) -> dict[str, Standing]:
         """Where each plan stands. A zone that still has the serial it was planned with need not be read again."""
         with self._session() as session:
-            return {plan.zone: self._standing(session, plan) for plan in plans if plan.changes}
+            return {zone_plan.zone: self._standing(session, zone_plan) for zone_plan in zone_plans if zone_plan.changes}
 
-    def _standing(self, session: Session, plan: Plan) -> Standing:
-        _refuse_too_many(self.server, plan)
-        if plan.serial and reading.soa_serial(session, self.server, plan.zone) == plan.serial:
-            return Standing((), plan.changes, ())
-        found = reading.read(session, self.server, plan.zone, questions(plan.zone, plan.changes))
-        return standing(plan.zone, plan.changes, found, self.owner)
+    def _standing(self, session: Session, zone_plan: ZonePlan) -> Standing:
+        _refuse_too_many(self.server, zone_plan)
+        if zone_plan.serial and reading.soa_serial(session, self.server, zone_plan.zone) == zone_plan.serial:
+            return Standing((), zone_plan.changes, ())
+        found = reading.read(session, self.server, zone_plan.zone, questions(zone_plan.zone, zone_plan.changes))
+        return standing(zone_plan.zone, zone_plan.changes, found, self.owner)
 
 
 class Unkept:
@@ -168,44 +168,46 @@ class Unkept:
         """Nor is this."""
 
 
-def _refuse_outdated(plans: Sequence[Plan], found: Mapping[str, Standing]) -> None:
+def _refuse_outdated(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing]) -> None:
     """A plan of which nothing holds yet is refused whole; one that was begun is finished as far as it can be."""
     if any(one.done for one in found.values()):
         return
-    for plan in plans:
-        if plan.changes and found[plan.zone].conflicts:
-            raise overtaken(plan, 0, found[plan.zone].conflicts)
+    for zone_plan in zone_plans:
+        if zone_plan.changes and found[zone_plan.zone].conflicts:
+            raise overtaken(zone_plan, 0, found[zone_plan.zone].conflicts)
 
 
-def _rows(plans: Sequence[Plan], found: Mapping[str, Standing], claim: Claim) -> Rows:
+def _rows(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing], claim: Claim) -> Rows:
     """A row for each message that is to be sent."""
     rows: Rows = []
-    for plan in plans:
-        places = {(change.name, change.type): place for place, change in enumerate(plan.changes)}
-        for message in update.messages(plan.zone, found[plan.zone].pending if plan.changes else (), claim=claim):
+    for zone_plan in zone_plans:
+        places = {(change.name, change.type): place for place, change in enumerate(zone_plan.changes)}
+        for message in update.messages(
+            zone_plan.zone, found[zone_plan.zone].pending if zone_plan.changes else (), claim=claim
+        ):
             changes = tuple(places[change.name, change.type] for change in message.changes)
-            rows.append((JournalRow(len(rows), plan.zone, changes), message.changes))
+            rows.append((JournalRow(len(rows), zone_plan.zone, changes), message.changes))
     return rows
 
 
-def _left_of(plans: Sequence[Plan], begun: Sequence[JournalRow]) -> Rows:
+def _left_of(zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]) -> Rows:
     """What an earlier run did not bring to its end."""
-    of_zone = {plan.zone: plan for plan in plans}
+    of_zone = {zone_plan.zone: zone_plan for zone_plan in zone_plans}
     return [
         (row, tuple(of_zone[row.zone].changes[place] for place in row.changes)) for row in begun if row.state != "done"
     ]
 
 
-def _changes_held(plans: Sequence[Plan], begun: Sequence[JournalRow]) -> dict[str, int]:
+def _changes_held(zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]) -> dict[str, int]:
     """How many changes an earlier run made."""
     left: Counter[str] = Counter()
     for row in begun:
         left[row.zone] += 0 if row.state == "done" else len(row.changes)
-    return {plan.zone: len(plan.changes) - left[plan.zone] for plan in plans}
+    return {zone_plan.zone: len(zone_plan.changes) - left[zone_plan.zone] for zone_plan in zone_plans}
 
 
-def _refuse_too_many(server: Server, plan: Plan) -> None:
-    for change in plan.changes:
+def _refuse_too_many(server: Server, zone_plan: ZonePlan) -> None:
+    for change in zone_plan.changes:
         if change.after and len(change.after.values) > MOST_VALUES:
             raise Refused(
                 f"asking {server}: update of {change.name}",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.errors import DnsError, PartlyApplied
-from flex.model.domain import Plan, Verdict
+from flex.model.domain import Verdict, ZonePlan
 from flex.model.journal import Journal, JournalRow, RowState
 from flex.zones.records import ZoneState
 from flex_dns.rfc2136 import Rfc2136Target
@@ -42,16 +42,18 @@ class SeveralTargets:
         for zone in zones:
             self._target(zone).refuse_late(zone)
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """One primary after the other. Raises what the only one that failed raised where nothing was changed."""
-        shares = self._shares(plans)
+        shares = self._shares(zone_plans)
         for target, share in shares if not (journal and journal.rows()) else ():
             target.look(*share)
         changed, failed = False, list[DnsError | PartlyApplied]()
         for number, (target, share) in enumerate(shares):
             try:
-                target.apply(*share, journal=journal and _Share(journal, [plan.zone for plan in share], number))
-                changed = changed or any(plan.changes for plan in share)
+                target.apply(
+                    *share, journal=journal and _Share(journal, [zone_plan.zone for zone_plan in share], number)
+                )
+                changed = changed or any(zone_plan.changes for zone_plan in share)
             except (DnsError, PartlyApplied) as error:
                 failed.append(error)
         if failed:
@@ -62,11 +64,11 @@ class SeveralTargets:
             raise not_authoritative("the settings", zone, f"the primary of {zone}")
         return self.of_zone[zone]
 
-    def _shares(self, plans: Sequence[Plan]) -> list[tuple[Rfc2136Target, list[Plan]]]:
-        shares: dict[int, tuple[Rfc2136Target, list[Plan]]] = {}
-        for plan in plans:
-            target = self._target(plan.zone)
-            shares.setdefault(id(target), (target, []))[1].append(plan)
+    def _shares(self, zone_plans: Sequence[ZonePlan]) -> list[tuple[Rfc2136Target, list[ZonePlan]]]:
+        shares: dict[int, tuple[Rfc2136Target, list[ZonePlan]]] = {}
+        for zone_plan in zone_plans:
+            target = self._target(zone_plan.zone)
+            shares.setdefault(id(target), (target, []))[1].append(zone_plan)
         return list(shares.values())
 
 

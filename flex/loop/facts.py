@@ -28,10 +28,10 @@ from flex.zones.other_names import OtherName
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
-    """What a proposal is made from. `base` is the cycle in force and `placement` where it put every site.
+    """What a proposal is made from. `base` is the plan in force and `placement` where it put every site.
 
     `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was left out, and why.
-    `guard` is what may move tonight, `said` what the cycle in force said in DNS. `others` are other names of sites;
+    `guard` is what may move tonight, `said` what the plan in force said in DNS. `others` are other names of sites;
     once DNS has said where these lead, `parts` is the traffic that comes by those that do not move, each of them in the
     tables like a site.
     """

@@ -18,11 +18,11 @@ from flex.loop.edited_names import Apart
 from flex.loop.facts import Facts, Rules, look_at_zones, start_from_dns, within
 from flex.loop.movable import Reach, leading_to
 from flex.loop.obstacles import decided, put_off
-from flex.model.domain import Cycle, Forecast, Move, Node, Pin, Plan, Proven, Verdict
+from flex.model.domain import Forecast, Move, Node, Pin, Plan, Proven, Verdict, ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
-from flex.ports import Cycles, DnsTarget, Solver, Store
+from flex.ports import DnsTarget, Plans, Solver, Store
 from flex.prediction import predict
 from flex.tables import PLACEMENT
 from flex.wishes import pins, possible
@@ -43,7 +43,7 @@ def unheard(_: str) -> None:
 class Proposal:
     """`left` are names that lead to a dead node and are not ours to change, with the reason."""
 
-    cycle: Cycle
+    plan: Plan
     placement: pd.DataFrame
     left: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,8 +61,8 @@ def propose(
     fresh = scratch(asked, rules.budget).rows
     made = draft(asked, done.rows, done.quality, fresh, facts, rules, apart, now)
     why = because(facts)
-    later = put_off(moves(asked, done.whole, why) if done.later else (), made.cycle.moves, stops, why.pins)
-    return replace(made, cycle=replace(made.cycle, stops=stops, later=done.later, put_off=later))
+    later = put_off(moves(asked, done.whole, why) if done.later else (), made.plan.moves, stops, why.pins)
+    return replace(made, plan=replace(made.plan, stops=stops, later=done.later, put_off=later))
 
 
 def build(facts: Facts, rules: Rules) -> Problem:
@@ -130,15 +130,15 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
     quality = Proven(failover.SOLVER, bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
     changed = {zone: [edit.name for edit in of_zone] for zone, of_zone in edits.items()}
     made = draft(asked, rows, quality, rows, facts, rules, apart, now)
-    plans = tuple(
+    zone_plans = tuple(
         zone_changes.losses_first(
             zone_changes.without_overwriting(one, less.states[zone], said[zone], gone, changed[zone])
         )
         if changed.get(zone := one.zone)
         else zone_changes.losses_first(one)
-        for one in made.cycle.plans
+        for one in made.plan.zone_plans
     )
-    return replace(made, cycle=replace(made.cycle, plans=plans), left=left)
+    return replace(made, plan=replace(made.plan, zone_plans=zone_plans), left=left)
 
 
 def draft(
@@ -154,10 +154,10 @@ def draft(
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     whole = problem.placement_of(asked, rows)
     placement = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
-    plans, changed = _plans(placement, facts, rules, apart.found), moves(asked, rows, because(facts))
+    zone_plans, changed = _plans(placement, facts, rules, apart.found), moves(asked, rows, because(facts))
     forecasts, sites = _forecasts(asked, whole, fresh, facts), len(asked.sites) - len(facts.parts)
-    digest = zone_changes.digest(plans, placement)
-    cycle = Cycle(
+    digest = zone_changes.digest(zone_plans, placement)
+    plan = Plan(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
         created=now,
         period=facts.period,
@@ -170,7 +170,7 @@ def draft(
         before=score.balance_in_force(asked, facts.parts) if facts.placed_sites else None,
         after=score.balance(asked, rows, facts.parts),
         forecasts=forecasts,
-        plans=plans,
+        zone_plans=zone_plans,
         needs={name: count for site, count in asked.needs.items() if (name := asked.sites[site]) not in facts.parts},
         grown=tuple(sorted({move.site for move in changed if not move.source} & facts.placed_sites)),
         breaches=zone_changes.breaches(
@@ -179,7 +179,7 @@ def draft(
             rules.limits,
             new=_new(changed, facts),
             drifted=len(apart.unsure),
-            rewritten=zone_changes.rewritten(plans, {records.name_of(move.site) for move in changed}),
+            rewritten=zone_changes.rewritten(zone_plans, {records.name_of(move.site) for move in changed}),
         ),
         notes=(
             *filter(None, [quality.note]),
@@ -190,11 +190,11 @@ def draft(
         ),
         said=apart.said,
     )
-    return Proposal(cycle, placement)
+    return Proposal(plan, placement)
 
 
 def carry_out(
-    cycle: Cycle,
+    plan: Plan,
     placement: pd.DataFrame,
     *,
     nodes: Sequence[Node],
@@ -204,7 +204,7 @@ def carry_out(
     now: datetime,
     patience: float = 0.0,
     enters: Callable[[str], None] = unheard,
-) -> Cycle:
+) -> Plan:
     """Make the proposal true in DNS, check what the name servers answer, and put the placement in force.
 
     Servers that follow the primary have `patience` seconds to agree; `enters` hears of each stage as it begins. Safe to
@@ -214,51 +214,51 @@ def carry_out(
     agree with what was applied.
     """
     enters("apply")
-    cycle, begun = pending.begin(cycle, store)
-    _apply(cycle, target, store, begun=begun)
+    plan, begun = pending.begin(plan, store)
+    _apply(plan, target, store, begun=begun)
     enters("verify")
-    verdicts = verify.check(cycle, placement, nodes, ttl, target, patience=patience)
-    cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts)
+    verdicts = verify.check(plan, placement, nodes, ttl, target, patience=patience)
+    plan = replace(plan, state="applied", settled=now, verdicts=verdicts)
     enters("settle")
-    _settle(cycle, placement, store)
+    _settle(plan, placement, store)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise _unverified_error(wrong)
-    return cycle
+    return plan
 
 
 def accept(
-    cycle: Cycle,
+    plan: Plan,
     placement: pd.DataFrame,
     *,
     nodes: Sequence[Node],
     ttl: int,
     target: DnsTarget,
-    store: Cycles,
+    store: Plans,
     now: datetime,
     owner: str,
-) -> Cycle:
+) -> Plan:
     """Put a proposal in force that somebody else made true in DNS; nothing is sent.
 
     Raises Outdated when another placement came into force since it was made, a DnsError unless every name server says
     it all, markers too.
     """
-    pending.refuse_outdated(cycle, store, "applying")
-    verdicts = verify.check(cycle, placement, nodes, ttl, target, owner=owner)
+    pending.refuse_outdated(plan, store, "applying")
+    verdicts = verify.check(plan, placement, nodes, ttl, target, owner=owner)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise DnsError(
-            f"taking {cycle.id} for applied",
+            f"taking {plan.id} for applied",
             verify.said_wrong(wrong[0]),
             kept="nothing was changed, and the placement in force stays",
             advice="`flex export nsupdate` prints what is to be sent; or let `flex apply` send it",
         )
-    cycle = replace(cycle, state="applied", settled=now, verdicts=verdicts, message="put into DNS by hand")
-    _settle(cycle, placement, store)
-    return cycle
+    plan = replace(plan, state="applied", settled=now, verdicts=verdicts, message="put into DNS by hand")
+    _settle(plan, placement, store)
+    return plan
 
 
-def _settle(cycle: Cycle, placement: pd.DataFrame, store: Cycles) -> None:
+def _settle(plan: Plan, placement: pd.DataFrame, store: Plans) -> None:
     try:
-        store.settle(cycle, placement)
+        store.settle(plan, placement)
     except StoreError as error:
         raise OnTheWay(
             error.asked,
@@ -269,14 +269,14 @@ def _settle(cycle: Cycle, placement: pd.DataFrame, store: Cycles) -> None:
 
 
 def abandon(
-    cycle: Cycle,
+    plan: Plan,
     placement: pd.DataFrame,
     *,
     nodes: Sequence[Node],
     zones: Sequence[str],
     target: DnsTarget,
-    store: Cycles,
-) -> Cycle:
+    store: Plans,
+) -> Plan:
     """Give up a half-applied proposal: what DNS says now becomes the placement in force, site by site.
 
     Where DNS says nothing of ours, the placement that was in force stays.
@@ -290,7 +290,7 @@ def abandon(
     ]
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
-    ended = replace(cycle, state="failed", message="given up half-way; what DNS says is in force")
+    ended = replace(plan, state="failed", message="given up half-way; what DNS says is in force")
     store.settle(ended, PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
     return ended
 
@@ -311,7 +311,7 @@ def _on_active_nodes(placement: pd.DataFrame, asked: Problem, nodes: Sequence[No
     return problem.rows_of(asked, placement)
 
 
-def _plans(placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach) -> tuple[Plan, ...]:
+def _plans(placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach) -> tuple[ZonePlan, ...]:
     wanted = records.records(placement, facts.nodes, rules.ttl)
     return tuple(
         zone_changes.diff(
@@ -360,14 +360,14 @@ def _new(moves: Sequence[Move], facts: Facts) -> int:
     return len({move.site for move in moves} - facts.placed_sites) if facts.placed_sites else 0
 
 
-def _apply(cycle: Cycle, target: DnsTarget, store: Cycles, *, begun: bool) -> None:
+def _apply(plan: Plan, target: DnsTarget, store: Plans, *, begun: bool) -> None:
     """What an earlier attempt began stays "applying" when this one fails: some of it may be in DNS."""
-    journal = store.journal(cycle.id) if begun else store.new_journal(cycle.id)
+    journal = store.journal(plan.id) if begun else store.new_journal(plan.id)
     try:
-        target.apply(*cycle.plans, journal=journal)
+        target.apply(*plan.zone_plans, journal=journal)
     except (DnsError, PartlyApplied) as error:
         half = begun or isinstance(error, PartlyApplied)
-        store.update(replace(cycle, state="applying" if half else "failed", message=str(error)))
+        store.update(replace(plan, state="applying" if half else "failed", message=str(error)))
         raise
 
 

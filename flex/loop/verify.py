@@ -13,7 +13,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from flex.model.domain import Cycle, Node, Plan, Verdict
+from flex.model.domain import Node, Plan, Verdict, ZonePlan
 from flex.ports import DnsTarget
 from flex.zones import records
 
@@ -22,7 +22,7 @@ SIDE_BY_SIDE = 8
 
 
 def check(
-    cycle: Cycle,
+    plan: Plan,
     placement: pd.DataFrame,
     nodes: Sequence[Node],
     ttl: int,
@@ -35,27 +35,27 @@ def check(
 
     What a site on a node that is in the settings no more should have for addresses is not known, and not asked for.
     """
-    said = wanted_records(cycle, placement, nodes, ttl)
+    said = wanted_records(plan, placement, nodes, ttl)
     if owner:
         said = {zone: records.with_markers(rows, zone, owner, ttl) for zone, rows in said.items()}
 
-    def asked(one: Plan) -> tuple[Verdict, ...]:
+    def asked(one: ZonePlan) -> tuple[Verdict, ...]:
         found = target.verify(one.zone, said[one.zone], patience=patience)
         return tuple(replace(verdict, zone=one.zone) for verdict in found)
 
     # Side by side: a cluster of many zones waits for the slowest of them, not for all.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        return tuple(verdict for found in threads.map(asked, cycle.plans) for verdict in found)
+        return tuple(verdict for found in threads.map(asked, plan.zone_plans) for verdict in found)
 
 
-def wanted_records(cycle: Cycle, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> dict[str, pd.DataFrame]:
+def wanted_records(plan: Plan, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> dict[str, pd.DataFrame]:
     """The RECORDS that the placement asks for, zone by zone."""
     every = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
-    in_zones = records.in_zones(every, [one.zone for one in cycle.plans])
-    return {one.zone: _ours(one, in_zones[one.zone]) for one in cycle.plans}
+    in_zones = records.in_zones(every, [one.zone for one in plan.zone_plans])
+    return {one.zone: _ours(one, in_zones[one.zone]) for one in plan.zone_plans}
 
 
-def _ours(one: Plan, in_zone: pd.DataFrame) -> pd.DataFrame:
+def _ours(one: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:
     """The records of one zone that FLEX answers for: those of others in it are left out."""
     foreign = {entry.split(" ", 1)[0] for entry in one.foreign}
     return in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True) if foreign else in_zone

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from flex.errors import BadInput
-from flex.loop import planning as cycles
+from flex.loop import planning
 from flex.loop.decide import decide
 from flex.loop.facts import Facts, Rules
 from flex.loop.remarks import of_wishes
@@ -71,7 +71,7 @@ def suppose(
     changed = _changed_facts(facts, wanted)
     kept = possible.possible(changed.pins, set(changed.sites) - changed.fixed, changed.nodes)
     changed, terms = replace(changed, pins=kept.pins), supposed_rules(rules, wanted)
-    asked = cycles.build(changed, terms)
+    asked = planning.build(changed, terms)
     done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
     rows, quality = done.rows, done.quality
     fresh = scratch(asked, rules.budget).rows if scratch else None
@@ -81,7 +81,7 @@ def suppose(
         rows=rows,
         before=score.balance_in_force(asked),
         after=score.balance(asked, rows),
-        moves=cycles.moves(asked, rows, cycles.because(changed)),
+        moves=planning.moves(asked, rows, planning.because(changed)),
         scratch_moves=None if fresh is None else len(score.new_rows(asked, fresh)),
         quality=quality,
         forecasts=_forecasts(changed, placement, asked.sites),

@@ -51,7 +51,7 @@ class Measured:
     misses, `sites` has those that were farthest off, and `site_error` is the part of all bytes that sites were off by.
     """
 
-    cycle: str
+    plan: str
     nodes: tuple[tuple[str, float, float], ...]
     error: float
     served: tuple[NodeOff, ...] = ()

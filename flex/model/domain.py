@@ -18,7 +18,7 @@ from flex.model.dns_edits import Said
 
 NodeState = Literal["active", "draining", "down"]
 RecordType = Literal["A", "AAAA", "TXT"]
-CycleState = Literal["proposed", "applying", "applied", "discarded", "failed"]
+PlanState = Literal["proposed", "applying", "applied", "discarded", "failed"]
 
 # Later than any day of a log: years have four digits.
 LAST_DAY = 3_000_000
@@ -147,7 +147,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ZonePlan:
     """What would have to change in one zone, in canonical order.
 
     `foreign` are the names we were asked to place that hold somebody else's addresses: never touched, always shown.
@@ -263,7 +263,7 @@ class Run:
     started: datetime
     ended: datetime | None = None
     exit_code: int | None = None
-    cycle: str = ""
+    plan: str = ""
     message: str = ""
     stages: tuple[Stage, ...] = field(default=())
 
@@ -282,10 +282,10 @@ class Proven:
 
 
 @dataclass(frozen=True, slots=True)
-class Cycle:
+class Plan:
     """One proposal, from the profiles of a period to the records of each zone, and what became of it.
 
-    The id ends in the digest of plans and placement, so a yes to it is a yes to just those changes. `base` is the cycle
+    The id ends in the digest of plans and placement, so a yes to it is a yes to just those changes. `base` is the plan
     whose placement was in force when this one was made, and must be still. `scratch_moves` is what one from nothing
     would move; `put_off` names the `later` moves, left to the next nights, `stops` kept more from being made. `needs`
     are replicas that loads ask for; `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0:
@@ -305,10 +305,10 @@ class Cycle:
     before: Balance | None
     after: Balance
     forecasts: tuple[Forecast, ...]
-    plans: tuple[Plan, ...]
+    zone_plans: tuple[ZonePlan, ...]
     breaches: tuple[Breach, ...] = ()
     notes: tuple[str, ...] = ()
-    state: CycleState = "proposed"
+    state: PlanState = "proposed"
     message: str = ""
     settled: datetime | None = None
     verdicts: tuple[Verdict, ...] = ()
@@ -332,12 +332,12 @@ class Cycle:
 
     @property
     def changes(self) -> int:
-        return sum(len(plan.changes) for plan in self.plans)
+        return sum(len(zone_plan.changes) for zone_plan in self.zone_plans)
 
     @property
     def old_answers_until(self) -> datetime | None:
-        """Until then resolvers may answer with what this cycle replaced; None where it replaced nothing yet."""
-        old = [change.before.ttl for plan in self.plans for change in plan.changes if change.before]
+        """Until then resolvers may answer with what this plan replaced; None where it replaced nothing yet."""
+        old = [change.before.ttl for zone_plan in self.zone_plans for change in zone_plan.changes if change.before]
         return self.settled + timedelta(seconds=max(old)) if self.settled and old else None
 
 

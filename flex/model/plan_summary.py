@@ -1,18 +1,18 @@
-"""What a list shows of a cycle: its figures, without the changes, which may be a hundred thousand."""
+"""What a list shows of a plan: its figures, without the changes, which may be a hundred thousand."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from flex.model.domain import Cycle, CycleState
+from flex.model.domain import Plan, PlanState
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
     id: str
     created: datetime
-    state: CycleState
+    state: PlanState
     digest: str
     base: str
     settled: datetime | None
@@ -23,17 +23,17 @@ class Headline:
     author: str
 
 
-def headline(cycle: Cycle) -> Headline:
+def headline(plan: Plan) -> Headline:
     return Headline(
-        id=cycle.id,
-        created=cycle.created,
-        state=cycle.state,
-        digest=cycle.digest,
-        base=cycle.base,
-        settled=cycle.settled,
-        sites=cycle.sites,
-        moves=len(cycle.moves),
-        scratch_moves=cycle.scratch_moves,
-        worst=cycle.after.worst,
-        author=cycle.author,
+        id=plan.id,
+        created=plan.created,
+        state=plan.state,
+        digest=plan.digest,
+        base=plan.base,
+        settled=plan.settled,
+        sites=plan.sites,
+        moves=len(plan.moves),
+        scratch_moves=plan.scratch_moves,
+        worst=plan.after.worst,
+        author=plan.author,
     )

@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 
 from flex.model.accuracy import Measured, NodeOff, SiteOff
-from flex.model.domain import Balance, Cycle, Forecast, Segment
+from flex.model.domain import Balance, Forecast, Plan, Segment
 
 AFTER = "after"
 # So many sites are kept of a night, those whose bytes were farthest off.
 FARTHEST = 100
 
 
-def loads(cycle: str, predicted: Balance, found: Balance) -> Measured:
+def loads(plan: str, predicted: Balance, found: Balance) -> Measured:
     """What was predicted of the nodes' access rates and working sets, beside what was found."""
     then = {load.node: load for load in predicted.nodes}
     pairs = [(then[load.node], load) for load in found.nodes if load.node in then and load.fair]
@@ -30,10 +30,10 @@ def loads(cycle: str, predicted: Balance, found: Balance) -> Measured:
         for name in ("access", "working_set")
     ]
     nodes = tuple((now.node, earlier.access, now.access) for earlier, now in pairs)
-    return Measured(cycle, nodes, float(np.median(distances)) if distances else 0.0)
+    return Measured(plan, nodes, float(np.median(distances)) if distances else 0.0)
 
 
-def compare_nodes(base: Cycle, came: Forecast, logged: Mapping[str, int]) -> tuple[NodeOff, ...]:
+def compare_nodes(base: Plan, came: Forecast, logged: Mapping[str, int]) -> tuple[NodeOff, ...]:
     """Of each node: as predicted, with the traffic that came, and by its own logs where every node has some."""
     then = next((forecast for forecast in base.forecasts if forecast.policy == AFTER), None)
     if then is None:

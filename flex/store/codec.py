@@ -1,4 +1,4 @@
-"""Cycles and checks as JSON text and back, exactly: what comes out equals what went in.
+"""Plans and checks as JSON text and back, exactly: what comes out equals what went in.
 
 Only whole values pass here; which of their fields are also columns is the tables' own business. A plan that is read
 right after it was written or read is the same value, and not made again of its text: to note a change of a plan it is
@@ -12,14 +12,20 @@ from typing import TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from flex.errors import StoreError
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.zones.last_look import Check
 
 Value = TypeVar("Value")
 
+# What a field is called in texts that were written before it got its name.
+STORED_NAMES = {"zone_plans": "plans"}
+
 # Pydantic writes numbers that are not finite as null unless told otherwise, and a dataclass of the core cannot tell it.
 # A tuple around the value can.
-_CYCLE: TypeAdapter[tuple[Cycle]] = TypeAdapter(tuple[Cycle], config=ConfigDict(ser_json_inf_nan="constants"))
+_PLAN: TypeAdapter[tuple[Plan]] = TypeAdapter(
+    tuple[Plan],
+    config=ConfigDict(ser_json_inf_nan="constants", alias_generator=lambda name: STORED_NAMES.get(name, name)),
+)
 _CHECK: TypeAdapter[tuple[Check]] = TypeAdapter(tuple[Check], config=ConfigDict(ser_json_inf_nan="constants"))
 
 
@@ -28,15 +34,15 @@ HANDY = 16 * 2**20
 
 
 class _Last:
-    """The text of a cycle that was written or read last. Values are never changed, so it can be given to anybody."""
+    """The text of a plan that was written or read last. Values are never changed, so it can be given to anybody."""
 
     def __init__(self) -> None:
-        self._known: tuple[str, Cycle] | None = None
+        self._known: tuple[str, Plan] | None = None
 
-    def keep(self, text: str, cycle: Cycle) -> None:
-        self._known = (text, cycle) if len(text) <= HANDY else None
+    def keep(self, text: str, plan: Plan) -> None:
+        self._known = (text, plan) if len(text) <= HANDY else None
 
-    def cycle(self, text: str) -> Cycle | None:
+    def plan(self, text: str) -> Plan | None:
         known = self._known
         return known[1] if known and known[0] == text else None
 
@@ -44,18 +50,18 @@ class _Last:
 _LAST = _Last()
 
 
-def cycle_to_text(cycle: Cycle) -> str:
-    text = _CYCLE.dump_json((cycle,)).decode("utf-8")
-    _LAST.keep(text, cycle)
+def plan_to_text(plan: Plan) -> str:
+    text = _PLAN.dump_json((plan,), by_alias=True).decode("utf-8")
+    _LAST.keep(text, plan)
     return text
 
 
-def cycle_from_text(text: str) -> Cycle:
-    if known := _LAST.cycle(text):
+def plan_from_text(text: str) -> Plan:
+    if known := _LAST.plan(text):
         return known
-    cycle = _read(_CYCLE, "a cycle", text)
-    _LAST.keep(text, cycle)
-    return cycle
+    plan = _read(_PLAN, "a plan", text)
+    _LAST.keep(text, plan)
+    return plan
 
 
 def check_to_text(check: Check) -> str:

@@ -13,25 +13,25 @@ from flex.store.schema import messages
 
 
 class SqlJournals(Part):
-    def journal(self, cycle_id: str) -> SqlJournal:
-        return SqlJournal(self._database, cycle_id)
+    def journal(self, plan_id: str) -> SqlJournal:
+        return SqlJournal(self._database, plan_id)
 
-    def new_journal(self, cycle_id: str) -> SqlJournal:
+    def new_journal(self, plan_id: str) -> SqlJournal:
         with self._database.writing() as connection:
-            connection.execute(delete(messages).where(messages.c.cycle == cycle_id))
-        return SqlJournal(self._database, cycle_id)
+            connection.execute(delete(messages).where(messages.c.cycle == plan_id))
+        return SqlJournal(self._database, plan_id)
 
 
 class SqlJournal:
     """Implements flex.ports.Journal. What it was told is on disk when it returns."""
 
-    def __init__(self, database: Database, cycle_id: str) -> None:
+    def __init__(self, database: Database, plan_id: str) -> None:
         self._database = database
-        self._cycle = cycle_id
+        self._plan = plan_id
 
     def rows(self) -> tuple[JournalRow, ...]:
         columns = [column for column in messages.c if column.name != "cycle"]
-        wanted = select(*columns).where(messages.c.cycle == self._cycle).order_by(messages.c.number)
+        wanted = select(*columns).where(messages.c.cycle == self._plan).order_by(messages.c.number)
         with self._database.reading() as connection:
             found = connection.execute(wanted).mappings()
             return tuple(JournalRow(**{**row, "changes": tuple(row["changes"])}) for row in found)
@@ -40,12 +40,12 @@ class SqlJournal:
         if not rows:
             return
         with self._database.writing() as connection:
-            connection.execute(insert(messages), [{"cycle": self._cycle, **_columns(row)} for row in rows])
+            connection.execute(insert(messages), [{"cycle": self._plan, **_columns(row)} for row in rows])
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
         if not numbers:
             return
-        these = (messages.c.cycle == self._cycle) & (messages.c.number == bindparam("those"))
+        these = (messages.c.cycle == self._plan) & (messages.c.number == bindparam("those"))
         change = update(messages).where(these).values(state=state, note=note)
         with self._database.writing() as connection:
             connection.execute(change, [{"those": number} for number in numbers])

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
-from flex.model.domain import Cycle, CycleState, Node, Period, Pin, Run, Segment, Stage, Stream
+from flex.model.domain import Node, Period, Pin, Plan, PlanState, Run, Segment, Stage, Stream
 from flex.model.orders import Freeze, NodeOrder
 from flex.model.plan_summary import Headline, headline
 from flex.model.retries import Attempt
@@ -45,7 +45,7 @@ class MemoryStore(MemoryDesk):
         self._segments: dict[str, Segment] = {}
         self._moved: dict[str, str] = {}
         self._profiles: dict[Period, tuple[pd.DataFrame, pd.DataFrame]] = {}
-        self._cycles: dict[str, Cycle] = {}
+        self._plans: dict[str, Plan] = {}
         self._placements: dict[str, pd.DataFrame] = {}
         self._journals: dict[str, MemoryJournal] = {}
         self._settled: dict[str, str] = {}
@@ -55,7 +55,7 @@ class MemoryStore(MemoryDesk):
 
     @property
     def _in_force(self) -> str:
-        return self._settled.get("cycle", "")
+        return self._settled.get("plan", "")
 
     @property
     def _lease(self) -> Lease | None:
@@ -258,66 +258,66 @@ class MemoryStore(MemoryDesk):
     def in_force(self) -> str:
         return self._in_force
 
-    def placement_of(self, cycle_id: str) -> pd.DataFrame:
-        if cycle_id not in self._placements:
-            raise refusals.unknown_cycle(cycle_id)
-        return self._placements[cycle_id].copy()
+    def placement_of(self, plan_id: str) -> pd.DataFrame:
+        if plan_id not in self._placements:
+            raise refusals.unknown_plan(plan_id)
+        return self._placements[plan_id].copy()
 
-    def propose(self, cycle: Cycle, placement: pd.DataFrame) -> None:
+    def propose(self, plan: Plan, placement: pd.DataFrame) -> None:
         stored = PLACEMENT.check(placement).copy()
         with self._lock:
-            known = self._cycles.get(cycle.id)
+            known = self._plans.get(plan.id)
             if known is not None and known.state != "proposed":
-                raise refusals.proposed_before(cycle, known.state)
-            self._cycles[cycle.id], self._placements[cycle.id] = cycle, stored
+                raise refusals.proposed_before(plan, known.state)
+            self._plans[plan.id], self._placements[plan.id] = plan, stored
 
-    def update(self, cycle: Cycle) -> None:
-        self._replace(cycle)
+    def update(self, plan: Plan) -> None:
+        self._replace(plan)
 
-    def _replace(self, cycle: Cycle) -> None:
+    def _replace(self, plan: Plan) -> None:
         with self._lock:
-            if cycle.id not in self._cycles:
-                raise refusals.unknown_cycle(cycle.id)
-            self._cycles[cycle.id] = cycle
+            if plan.id not in self._plans:
+                raise refusals.unknown_plan(plan.id)
+            self._plans[plan.id] = plan
 
-    def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
+    def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
         stored = PLACEMENT.check(placement).copy()
         with self._lock:
             if self._holder() != self._run:
                 raise refusals.lost_error(self._run, self._lease)
-            if self._in_force not in (cycle.base, cycle.id):
-                raise refusals.overtaken_base(cycle, self._in_force)
-            self._replace(cycle)
-            self._placements[cycle.id] = stored
-            self._settled["cycle"] = cycle.id
+            if self._in_force not in (plan.base, plan.id):
+                raise refusals.overtaken_base(plan, self._in_force)
+            self._replace(plan)
+            self._placements[plan.id] = stored
+            self._settled["plan"] = plan.id
 
-    def cycle(self, cycle_id: str) -> Cycle:
+    def plan(self, plan_id: str) -> Plan:
         with self._lock:
-            found = sorted(key for key in self._cycles if cycle_id and key.startswith(cycle_id))
-            if cycle_id not in found and len(found) != 1:
-                raise refusals.unknown_cycle(cycle_id, found)
-            return self._cycles[cycle_id if cycle_id in found else found[0]]
+            found = sorted(key for key in self._plans if plan_id and key.startswith(plan_id))
+            if plan_id not in found and len(found) != 1:
+                raise refusals.unknown_plan(plan_id, found)
+            return self._plans[plan_id if plan_id in found else found[0]]
 
-    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         with self._lock:
-            found = [cycle for cycle in self._cycles.values() if state in (None, cycle.state)]
-        ordered = sorted(found, key=lambda cycle: (cycle.created, cycle.id), reverse=True)
+            found = [plan for plan in self._plans.values() if state in (None, plan.state)]
+        ordered = sorted(found, key=lambda plan: (plan.created, plan.id), reverse=True)
         return tuple(ordered[:limit])
 
     def headlines(self) -> tuple[Headline, ...]:
-        return tuple(map(headline, self.cycles(len(self._cycles))))
+        return tuple(map(headline, self.plans(len(self._plans))))
 
-    def headline(self, cycle_id: str) -> Headline | None:
-        cycle = self._cycles.get(cycle_id)
-        return headline(cycle) if cycle else None
+    def headline(self, plan_id: str) -> Headline | None:
+        plan = self._plans.get(plan_id)
+        return headline(plan) if plan else None
 
-    def journal(self, cycle_id: str) -> MemoryJournal:
-        return self._journals.setdefault(cycle_id, MemoryJournal(self._refuse_lost))
+    def journal(self, plan_id: str) -> MemoryJournal:
+        return self._journals.setdefault(plan_id, MemoryJournal(self._refuse_lost))
 
-    def new_journal(self, cycle_id: str) -> MemoryJournal:
+    def new_journal(self, plan_id: str) -> MemoryJournal:
         self._refuse_lost()
-        self._journals.pop(cycle_id, None)
-        return self.journal(cycle_id)
+        self._journals.pop(plan_id, None)
+        return self.journal(plan_id)
 
     def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
         with self._lock:

@@ -33,22 +33,22 @@ class Change:
 
 
 def _run(run: Run) -> dict[str, object]:
-    return {"exit_code": run.exit_code, "plan": run.cycle, "message": run.message}
+    return {"exit_code": run.exit_code, "plan": run.plan, "message": run.message}
 
 
 def _taken_over(runs: Sequence[Run]) -> list[tuple[str, str, object]]:
     return [("run.end", run.id, _run(run)) for run in runs]
 
 
-def _cycle(store: Store, cycle: Any, *_: object) -> object:
-    return store.headline(cycle.id)
+def _plan(store: Store, plan: Any, *_: object) -> object:
+    return store.headline(plan.id)
 
 
-def _what_is_noted(store: Store, cycle: Any) -> object:
+def _what_is_noted(store: Store, plan: Any) -> object:
     """What people can change of a plan: its changes of DNS are in its digest."""
-    if store.headline(cycle.id) is None:
+    if store.headline(plan.id) is None:
         return None
-    found = store.cycle(cycle.id)
+    found = store.plan(plan.id)
     return {"state": found.state, "message": found.message, "approvals": [plain(one) for one in found.approvals]}
 
 
@@ -77,9 +77,9 @@ CHANGES: dict[str, Change] = {
         lambda period, *_: str(period),
         tell=lambda period, profiles, _: {"start": period.start, "end": period.end, "sites": len(profiles)},
     ),
-    "propose": Change("plan.propose", lambda cycle, _: cycle.id, look=_cycle),
-    "update": Change("plan.update", lambda cycle: cycle.id, look=_what_is_noted),
-    "settle": Change("plan.settle", lambda cycle, _: cycle.id, look=_cycle),
+    "propose": Change("plan.propose", lambda plan, _: plan.id, look=_plan),
+    "update": Change("plan.update", lambda plan: plan.id, look=_what_is_noted),
+    "settle": Change("plan.settle", lambda plan, _: plan.id, look=_plan),
     "begin": Change(
         "run.begin",
         lambda run, *_: run.id,

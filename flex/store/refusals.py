@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.errors import BadInput, Busy, LostLease, Outdated, Unknown
-from flex.model.domain import Cycle, Run, Segment
+from flex.model.domain import Plan, Run, Segment
 from flex.store.holders import name_for_people
 from flex.store.lease import Lease
 
@@ -22,19 +22,19 @@ def overtaken(segment: Segment) -> Busy:
     )
 
 
-def unknown_cycle(cycle_id: str, candidates: Sequence[str] = ()) -> Unknown:
+def unknown_plan(plan_id: str, candidates: Sequence[str] = ()) -> Unknown:
     listed = ", ".join(candidates[:LISTED]) + (" and more" if len(candidates) > LISTED else "")
     return Unknown(
-        f"the plan {cycle_id!r}",
+        f"the plan {plan_id!r}",
         f"more than one begins so: {listed}" if candidates else "there is none of that id",
         kept="nothing was changed",
         advice="write more of the id" if candidates else "`flex plan list` shows them all",
     )
 
 
-def proposed_before(cycle: Cycle, state: str) -> BadInput:
+def proposed_before(plan: Plan, state: str) -> BadInput:
     return BadInput(
-        f"storing the proposal {cycle.id}",
+        f"storing the proposal {plan.id}",
         f"a plan of that id is there and is {state}",
         kept="the stored one stays as it is",
         advice="make a new plan with `flex plan`",
@@ -79,10 +79,10 @@ def lost_error(run_id: str, lease: Lease | None) -> LostLease:
     )
 
 
-def overtaken_base(cycle: Cycle, in_force: str) -> Outdated:
+def overtaken_base(plan: Plan, in_force: str) -> Outdated:
     return Outdated(
-        f"putting {cycle.id} in force",
-        f"it was made when {cycle.base or 'nothing'} was in force; now {in_force or 'nothing'} is",
+        f"putting {plan.id} in force",
+        f"it was made when {plan.base or 'nothing'} was in force; now {in_force or 'nothing'} is",
         kept="the placement in force stays",
         advice="make a new plan with `flex plan`",
     )

@@ -130,6 +130,6 @@ def _row(run: Run) -> dict[str, object]:
         "started": run.started,
         "ended": run.ended,
         "exit_code": run.exit_code,
-        "cycle": run.cycle,
+        "cycle": run.plan,
         "message": run.message,
     }

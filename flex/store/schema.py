@@ -225,8 +225,8 @@ spreads = Table(
     sqlite_with_rowid=False,
 )
 
-# `body` is the whole cycle; the columns beside it are what is searched, or looked at with other tools.
-cycles = Table(
+# `body` is the whole plan; the columns beside it are what is searched, or looked at with other tools.
+plans = Table(
     "cycles",
     metadata,
     Column("id", TEXT, primary_key=True),

@@ -12,12 +12,12 @@ from flex.model.audit import Author
 from flex.store import migrate
 from flex.store.attempts import SqlAttempts
 from flex.store.audit import SqlAudit
-from flex.store.cycles import SqlCycles
 from flex.store.database import Database
 from flex.store.desk import SqlAnswers, SqlJobs, SqlTokens
 from flex.store.journals import SqlJournals
 from flex.store.noting import noting
 from flex.store.orders import SqlOrders
+from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
 from flex.store.runs import SqlRuns
 from flex.store.segments import SqlSegments
@@ -31,7 +31,7 @@ class SqlStore(
     SqlAttempts,
     SqlSegments,
     SqlProfiles,
-    SqlCycles,
+    SqlPlans,
     SqlJournals,
     SqlRuns,
     SqlAudit,

@@ -11,17 +11,17 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from flex.model.domain import Change, Plan
+from flex.model.domain import Change, ZonePlan
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name
 
 
-def waves(plans: Sequence[Plan], shares: Sequence[float]) -> dict[str, int]:
+def waves(zone_plans: Sequence[ZonePlan], shares: Sequence[float]) -> dict[str, int]:
     """Of every name that moves, and of its marker. What only comes, or only goes, is for the first wave.
 
     Each of the first waves has its share of the names that move, and one at least; the last has those that are left.
     """
-    zones = {change.name: made.zone for made in plans for change in made.changes if _moves(change)}
+    zones = {change.name: made.zone for made in zone_plans for change in made.changes if _moves(change)}
     names = sorted(zones, key=lambda name: (zlib.crc32(name.encode()), name))
     found: dict[str, int] = {}
     for number, of_wave in enumerate(_parts(names, shares)):
@@ -30,14 +30,14 @@ def waves(plans: Sequence[Plan], shares: Sequence[float]) -> dict[str, int]:
     return found
 
 
-def part(made: Plan, wave_of: Mapping[str, int], number: int) -> Plan:
+def part(made: ZonePlan, wave_of: Mapping[str, int], number: int) -> ZonePlan:
     """What of the plan belongs to that wave."""
     return replace(made, changes=tuple(one for one in made.changes if wave_of.get(one.name, 0) == number))
 
 
 def _moves(change: Change) -> bool:
     """Whether it has both nodes on its way: it gets addresses, and others go."""
-    between = zone_changes.add_new_addresses(Plan("", (change,))).changes
+    between = zone_changes.add_new_addresses(ZonePlan("", (change,))).changes
     return bool(change.before) and any(one.after != change.after for one in between)
 
 

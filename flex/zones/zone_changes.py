@@ -13,7 +13,7 @@ from dataclasses import replace
 import pandas as pd
 
 from flex.model.consent import Breach, Limits
-from flex.model.domain import Change, Cycle, Move, Plan, RecordType, Rrset
+from flex.model.domain import Change, Move, Plan, RecordType, Rrset, ZonePlan
 from flex.tables import texts
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import Sets, ZoneState, by_name
@@ -52,7 +52,7 @@ def names_with(found: pd.DataFrame, addresses: Set[str]) -> set[str]:
 
 def diff(
     zone: str, wanted: pd.DataFrame, state: ZoneState, *, owner: str, ttl: int, left_alone: Mapping[str, str]
-) -> Plan:
+) -> ZonePlan:
     """The changes that make the zone say what is wanted, in canonical order; names left alone have a reason."""
     want, have = by_name(wanted), by_name(state.records)
     changes: list[Change] = []
@@ -61,7 +61,7 @@ def diff(
         if name not in state.owned:
             changes.append(_marker(name, zone, owner, ttl, have))
     reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
-    return Plan(zone, tuple(changes), reasons, owned=len(state.owned), serial=state.serial)
+    return ZonePlan(zone, tuple(changes), reasons, owned=len(state.owned), serial=state.serial)
 
 
 def _of_name(name: str, want: Sets, have: Sets) -> Iterator[Change]:
@@ -82,7 +82,7 @@ def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
     return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)), beside)
 
 
-def losses_first(made: Plan) -> Plan:
+def losses_first(made: ZonePlan) -> ZonePlan:
     """The same changes, those first that only take addresses away: they need nothing of any node."""
     return replace(made, changes=tuple(sorted(made.changes, key=_gains)))
 
@@ -93,8 +93,8 @@ def _gains(change: Change) -> bool:
 
 
 def without_overwriting(
-    made: Plan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str], edited: Collection[str]
-) -> Plan:
+    made: ZonePlan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str], edited: Collection[str]
+) -> ZonePlan:
     """The same without what would overwrite what somebody wrote at the `edited` names, where another of their record
     sets leads to the `gone` addresses: of his values only those go. No name loses its last address by that.
     """
@@ -137,12 +137,12 @@ def _only_without(change: Change, gone: Set[str]) -> Change | None:
     return Change(change.before, replace(change.before, values=rest)) if rest else change
 
 
-def touched(made: Plan) -> list[str]:
+def touched(made: ZonePlan) -> list[str]:
     """The names whose addresses or markers the plan changes."""
     return sorted({site_name(made.zone, change.name) for change in made.changes})
 
 
-def lower_ttls(made: Plan, ttl: int) -> Plan:
+def lower_ttls(made: ZonePlan, ttl: int) -> ZonePlan:
     """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at most.
 
     A name that is taken over gets its marker with its first change.
@@ -151,20 +151,20 @@ def lower_ttls(made: Plan, ttl: int) -> Plan:
     return replace(made, changes=(*steps, *_early(made, ttl)))
 
 
-def from_lowered(made: Plan, ttl: int) -> Plan:
+def from_lowered(made: ZonePlan, ttl: int) -> ZonePlan:
     """The plan as it is once that step is made."""
     early = set(_early(made, ttl))
     steps = (replace(one, before=_low(one, ttl)) for one in made.changes if one not in early)
     return replace(made, changes=tuple(steps))
 
 
-def _early(made: Plan, ttl: int) -> list[Change]:
+def _early(made: ZonePlan, ttl: int) -> list[Change]:
     """The markers of the names that are changed ahead."""
     ahead = {marker_name(one.name, made.zone) for one in made.changes if _low(one, ttl) != one.before}
     return [one for one in made.changes if one.type == "TXT" and one.name in ahead]
 
 
-def add_new_addresses(made: Plan, ttl: int = 0) -> Plan:
+def add_new_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
     """The first step of a plan that makes before it breaks: all that comes, and nothing of what goes.
 
     What is there in between has this TTL, where one is given.
@@ -172,13 +172,13 @@ def add_new_addresses(made: Plan, ttl: int = 0) -> Plan:
     return replace(made, changes=tuple(replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)))
 
 
-def take_old_addresses(made: Plan, ttl: int = 0) -> Plan:
+def take_old_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
     """The second step: what goes, from where the first one led."""
     steps = (Change(_union(one, ttl), one.after) if _adds(one) else one for one in made.changes)
     return replace(made, changes=tuple(one for one in steps if one.before != one.after), serial=0)
 
 
-def what_is_left(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
+def what_is_left(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     """What is still to be done of a plan of which some steps were made: from what the zone says, where that is ours.
 
     Anything else is somebody's, and stays in the plan for the name server to refuse.
@@ -222,7 +222,7 @@ def _union(change: Change, ttl: int) -> Rrset | None:
     return replace(change.after, values=values, ttl=min(change.after.ttl, ttl or change.after.ttl))
 
 
-def on_its_way(made: Plan, state: ZoneState, ttl: int = 0) -> bool:
+def on_its_way(made: ZonePlan, state: ZoneState, ttl: int = 0) -> bool:
     """Whether a name that nobody else changed has what is in between: neither what it had nor what it is to have."""
     have, between, others = by_name(state.records), set[str](), set[str]()
     for one in made.changes:
@@ -232,12 +232,12 @@ def on_its_way(made: Plan, state: ZoneState, ttl: int = 0) -> bool:
     return bool(between - others)
 
 
-def longest_ttl(made: Plan) -> int:
+def longest_ttl(made: ZonePlan) -> int:
     """For how long somebody may know what was there before."""
     return max((one.before.ttl for one in made.changes if one.before), default=0)
 
 
-def undoing(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
+def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     """What takes a half-applied plan back, where the zone says what the plan wanted: anything else is somebody's.
 
     With the TTL that the plan was to have on its way.
@@ -263,7 +263,7 @@ def undoing(made: Plan, state: ZoneState, ttl: int = 0) -> Plan:
         if name in state.owned and len(back[name]) == len(changes)
     }
     markers = [Change(one.after, one.before) for one in made.changes if one.type == "TXT" and one.name in marked]
-    return Plan(
+    return ZonePlan(
         made.zone, (*(change for changes in back.values() for change in changes), *markers), serial=state.serial
     )
 
@@ -272,9 +272,9 @@ def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bo
     return found == (wanted and (wanted.ttl, tuple(sorted(wanted.values))))
 
 
-def text(plan: Plan) -> str:
+def text(zone_plan: ZonePlan) -> str:
     """The plan as a person reviews it: one line a record set, - for what goes, + for what comes."""
-    return "".join(line + "\n" for change in plan.changes for line in lines(change))
+    return "".join(line + "\n" for change in zone_plan.changes for line in lines(change))
 
 
 def lines(change: Change) -> Iterator[str]:
@@ -283,25 +283,27 @@ def lines(change: Change) -> Iterator[str]:
             yield f"{sign} {rrset.name} {rrset.ttl} {rrset.type} {' '.join(rrset.values)}"
 
 
-def digest(plans: Iterable[Plan], placement: pd.DataFrame) -> str:
+def digest(zone_plans: Iterable[ZonePlan], placement: pd.DataFrame) -> str:
     """The same for the same changes and placement, however they were found."""
     hashed = hashlib.sha256()
-    for plan in sorted(plans, key=lambda plan: plan.zone):
-        hashed.update(f"zone {plan.zone}\n{text(plan)}".encode())
+    for zone_plan in sorted(zone_plans, key=lambda zone_plan: zone_plan.zone):
+        hashed.update(f"zone {zone_plan.zone}\n{text(zone_plan)}".encode())
     rows = sorted(zip(texts(placement["site"]), texts(placement["node"]), strict=True))
     hashed.update("".join([f"{site} {node}\n" for site, node in rows]).encode())
     return hashed.hexdigest()
 
 
-def rewritten(plans: Iterable[Plan], moving: Collection[str]) -> int:
+def rewritten(zone_plans: Iterable[ZonePlan], moving: Collection[str]) -> int:
     """How many names had addresses and get others, or another TTL, though they are not among those that move."""
-    changed = (change for plan in plans for change in plan.changes if change.before and change.type in ADDRESSES)
+    changed = (
+        change for zone_plan in zone_plans for change in zone_plan.changes if change.before and change.type in ADDRESSES
+    )
     return len({change.name for change in changed} - set(moving))
 
 
-def past(cycle: Cycle) -> str:
+def past(plan: Plan) -> str:
     """The command that goes over every limit that the plan is over: with one of several it would be refused."""
-    return " ".join([f"flex apply {cycle.id}", *(f"--force {breach.rule}" for breach in cycle.breaches)])
+    return " ".join([f"flex apply {plan.id}", *(f"--force {breach.rule}" for breach in plan.breaches)])
 
 
 def breaches(

@@ -14,7 +14,7 @@ import pytest
 
 from flex.errors import NoData
 from flex.model.audit import fault_of_chain
-from flex.model.domain import Cycle, Period
+from flex.model.domain import Period, Plan
 from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
 from flex_api import wiring
@@ -43,19 +43,19 @@ class Cluster:
     def now(self) -> datetime:
         return self.clock[0]
 
-    def night(self, loads: Mapping[str, float]) -> Cycle:
+    def night(self, loads: Mapping[str, float]) -> Plan:
         """A day of these loads, then a night that applies what its rules allow."""
         self.clock[0] += DAY
         before, rows = self.world.store.placement()
         self.learn(loads)
-        made = nightly.propose(self.world).cycle
+        made = nightly.propose(self.world).plan
         assert made.breaches == ()
         applied = applying.carry_out(self.world, made)
         served = set(rows["site"])
         self.moved.update(move.site for move in applied.moves if move.target and move.site in served)
         self.check(applied)
         self.check_moves(applied, rows)
-        assert (applied.measured.cycle if applied.measured else "") == before, "each prediction is compared"
+        assert (applied.measured.plan if applied.measured else "") == before, "each prediction is compared"
         return applied
 
     def learn(self, loads: Mapping[str, float]) -> None:
@@ -71,27 +71,27 @@ class Cluster:
         assert all(verdict.agrees for verdict in verifying.verify(self.world).verdicts)
         assert self.world.store.placement()[1].equals(before)
 
-    def check(self, cycle: Cycle) -> None:
+    def check(self, plan: Plan) -> None:
         """What has to be true after every night: DNS says what is in force, every site has a node, none is closed,
         the worst node is no worse, and the record of all that was done is whole.
         """
         base, placement = self.world.store.placement()
-        assert base == cycle.id
+        assert base == plan.id
         assert set(placement["site"]) == set(SITES)
         assert not placement.duplicated().any()
-        assert all(verdict.agrees for verdict in cycle.verdicts)
+        assert all(verdict.agrees for verdict in plan.verdicts)
         down = {node.name for node in self.world.nodes if node.state == "down"}
         assert not down & set(placement["node"])
-        assert cycle.before is None or not cycle.moves or wished(cycle) or cycle.after.worst <= cycle.before.worst
+        assert plan.before is None or not plan.moves or wished(plan) or plan.after.worst <= plan.before.worst
         assert fault_of_chain(self.world.store.entries(limit=100_000)) == ""
 
-    def check_moves(self, cycle: Cycle, before: pd.DataFrame) -> None:
+    def check_moves(self, plan: Plan, before: pd.DataFrame) -> None:
         """What moved is just what the plan said, and each move says why."""
         _, after = self.world.store.placement()
         then, now = (set(rows.itertuples(index=False, name=None)) for rows in (before, after))
-        assert now - then == {(move.site, move.target) for move in cycle.moves if move.target}
-        assert then - now == {(move.site, move.source) for move in cycle.moves if move.source}
-        assert all(move.reason for move in cycle.moves)
+        assert now - then == {(move.site, move.target) for move in plan.moves if move.target}
+        assert then - now == {(move.site, move.source) for move in plan.moves if move.source}
+        assert all(move.reason for move in plan.moves)
 
     def nodes_of(self, site: str) -> set[str]:
         _, placement = self.world.store.placement()
@@ -102,9 +102,9 @@ class Cluster:
         return int((placement["node"] == node).sum())
 
 
-def wished(cycle: Cycle) -> bool:
+def wished(plan: Plan) -> bool:
     """Whether somebody asked for some of its moves, whatever they do to balance."""
-    return any(word in move.reason for move in cycle.moves for word in ("pinned", "wished", "drained", "enough"))
+    return any(word in move.reason for move in plan.moves for word in ("pinned", "wished", "drained", "enough"))
 
 
 def resting(cluster: Cluster) -> Mapping[str, str]:

@@ -15,8 +15,6 @@ from flex.errors import FlexError, StoreError
 from flex.model.domain import (
     Balance,
     Change,
-    Cycle,
-    CycleState,
     Forecast,
     Move,
     NodeForecast,
@@ -24,6 +22,7 @@ from flex.model.domain import (
     Period,
     Pin,
     Plan,
+    PlanState,
     Proven,
     Rrset,
     Run,
@@ -31,6 +30,7 @@ from flex.model.domain import (
     Stage,
     Stream,
     Verdict,
+    ZonePlan,
 )
 from flex.model.orders import NodeOrder
 from flex.model.plan_summary import Headline
@@ -59,12 +59,12 @@ SETTINGS = config.parse(
 )
 
 
-def cycle(number: int = 1, site: str = "a.example.org") -> Cycle:
+def plan(number: int = 1, site: str = "a.example.org") -> Plan:
     """The plan of one night; a later number is a later night."""
     forecast = Forecast("after", 1.0, (NodeForecast("n1", 100, 4, 1000, 40), NodeForecast("n2", 100, 4, 1000, 40)))
     before, after = (Rrset(f"{site}.", "A", 300, (f"192.0.2.1{node}",)) for node in (1, 2))
     balance = Balance((NodeLoad("n1", 98.0, 101.0, 1), NodeLoad("n2", 102.0, 99.0, 2)), 0.02, "n2", "access rate")
-    return Cycle(
+    return Plan(
         id=f"2026030{number}T021700-aaaaaaaaaaaa",
         created=NOW + timedelta(days=number - 1),
         period=PERIOD,
@@ -77,7 +77,7 @@ def cycle(number: int = 1, site: str = "a.example.org") -> Cycle:
         before=balance,
         after=balance,
         forecasts=(forecast,),
-        plans=(Plan("example.org.", (Change(before, after),), owned=3),),
+        zone_plans=(ZonePlan("example.org.", (Change(before, after),), owned=3),),
         state="applied",
         settled=NOW,
         verdicts=(Verdict("192.0.2.53", 3),),
@@ -105,8 +105,8 @@ def filled() -> MemoryStore:
     placement = PLACEMENT.from_columns(
         {"site": ["a.example.org", "b.example.org", "silent.example.org"], "node": ["n2", "n1", "n2"]}
     )
-    store.propose(cycle(), placement)
-    store.settle(cycle(), placement)
+    store.propose(plan(), placement)
+    store.settle(plan(), placement)
     store.put_pin(Pin("b.example.org", ("n1",)))
     return store
 
@@ -119,7 +119,7 @@ class Silent(MemoryStore):
             f"reading the log {actions}", "no answer within 5 s", kept="nothing", advice="start the database"
         )
 
-    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         raise StoreError(
             f"reading {limit} {state or 'plans'}", "no answer within 5 s", kept="nothing", advice="start the database"
         )
@@ -131,7 +131,7 @@ class Faulty(MemoryStore):
     def headlines(self) -> tuple[Headline, ...]:
         raise RuntimeError("secret of the house")
 
-    def cycles(self, limit: int = 50, *, state: CycleState | None = None) -> tuple[Cycle, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         raise RuntimeError(f"secret of the house, {limit} {state}")
 
 
@@ -157,7 +157,7 @@ def test_the_latest_report_shows_the_run_and_the_log_lines_behind_the_plan() -> 
     store = filled()
     run = Run("r1", "host", NOW)
     store.begin(run, timedelta(hours=1), NOW)
-    store.stage("r1", Stage("plan", NOW, NOW + timedelta(seconds=75), cycle().id))
+    store.stage("r1", Stage("plan", NOW, NOW + timedelta(seconds=75), plan().id))
     lines = (("counted", 990), ("malformed", 10))
     day = PERIOD.first_day
     segment = Segment("s1", "n1:log", "n1", "access.log", "combined", 0, 10, day, day, 0, 0, lines)
@@ -178,14 +178,14 @@ def test_plans_are_read_as_published(web: TestClient) -> None:
     plans = PlansPage.model_validate_json(web.get("/api/v1/plans").content)
     one = PlanOutput.model_validate_json(web.get(f"/api/v1/plans/{plans.items[0].id}").content)
     assert (one.id, one.moves[0].target, one.zones[0].changes[1]) == (
-        cycle().id,
+        plan().id,
         "n2",
         "+ a.example.org. 300 A 192.0.2.12",
     )
 
 
 def test_a_plan_is_found_by_the_beginning_of_its_id(web: TestClient) -> None:
-    assert web.get("/api/v1/plans/20260301").json()["id"] == cycle().id
+    assert web.get("/api/v1/plans/20260301").json()["id"] == plan().id
 
 
 def test_sites_come_busiest_first_and_a_silent_one_last(web: TestClient) -> None:
@@ -318,8 +318,8 @@ def test_a_request_keeps_its_id_when_that_is_fit_for_a_log(web: TestClient, give
 
 def test_a_name_full_of_markup_stays_text() -> None:
     store = filled()
-    store.propose(cycle(2, site='<script>alert("x")</script>'), PLACEMENT.empty())
-    for address in (f"/plans/{cycle(2).id}", f"/plans/{cycle(2).id}?tab=dns", "/api/v1/reports/latest"):
+    store.propose(plan(2, site='<script>alert("x")</script>'), PLACEMENT.empty())
+    for address in (f"/plans/{plan(2).id}", f"/plans/{plan(2).id}?tab=dns", "/api/v1/reports/latest"):
         page = client(store).get(address).text
         assert "<script>" not in page
         assert "&lt;script&gt;" in page

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import dns.rcode
 import pytest
 
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.model.journal import JournalRow
 from flex.store import SqlStore, open_store
 from flex_api import wiring
@@ -32,14 +32,14 @@ def store(installation: Installation) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def begun(installation: Installation, store: SqlStore) -> Cycle:
+def begun(installation: Installation, store: SqlStore) -> Plan:
     """A plan of which a killed run made the first half, and was about to make the rest."""
     installation.flex("ingest")
-    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
-    cycle = replace(store.cycle(plan), state="applying")
-    (one,) = cycle.plans
+    made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    plan = replace(store.plan(made), state="applying")
+    (one,) = plan.zone_plans
     half = len(one.changes) // 4 * 2
-    journal = store.new_journal(plan)
+    journal = store.new_journal(plan.id)
     journal.intend(
         [
             JournalRow(0, one.zone, tuple(range(half)), "sent"),
@@ -48,19 +48,19 @@ def begun(installation: Installation, store: SqlStore) -> Cycle:
     )
     us = controller(installation, store)
     Rfc2136Target(installation.server.server, "test", controller=us).apply(replace(one, changes=one.changes[:half]))
-    store.update(cycle)
-    return cycle
+    store.update(plan)
+    return plan
 
 
 def controller(installation: Installation, store: SqlStore) -> str:
     return wiring.controller(load(installation.settings), store)
 
 
-def said_in_dns(installation: Installation, cycle: Cycle) -> int:
-    return sum(bool(installation.addresses(change.name)) for change in cycle.plans[0].changes if change.type == "A")
+def said_in_dns(installation: Installation, plan: Plan) -> int:
+    return sum(bool(installation.addresses(change.name)) for change in plan.zone_plans[0].changes if change.type == "A")
 
 
-def test_what_was_begun_is_finished_by_its_journal(installation: Installation, store: SqlStore, begun: Cycle) -> None:
+def test_what_was_begun_is_finished_by_its_journal(installation: Installation, store: SqlStore, begun: Plan) -> None:
     assert 0 < said_in_dns(installation, begun) < 24
     assert installation.flex("apply", "--resume").code == 0
     assert said_in_dns(installation, begun) == 24
@@ -69,7 +69,7 @@ def test_what_was_begun_is_finished_by_its_journal(installation: Installation, s
 
 
 def test_who_finishes_it_is_told_so_and_history_has_its_plan_and_stages(
-    installation: Installation, begun: Cycle
+    installation: Installation, begun: Plan
 ) -> None:
     said = installation.flex("apply", "--resume")
     assert f"Plan {begun.id} is finished, and in force." in said.out
@@ -81,7 +81,7 @@ def test_who_finishes_it_is_told_so_and_history_has_its_plan_and_stages(
 
 
 def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_is_outdated(
-    installation: Installation, store: SqlStore, begun: Cycle
+    installation: Installation, store: SqlStore, begun: Plan
 ) -> None:
     older = replace(begun, id="20200101T000000-0123456789ab", state="proposed")
     store.propose(older, store.placement_of(begun.id))
@@ -101,7 +101,7 @@ def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_
     assert "proposed, outdated" in installation.flex("plan", "list").out
 
 
-def test_what_was_begun_waits_until_changes_are_frozen_no_more(installation: Installation, begun: Cycle) -> None:
+def test_what_was_begun_waits_until_changes_are_frozen_no_more(installation: Installation, begun: Plan) -> None:
     before = said_in_dns(installation, begun)
     assert installation.flex("freeze").code == 0
     said = installation.flex("apply")
@@ -110,11 +110,11 @@ def test_what_was_begun_waits_until_changes_are_frozen_no_more(installation: Ins
     assert installation.flex("apply", begun.id, "--force", "freeze").code == 0
 
 
-def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStore, begun: Cycle) -> None:
+def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStore, begun: Plan) -> None:
     said = installation.flex("apply", "--undo")
     assert (said.code, "record sets put back." in said.out) == (0, True)
     assert said_in_dns(installation, begun) == 0
-    assert store.cycle(begun.id).state == "failed"
+    assert store.plan(begun.id).state == "failed"
     assert store.journal(begun.id).rows() == ()
     assert said.out.endswith(
         "Not applied as planned: taken back: DNS says what it said before, but for what others wrote.\n"
@@ -125,10 +125,10 @@ def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStor
 
 @pytest.mark.parametrize("way", ["--undo", "--abandon"])
 def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
-    installation: Installation, store: SqlStore, begun: Cycle, way: str
+    installation: Installation, store: SqlStore, begun: Plan, way: str
 ) -> None:
     """The name server gets to it only then: as one that had stopped for a while."""
-    made = begun.plans[0]
+    made = begun.zone_plans[0]
     claim = Claim("test", controller(installation, store))
     late = list(update.messages(made.zone, made.changes[len(made.changes) // 4 * 2 :], claim=claim))
     assert installation.flex("apply", way).code == 0
@@ -144,7 +144,7 @@ def test_who_says_two_things_at_once_is_refused(installation: Installation, said
     assert (said.code, said.out) == (2, "")
 
 
-def test_who_makes_a_plan_finishes_nothing_in_dns(installation: Installation, begun: Cycle) -> None:
+def test_who_makes_a_plan_finishes_nothing_in_dns(installation: Installation, begun: Plan) -> None:
     before = said_in_dns(installation, begun)
     for verb in ("plan", "rollback"):
         said = installation.flex(verb, "--as-of", installation.as_of())
@@ -152,7 +152,7 @@ def test_who_makes_a_plan_finishes_nothing_in_dns(installation: Installation, be
     assert said_in_dns(installation, begun) == before
 
 
-def test_while_changes_are_frozen_what_was_begun_stays_as_it_is(installation: Installation, begun: Cycle) -> None:
+def test_while_changes_are_frozen_what_was_begun_stays_as_it_is(installation: Installation, begun: Plan) -> None:
     before = said_in_dns(installation, begun)
     assert installation.flex("freeze").code == 0
     said = installation.run()
@@ -163,10 +163,10 @@ def test_while_changes_are_frozen_what_was_begun_stays_as_it_is(installation: In
     assert said_in_dns(installation, begun) == 24
 
 
-def test_what_others_wrote_meanwhile_is_not_taken_back(installation: Installation, begun: Cycle) -> None:
+def test_what_others_wrote_meanwhile_is_not_taken_back(installation: Installation, begun: Plan) -> None:
     from tests.api.test_night import change
 
-    name = begun.plans[0].changes[0].name
+    name = begun.zone_plans[0].changes[0].name
     change(installation, name.rstrip("."), "198.51.100.9")
     said = installation.flex("apply", "--undo")
     assert said.code == 0

@@ -15,7 +15,7 @@ import dns.update
 import pytest
 
 from flex.errors import Refused
-from flex.model.domain import Plan
+from flex.model.domain import ZonePlan
 from flex.store import migrate
 from flex_api import cli, first_files
 from flex_dns.bind import PRIMARY_OPTIONS
@@ -128,7 +128,7 @@ def may(server: Server, zone: str, name: str, kind: str, value: str) -> bool:
 def does_just_what_it_must(server: Server) -> None:
     for zone, name in ((OUTER, f"site.{OUTER}"), (INNER, f"site.{INNER}"), (OWN, f"site.{OWN}")):
         target = Rfc2136Target(server, "test", verify_ns=False)
-        target.apply(Plan(zone, placed(zone, name, "192.0.2.7", owner="test")))
+        target.apply(ZonePlan(zone, placed(zone, name, "192.0.2.7", owner="test")))
         assert target.read(zone, [name]).owned == {name}
     reader = Server(server.host, server.port, server.reader or server.key)
     assert [change for change in NEEDED if not may(server, *change)] == []

@@ -14,7 +14,7 @@ import pytest
 from flex.errors import Held
 from flex.model.audit import Author
 from flex.model.consent import Approval
-from flex.model.domain import Cycle, Pin
+from flex.model.domain import Pin, Plan
 from flex.model.orders import NodeOrder
 from flex_api import wiring
 from flex_api.cli.common import author
@@ -50,7 +50,7 @@ def as_one(found: World, name: str) -> World:
     return replace(found, store=found.store.in_the_name_of(Author(name)))
 
 
-def yes(found: World, plan: Cycle, name: str) -> Cycle:
+def yes(found: World, plan: Plan, name: str) -> Plan:
     return approving.approve(found, plan.id, Approval("approve", name, found.clock()))
 
 
@@ -72,7 +72,7 @@ def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(waiting: Ins
     mine = waiting.flex("approve", night.json["plan"]["id"], "--as-of", waiting.as_of())
     assert mine.code == 0, "anna's part may be looked at by another"
     assert waiting.flex("apply", night.json["plan"]["id"], "--as-of", waiting.as_of()).code == 22
-    plan = found.store.cycle(night.json["plan"]["id"])
+    plan = found.store.plan(night.json["plan"]["id"])
     yes(found, plan, "bert")
     assert waiting.flex("apply", plan.id, "--as-of", waiting.as_of()).code == 0
 
@@ -107,7 +107,7 @@ def test_the_plan_of_a_timer_is_of_those_who_wished_it(waiting: Installation) ->
 def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(waiting: Installation) -> None:
     found = world(waiting)
     pin(found, "anna")
-    plan = nightly.propose(found).cycle
+    plan = nightly.propose(found).plan
     assert (plan.author, plan.wishers) == ("", ("anna",))
     with pytest.raises(Held, match="anna asked for what it does"):
         yes(found, plan, "anna")
@@ -119,25 +119,25 @@ def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(waiti
     found = world(waiting)
     pin(found, "anna")
     pin(found, "bert", at=1)
-    plan = nightly.propose(found).cycle
+    plan = nightly.propose(found).plan
     assert plan.wishers == ("anna", "bert")
     one = yes(found, plan, "anna")
     assert "nobody but anna" in approving.lacks(found, one)
     with pytest.raises(Held, match="four_eyes"):
         applying.refuse_forbidden(found, plan.id)
     assert approving.lacks(found, yes(found, one, "bert")) == ""
-    third = nightly.propose(found).cycle
+    third = nightly.propose(found).plan
     assert approving.lacks(found, yes(found, third, "carla")) == ""
 
 
 def test_a_wish_that_was_taken_back_has_an_author_too(waiting: Installation) -> None:
     found = world(waiting)
     site = pin(found, "anna")
-    first = nightly.propose(found).cycle
+    first = nightly.propose(found).plan
     applying.apply(found, yes(found, first, "bert").id)
     later = replace(found, clock=lambda: first.created + timedelta(minutes=10))
     as_one(later, "carla").store.drop_pin(site)
-    back = nightly.go_back(later, first.base, author="dora").cycle
+    back = nightly.go_back(later, first.base, author="dora").plan
     assert (back.author, back.wishers) == ("dora", ("carla",))
 
 
@@ -145,11 +145,11 @@ def test_who_drains_a_node_counts_until_it_is_empty_and_the_watch_is_nobody(wait
     found = world(waiting)
     node = found.nodes[0].name
     as_one(found, "anna").store.order_node(NodeOrder(node, "draining", found.clock(), author="anna"))
-    drained = nightly.propose(found).cycle
+    drained = nightly.propose(found).plan
     assert {move.source for move in drained.moves} == {node}
     assert drained.wishers == ("anna",)
     found.store.order_node(NodeOrder(node, "down", found.clock()))
-    assert nightly.propose(found).cycle.wishers == ("anna",), "it was her wish, whatever the watch saw since"
+    assert nightly.propose(found).plan.wishers == ("anna",), "it was her wish, whatever the watch saw since"
 
 
 def test_a_wish_that_changes_nothing_has_no_part_in_a_plan(waiting: Installation) -> None:
@@ -158,12 +158,12 @@ def test_a_wish_that_changes_nothing_has_no_part_in_a_plan(waiting: Installation
     row = placement.iloc[0]
     as_one(found, "anna").store.put_pin(Pin(str(row["site"]), (str(row["node"]),), author="anna"))
     pin(found, "bert", at=3)
-    assert nightly.propose(found).cycle.wishers == ("bert",)
+    assert nightly.propose(found).plan.wishers == ("bert",)
 
 
 def test_a_plan_that_was_stored_before_wishes_had_authors_goes_by_its_own(waiting: Installation) -> None:
     found = world(waiting)
-    plan = nightly.propose(found, author="anna").cycle
+    plan = nightly.propose(found, author="anna").plan
     found.store.update(replace(plan, wishers=()))
     with pytest.raises(Held, match="anna made it"):
         yes(found, plan, "anna")

@@ -44,9 +44,9 @@ def converges(installation: Installation, url: str) -> None:
     assert (last.code, last.json["plan"]["moves"], installation.serial()) == (0, [], serial)
     with open_store(url) as store:
         assert all(run.ended for run in store.runs(1000))
-        assert {cycle.state for cycle in store.cycles(1000)} <= {"proposed", "applied", "failed", "discarded"}
+        assert {plan.state for plan in store.plans(1000)} <= {"proposed", "applied", "failed", "discarded"}
         base, placement = store.placement()
-        assert (store.cycle(base).state, len(set(placement["site"]))) == ("applied", 24)
+        assert (store.plan(base).state, len(set(placement["site"]))) == ("applied", 24)
     sound(url)
 
 

@@ -110,7 +110,7 @@ def all_there_is(installation: Installation) -> object:
     """In DNS, in force, and of every plan and node."""
     with world(installation, 0) as here:
         base, placement = here.store.placement()
-        plans = here.store.cycles(100)
+        plans = here.store.plans(100)
         return (
             base,
             placement.to_dict("records"),
@@ -169,7 +169,7 @@ def comes_too_late(installation: Installation, plan: str, verb: str, moment: str
 
 def by_hand(installation: Installation, plan: str) -> None:
     with world(installation, 0) as here:
-        here.target.apply(*here.store.cycle(plan).plans)
+        here.target.apply(*here.store.plan(plan).zone_plans)
 
 
 @pytest.mark.parametrize(("verb", "moment"), QUICK)

@@ -19,7 +19,7 @@ import dns.rcode
 import pandas as pd
 import pytest
 
-from flex.model.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset
+from flex.model.domain import Balance, Change, Period, Plan, Proven, Rrset, ZonePlan
 from flex.store import migrate, open_store
 from flex.tables import PLACEMENT
 from flex_api import cli
@@ -66,19 +66,19 @@ class Desk:
     def url(self) -> str:
         return f"sqlite:///{self.folder}/flex.db"
 
-    def plan(self, made: Plan) -> str:
+    def plan(self, made: ZonePlan) -> str:
         """One that waits for `flex apply`, on top of what is in force."""
         self.plans += 1
         now = datetime.now(UTC)
         with open_store(self.url) as store:
             told = Proven("none", 0, False)
             every = Period.days_before(now, 1)
-            cycle = Cycle(
+            plan = Plan(
                 f"plan-{self.plans}", now, every, store.in_force(), "", told, (), 0, 0, None, Balance((), 0.0), (), ()
             )
             at = "n2" if any(change.name == LATE and change.before for change in made.changes) else "n1"
             rows = pd.DataFrame({"site": [LATE[:-1]], "node": [at]})
-            store.propose(replace(cycle, plans=(made,)), PLACEMENT.make(rows))
+            store.propose(replace(plan, zone_plans=(made,)), PLACEMENT.make(rows))
         return f"plan-{self.plans}"
 
     def apply(self, plan: str) -> int:
@@ -104,22 +104,22 @@ def desk() -> Iterator[Desk]:
             migrate.upgrade(made.url)
             made.settings()
             sites = (*placed(ZONE, WWW, "192.0.2.1"), *placed(ZONE, LATE, "192.0.2.1"))
-            assert made.apply(made.plan(Plan(ZONE, tuple(sites)))) == 0
+            assert made.apply(made.plan(ZonePlan(ZONE, tuple(sites)))) == 0
             yield made
 
 
-def moved(name: str = WWW, *after: str) -> Plan:
+def moved(name: str = WWW, *after: str) -> ZonePlan:
     new = Rrset(name, "A", 60, after or ("192.0.2.2",))
-    return Plan(ZONE, (Change(Rrset(name, "A", 60, ("192.0.2.1",)), new),))
+    return ZonePlan(ZONE, (Change(Rrset(name, "A", 60, ("192.0.2.1",)), new),))
 
 
-def plain(desk: Desk, key: Key = KEY, *, port: int = 0, zone: str = ZONE) -> AbstractContextManager[Plan]:
+def plain(desk: Desk, key: Key = KEY, *, port: int = 0, zone: str = ZONE) -> AbstractContextManager[ZonePlan]:
     desk.settings(key, port=port, zone=zone)
     return nullcontext(replace(moved(), zone=zone))
 
 
 @contextmanager
-def fake(desk: Desk, reply: Callable[[bytes], bytes]) -> Iterator[Plan]:
+def fake(desk: Desk, reply: Callable[[bytes], bytes]) -> Iterator[ZonePlan]:
     with answering(reply) as port:
         desk.settings(port=port)
         yield moved()
@@ -146,7 +146,7 @@ def cut_off(desk: Desk) -> Callable[[bytes], bytes]:
 
 
 @contextmanager
-def frozen(desk: Desk) -> Iterator[Plan]:
+def frozen(desk: Desk) -> Iterator[ZonePlan]:
     desk.settings()
     rndc = desk.folder / "rndc.conf"
     rndc.touch(mode=0o600)
@@ -158,17 +158,17 @@ def frozen(desk: Desk) -> Iterator[Plan]:
 
 
 @contextmanager
-def unwritable(desk: Desk) -> Iterator[Plan]:
+def unwritable(desk: Desk) -> Iterator[ZonePlan]:
     """Of the other server, whose zone nobody changed yet: a folder where its journal would be."""
     desk.settings(port=desk.other.port)
     journal = desk.other.directory / f"{ZONE}db.jnl"
     journal.mkdir()
-    yield Plan(ZONE, placed(ZONE, WWW, "192.0.2.1"))
+    yield ZonePlan(ZONE, placed(ZONE, WWW, "192.0.2.1"))
     journal.rmdir()
 
 
 @contextmanager
-def stopped(desk: Desk) -> Iterator[Plan]:
+def stopped(desk: Desk) -> Iterator[ZonePlan]:
     desk.settings()
     os.kill(desk.primary.pid, signal.SIGSTOP)
     os.waitpid(desk.primary.pid, os.WUNTRACED)
@@ -179,25 +179,25 @@ def stopped(desk: Desk) -> Iterator[Plan]:
 
 
 @contextmanager
-def late(desk: Desk) -> Iterator[Plan]:
+def late(desk: Desk) -> Iterator[ZonePlan]:
     desk.settings(verify=desk.other.port)
     yield moved(LATE)
 
 
 @contextmanager
-def outside(desk: Desk) -> Iterator[Plan]:
+def outside(desk: Desk) -> Iterator[ZonePlan]:
     desk.settings()
-    yield Plan(ZONE, (Change(None, Rrset("www.example.org.", "A", 60, ("192.0.2.2",))),))
+    yield ZonePlan(ZONE, (Change(None, Rrset("www.example.org.", "A", 60, ("192.0.2.2",))),))
 
 
 @contextmanager
-def many(desk: Desk) -> Iterator[Plan]:
+def many(desk: Desk) -> Iterator[ZonePlan]:
     desk.settings()
     yield moved(WWW, *MANY)
 
 
 WEB = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n" + b" " * 20_000
-Given = Callable[[Desk], AbstractContextManager[Plan]]
+Given = Callable[[Desk], AbstractContextManager[ZonePlan]]
 
 # What is wrong, the exit code, and what the line that tells of it says.
 TABLE: dict[str, tuple[Given, int, str]] = {

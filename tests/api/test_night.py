@@ -208,7 +208,7 @@ def half_applied(installation: Installation) -> str:
     installation.flex("ingest")
     plan: str = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
     store = open_store(f"sqlite:///{installation.folder}/flex.db")
-    store.update(replace(store.cycle(plan), state="applying"))
+    store.update(replace(store.plan(plan), state="applying"))
     return plan
 
 

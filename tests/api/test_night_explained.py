@@ -40,7 +40,7 @@ EVERYWHERE = [f"192.0.2.{number}" for number in range(1, 5)]
 def adopted(cluster: Cluster) -> Cluster:
     """Every site was on all nodes, as round robin has it, and is on as many as it needs since the first night."""
     adopting(cluster)
-    made = nightly.propose(cluster.world).cycle
+    made = nightly.propose(cluster.world).plan
     assert {move.target for move in made.moves} == {None}
     assert made.stops == ()
     applying.apply(cluster.world, made.id, force=[breach.rule for breach in made.breaches])
@@ -60,14 +60,14 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
     shift = dict(zip(NODES, [*NODES[1:], NODES[0]], strict=True))
     for site in SITES:
         cluster.world.store.put_pin(Pin(site, tuple(shift[node] for node in cluster.nodes_of(site))))
-    moved = nightly.propose(cluster.world, decide.LIFTED).cycle
+    moved = nightly.propose(cluster.world, decide.LIFTED).plan
     moved = applying.apply(cluster.world, moved.id, force=[breach.rule for breach in moved.breaches])
     assert moved.settled is not None
     for site in SITES:
         cluster.world.store.drop_pin(site)
     cluster.clock[0] += DAY
     cluster.learn({**EVEN, SITES[0]: 3.5})
-    made = nightly.propose(cluster.world).cycle
+    made = nightly.propose(cluster.world).plan
     assert (made.moves, [stop.rule for stop in made.stops]) == ((), [COOLDOWN])
     rest = made.stops[0]
     assert rest.until == moved.settled + 3 * DAY
@@ -75,8 +75,8 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
     told = next(why for why in explaining.explain_site(cluster.world, site).reasons if why.startswith("stays on"))
     ends = "until Friday 6 March, 02:17 UTC: safety.site_cooldown is 3 d 0 h"
     assert f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)" in told
-    assert not nightly.propose(cluster.world, [decide.MARGIN]).cycle.moves
-    assert site in {move.site for move in nightly.propose(cluster.world, [COOLDOWN]).cycle.moves}
+    assert not nightly.propose(cluster.world, [decide.MARGIN]).plan.moves
+    assert site in {move.site for move in nightly.propose(cluster.world, [COOLDOWN]).plan.moves}
 
 
 def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(cluster: Cluster) -> None:
@@ -196,7 +196,7 @@ def test_the_plan_of_an_adoption_says_what_it_does_and_buys_which_rules_it_break
     cluster: Cluster,
 ) -> None:
     world = adopting(cluster)
-    made = nightly.propose(world).cycle
+    made = nightly.propose(world).plan
     assert len(made.breaches) > 1
     forecasts = tuple(
         Forecast(policy, 1.0, (NodeForecast("n1", 1000, misses, 10, 10),))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
-from flex.model.domain import Balance, Change, Cycle, Period, Plan, Proven, Rrset, Run, Verdict
+from flex.model.domain import Balance, Change, Period, Plan, Proven, Rrset, Run, Verdict, ZonePlan
 from flex.model.journal import Journal, JournalRow
 from flex.model.orders import Freeze
 from flex.store import MemoryStore, holder
@@ -46,7 +46,7 @@ class Server(MemoryTarget):
         self.is_late = False
         self.asked: Callable[[], object] = lambda: None
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+    def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         if trouble := self.to_updates.pop(0) if self.to_updates else None:
             raise trouble
         super().apply(*plans, journal=journal)
@@ -74,8 +74,8 @@ class Cluster:
     def __post_init__(self) -> None:
         marks = [Rrset(marker_name(f"{site}.", ZONE), "TXT", 1, (marker_text("me"),)) for site in SITES]
         given = [at(site, OLD, ttl=self.ttl) for site in SITES]
-        MemoryTarget.apply(self.server, Plan(ZONE, tuple(Change(None, one) for one in (*given, *marks))))
-        self.store.propose(cycle(self.ttl), PLACEMENT.from_columns({"site": list(SITES), "node": ["n2"] * len(SITES)}))
+        MemoryTarget.apply(self.server, ZonePlan(ZONE, tuple(Change(None, one) for one in (*given, *marks))))
+        self.store.propose(plan(self.ttl), PLACEMENT.from_columns({"site": list(SITES), "node": ["n2"] * len(SITES)}))
 
     @property
     def world(self) -> World:
@@ -100,13 +100,13 @@ class Cluster:
         """As far as the name server lets it."""
         self.server.to_updates, self.server.is_late = list(to_updates), is_late
         with pytest.raises((FlexError, Killed)):
-            applying.carry_out(self.world, self.cycle)
+            applying.carry_out(self.world, self.plan)
         self.server.is_late = False
-        assert self.cycle.state == "applying"
+        assert self.plan.state == "applying"
 
     @property
-    def cycle(self) -> Cycle:
-        return self.store.cycle(cycle().id)
+    def plan(self) -> Plan:
+        return self.store.plan(plan().id)
 
     @property
     def homes(self) -> list[tuple[str, ...]]:
@@ -122,9 +122,9 @@ def at(site: str, *addresses: str, ttl: int = 1) -> Rrset:
     return Rrset(f"{site}.", "A", ttl, addresses)
 
 
-def cycle(ttl: int = 0) -> Cycle:
+def plan(ttl: int = 0) -> Plan:
     changes = tuple(Change(at(site, OLD, ttl=ttl), at(site, NEW)) for site in SITES)
-    return Cycle(
+    return Plan(
         "20260302T021700-0123456789ab",
         NOW,
         Period.days_before(NOW, 1),
@@ -137,7 +137,7 @@ def cycle(ttl: int = 0) -> Cycle:
         None,
         Balance((), 0.0),
         (),
-        (Plan(ZONE, changes),),
+        (ZonePlan(ZONE, changes),),
     )
 
 
@@ -153,9 +153,9 @@ def test_what_passes_leaves_a_plan_on_its_way_until_it_can_be_finished() -> None
     here.server.is_late, here.server.to_updates = False, [None, AWAY]
     with pytest.raises(OnTheWay):
         applying.finish(here.world)
-    assert (here.cycle.state, here.homes) == ("applying", [(NEW,), (OLD,)])
+    assert (here.plan.state, here.homes) == ("applying", [(NEW,), (OLD,)])
     applying.finish(here.world)
-    assert (here.cycle.state, here.homes) == ("applied", ALL_NEW)
+    assert (here.plan.state, here.homes) == ("applied", ALL_NEW)
 
 
 def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
@@ -163,7 +163,7 @@ def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
     here.begin(None, AWAY)
     here.server.to_updates = [NEVER]
     applying.finish(here.world)
-    assert (here.cycle.state, here.homes, here.store.in_force()) == ("failed", ALL_OLD, "")
+    assert (here.plan.state, here.homes, here.store.in_force()) == ("failed", ALL_OLD, "")
 
 
 def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_taken_back() -> None:
@@ -175,8 +175,8 @@ def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_ta
     with pytest.raises(OnTheWay, match="could not be taken back: REFUSED") as left:
         applying.finish(here.world)
     assert "flex apply --undo" in left.value.advice
-    assert applying.take_back(here.world) == (here.cycle.id,)
-    assert (here.cycle.state, here.homes) == ("failed", ALL_OLD)
+    assert applying.take_back(here.world) == (here.plan.id,)
+    assert (here.plan.state, here.homes) == ("failed", ALL_OLD)
 
 
 def test_what_was_being_taken_back_never_goes_forward_again() -> None:
@@ -186,7 +186,7 @@ def test_what_was_being_taken_back_never_goes_forward_again() -> None:
     with pytest.raises(Killed):
         applying.take_back(here.world)
     applying.finish(here.world)
-    assert (here.cycle.state, here.cycle.taking_back, here.homes) == ("failed", False, ALL_OLD)
+    assert (here.plan.state, here.plan.taking_back, here.homes) == ("failed", False, ALL_OLD)
 
 
 @pytest.mark.parametrize("now", [{}, {"make_before_break": True, "waves": []}])
@@ -195,7 +195,7 @@ def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(now: dict[s
     here.begin(None, AWAY)
     here.dns = now
     applying.finish(here.world)
-    assert (here.cycle.state, here.homes, here.ttls) == ("applied", ALL_NEW, {1})
+    assert (here.plan.state, here.homes, here.ttls) == ("applied", ALL_NEW, {1})
 
 
 def test_a_ttl_that_was_lowered_is_restored_by_other_settings_too() -> None:
@@ -223,7 +223,7 @@ def test_a_dead_node_is_not_brought_back_nor_kept_by_what_was_on_its_way(
     here.begin(None, None, None, AWAY)
     here.server.to_updates = [to_undoing]
     applying.make_way(here.world, dead)
-    assert (here.cycle.state, here.homes) == ("failed", homes)
+    assert (here.plan.state, here.homes) == ("failed", homes)
 
 
 def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force() -> None:
@@ -231,8 +231,8 @@ def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force
     here.begin(None, AWAY)
     here.server.edit(ZONE, f"{SITES[0]}.", "A", values=["198.51.100.1"])
     applying.finish(here.world)
-    assert (here.cycle.state, here.homes) == ("failed", [("198.51.100.1",), (NEW,)])
-    assert here.store.in_force() == here.cycle.id
+    assert (here.plan.state, here.homes) == ("failed", [("198.51.100.1",), (NEW,)])
+    assert here.store.in_force() == here.plan.id
 
 
 def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -> None:
@@ -241,16 +241,16 @@ def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -
     here.store.put_freeze(Freeze(NOW))
     with pytest.raises(Frozen, match="frozen"):
         applying.finish(here.world)
-    assert (here.cycle.state, here.homes) == ("applying", [(NEW,), (OLD,)])
+    assert (here.plan.state, here.homes) == ("applying", [(NEW,), (OLD,)])
     here.store.put_freeze(None)
     applying.finish(here.world)
-    assert (here.cycle.state, here.homes) == ("applied", ALL_NEW)
+    assert (here.plan.state, here.homes) == ("applied", ALL_NEW)
 
 
 def test_what_was_forced_at_the_start_stops_no_wave() -> None:
     here = Cluster()
     here.store.put_freeze(Freeze(NOW))
-    applying.carry_out(here.world, here.cycle)
+    applying.carry_out(here.world, here.plan)
     assert here.homes == ALL_NEW
 
 
@@ -260,10 +260,10 @@ def test_who_cannot_wait_breaks_in_while_servers_are_asked() -> None:
         Run("rival", holder(), NOW), PATIENCE, here.world.time_of_day(), breaks_in=True
     )
     with pytest.raises(Busy, match="a node died meanwhile"), lease(here.world, "apply"):
-        applying.carry_out(here.world, here.cycle)
+        applying.carry_out(here.world, here.plan)
 
 
 def test_how_long_it_takes_at_least_is_said_before_it_begins() -> None:
     here = Cluster()
-    applying.carry_out(here.world, here.cycle)
+    applying.carry_out(here.world, here.plan)
     assert here.said[0] == "Resolvers are waited for 1.0 s in all, in 2 waves."

@@ -10,7 +10,7 @@ import pytest
 from flex_api.known import present
 from flex_api.schemas.verbs import VerdictRow, ZoneRow
 from flex_api.told import outcome
-from tests.api.test_app import cycle
+from tests.api.test_app import plan
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -25,7 +25,7 @@ def row(server: str, zone: str = "a.", *, lag: float = 0.0, error: str = "") -> 
 
 
 def told(*verdicts: VerdictRow, **values: object) -> list[str]:
-    applied = present.plan_output(cycle())
+    applied = present.plan_output(plan())
     return list(outcome.lines(applied.model_copy(update={"verdicts": list(verdicts), **values})))
 
 

@@ -162,7 +162,7 @@ def test_a_plan_that_comes_is_shown_before_dns_says_so(installation: Installatio
     assert not any(each["leaving"] for one in now for each in one["members"])
     # While it is being applied, nobody steers back by what DNS said before.
     with open_store(load(installation.settings).database.url) as store:
-        store.update(replace(store.cycle(plan), state="applying"))
+        store.update(replace(store.plan(plan), state="applying"))
     while_applied = installation.flex("-o", "json", "route", "show").json["items"]
     assert coming in while_applied
     installation.extra += f'[routing]\non = true\ndeliver = "{tmp_path}/{{node}}"\n'

@@ -107,8 +107,8 @@ def frozen(store: SqlStore) -> None:
 
 
 def rejected(store: SqlStore) -> None:
-    for cycle in store.cycles(state="proposed"):
-        store.update(replace(cycle, state="discarded"))
+    for plan in store.plans(state="proposed"):
+        store.update(replace(plan, state="discarded"))
 
 
 @pytest.mark.parametrize(

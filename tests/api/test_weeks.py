@@ -33,7 +33,7 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
         "one more replica: 3 in all, as wished until 5 March 2026, 14:17 UTC"
     }
     assert campaigning.measured is not None
-    assert campaigning.measured.cycle == first.id
+    assert campaigning.measured.plan == first.id
     assert campaigning.measured.error < 0.1
 
     cluster.silent_night()
@@ -60,16 +60,16 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
     last = cluster.night(loads(7))
     assert last.state == "applied"
     assert max(cluster.moved.values()) <= 2
-    errors = [one.measured.error for one in world.store.cycles(100) if one.measured]
+    errors = [one.measured.error for one in world.store.plans(100) if one.measured]
     # All but the first night, and the plan that took the dead node out.
-    assert (len(errors), max(errors) < 0.5) == (len(world.store.cycles(100)) - 2, True)
+    assert (len(errors), max(errors) < 0.5) == (len(world.store.plans(100)) - 2, True)
 
 
 def test_a_night_without_new_profiles_moves_nothing(cluster: Cluster) -> None:
     cluster.night(loads(0))
     _, before = cluster.world.store.placement()
     cluster.clock[0] += DAY
-    made = nightly.propose(cluster.world).cycle
+    made = nightly.propose(cluster.world).plan
     assert (made.moves, made.changes) == ((), 0)
     assert cluster.world.store.placement()[1].equals(before)
 

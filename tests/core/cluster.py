@@ -1,4 +1,4 @@
-"""A cluster with a store and a name server, and the two halves of a cycle over it."""
+"""A cluster with a store and a name server, and the two halves of a plan over it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from flex.loop import planning as cycles
+from flex.loop import planning
 from flex.loop.facts import Facts, Rules
 from flex.loop.planning import Proposal
 from flex.model.consent import Limits
 from flex.model.dns_edits import Said
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.placing.problem import Budget, Problem, Solution, in_order
 from flex.ports import DnsTarget, Solver
 from flex.store import MemoryStore
@@ -42,7 +42,7 @@ def turns(problem: Problem, budget: Budget) -> Solution:
 
 @dataclass(slots=True)
 class Cluster:
-    """Facts, a store and a name server, and the two halves of a cycle over them."""
+    """Facts, a store and a name server, and the two halves of a plan over them."""
 
     facts: Facts
     target: DnsTarget
@@ -52,15 +52,15 @@ class Cluster:
 
     def propose(self, now: datetime = NOW) -> Proposal:
         base, placement = self.store.placement()
-        said = self.store.cycle(base).said if base else Said()
+        said = self.store.plan(base).said if base else Said()
         facts = replace(self.facts, base=base, placement=placement, said=said)
-        made = cycles.propose(facts, self.rules, solver=self.solver, scratch=turns, target=self.target, now=now)
-        self.store.propose(made.cycle, made.placement)
+        made = planning.propose(facts, self.rules, solver=self.solver, scratch=turns, target=self.target, now=now)
+        self.store.propose(made.plan, made.placement)
         return made
 
-    def carry_out(self, made: Proposal) -> Cycle:
-        return cycles.carry_out(
-            made.cycle,
+    def carry_out(self, made: Proposal) -> Plan:
+        return planning.carry_out(
+            made.plan,
             made.placement,
             nodes=self.facts.nodes,
             ttl=self.rules.ttl,
@@ -69,7 +69,7 @@ class Cluster:
             now=NOW,
         )
 
-    def night(self) -> Cycle:
+    def night(self) -> Plan:
         return self.carry_out(self.propose())
 
     def addresses(self) -> dict[str, list[str]]:

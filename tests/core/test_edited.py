@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput
-from flex.loop import planning as cycles
+from flex.loop import planning
 from flex.loop.planning import Proposal
 from flex.model.consent import Limits
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.zones.records import name_of
 from flex_dns.memory import MemoryTarget
 from flex_solver import SOLVERS
@@ -45,7 +45,7 @@ def later(cluster: Cluster) -> Proposal:
     return cluster.propose(cluster.store.headlines()[0].created + timedelta(days=1))
 
 
-def night(cluster: Cluster) -> Cycle:
+def night(cluster: Cluster) -> Plan:
     return cluster.carry_out(later(cluster))
 
 
@@ -79,9 +79,9 @@ def test_what_somebody_changed_after_a_night_is_not_changed_back_without_a_yes(
     theirs = said(cluster, site)
     for _ in range(3):
         made = later(cluster)
-        assert made.cycle.breaches == ()
-        assert [(one.name, list(one.found)) for one in made.cycle.said.edits] == [(name_of(site), sorted(theirs))]
-        (note,) = [note for note in made.cycle.notes if "changed in DNS by somebody else" in note]
+        assert made.plan.breaches == ()
+        assert [(one.name, list(one.found)) for one in made.plan.said.edits] == [(name_of(site), sorted(theirs))]
+        (note,) = [note for note in made.plan.notes if "changed in DNS by somebody else" in note]
         assert site in note
         assert f"`flex sites exclude {site}`" in note
         assert f"`flex plan --take-back {site}`" in note
@@ -107,8 +107,8 @@ def test_its_load_counts_where_dns_has_it(cluster: Cluster, edited: Callable[[st
     site = edited("A at another node")
     made = later(cluster)
     assert made.placement.loc[made.placement["site"] == site, "node"].tolist() == ["n2"]
-    assert made.cycle.before is not None
-    loads = {node.node: node.access for node in made.cycle.before.nodes}
+    assert made.plan.before is not None
+    loads = {node.node: node.access for node in made.plan.before.nodes}
     assert loads["n2"] == 3 * loads["n1"]
 
 
@@ -117,7 +117,7 @@ def test_an_edit_that_is_undone_is_none(cluster: Cluster, edited: Callable[[str]
     night(cluster)
     edit(cluster, site, {"A": ["192.0.2.1"]})
     made = later(cluster)
-    assert made.cycle.said.edits == ()
+    assert made.plan.said.edits == ()
     assert site in set(made.placement["site"])
 
 
@@ -132,12 +132,12 @@ def test_a_name_is_taken_back_where_somebody_says_so_and_that_one_alone(
         night(cluster)
     cluster.rules = replace(CALM, take_back=frozenset({name_of(site)}))
     made = later(cluster)
-    assert made.cycle.breaches == ()
-    assert any("taken back" in note and site in note for note in made.cycle.notes)
+    assert made.plan.breaches == ()
+    assert any("taken back" in note and site in note for note in made.plan.notes)
     cluster.carry_out(made)
     assert (said(cluster, site), said(cluster, other)) == (["192.0.2.1"], [OUTSIDE])
     cluster.rules = CALM
-    assert [one.name for one in later(cluster).cycle.said.edits] == [name_of(other)]
+    assert [one.name for one in later(cluster).plan.said.edits] == [name_of(other)]
 
 
 def test_as_many_as_the_limit_says_are_taken_back_without_asking(
@@ -161,8 +161,8 @@ def test_a_node_that_got_other_addresses_is_nobodys_edit(cluster: Cluster) -> No
     first, *others = cluster.facts.nodes
     cluster.facts = replace(cluster.facts, nodes=(replace(first, addresses=("192.0.2.51", SIX)), *others))
     made = later(cluster)
-    assert made.cycle.said.edits == ()
-    assert not any("somebody else" in note for note in made.cycle.notes)
+    assert made.plan.said.edits == ()
+    assert not any("somebody else" in note for note in made.plan.notes)
     cluster.carry_out(made)
     on_first = made.placement.loc[made.placement["node"] == first.name, "site"].tolist()
     assert on_first
@@ -172,10 +172,10 @@ def test_a_node_that_got_other_addresses_is_nobodys_edit(cluster: Cluster) -> No
 def test_going_back_leaves_edited_names_alone_too(cluster: Cluster, edited: Callable[[str], str]) -> None:
     site = edited("A elsewhere")
     base, placement = cluster.store.placement()
-    facts = replace(cluster.facts, base=base, placement=placement, said=cluster.store.cycle(base).said)
-    back = cycles.go_back(facts, CALM, placement, scratch=turns, target=cluster.target, now=NOW.replace(hour=5))
-    assert [one.name for one in back.cycle.said.edits] == [name_of(site)]
-    assert back.cycle.changes == 0
+    facts = replace(cluster.facts, base=base, placement=placement, said=cluster.store.plan(base).said)
+    back = planning.go_back(facts, CALM, placement, scratch=turns, target=cluster.target, now=NOW.replace(hour=5))
+    assert [one.name for one in back.plan.said.edits] == [name_of(site)]
+    assert back.plan.changes == 0
 
 
 def test_what_is_excluded_is_no_edit_any_more(cluster: Cluster, edited: Callable[[str], str]) -> None:
@@ -184,4 +184,4 @@ def test_what_is_excluded_is_no_edit_any_more(cluster: Cluster, edited: Callable
     cluster.facts = replace(
         cluster.facts, profiles=cluster.facts.profiles[cluster.facts.profiles["site"] != site].reset_index(drop=True)
     )
-    assert later(cluster).cycle.said.edits == ()
+    assert later(cluster).plan.said.edits == ()

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flex.loop import planning as cycles
-from flex.model.domain import Node, Plan, Rrset
+from flex.loop import planning
+from flex.model.domain import Node, Rrset, ZonePlan
 from flex.placing.failover import rehome, survivors
 from flex.placing.problem import Problem
 from flex_dns.memory import MemoryTarget
@@ -66,10 +66,10 @@ def test_what_somebody_changed_is_left_to_him_in_its_own_zone_alone_when_a_node_
     target.edit(ZONE, "c.hosting.example.", "A", values=["203.0.113.9"])
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
-    made = cycles.fail_over(facts, rules, "n1", target=target, now=NOW)
-    changed = {plan.zone: {change.name for change in plan.changes} for plan in made.cycle.plans}
+    made = planning.fail_over(facts, rules, "n1", target=target, now=NOW)
+    changed = {plan.zone: {change.name for change in plan.changes} for plan in made.plan.zone_plans}
     assert changed == {ZONE: set(), other: {other}}
-    left = {plan.zone: [name.split()[0] for name in plan.foreign] for plan in made.cycle.plans}
+    left = {plan.zone: [name.split()[0] for name in plan.foreign] for plan in made.plan.zone_plans}
     assert left == {ZONE: ["c.hosting.example."], other: []}
 
 
@@ -103,7 +103,7 @@ def test_the_last_address_of_a_name_goes_only_where_another_comes(cluster: Clust
     assert said == {"AAAA": None, "A": Rrset("c.hosting.example.", "A", 60, ("192.0.2.2",))}
 
 
-def _after_a_death(cluster: Cluster, nodes: tuple[Node, ...], written: list[str]) -> Plan:
+def _after_a_death(cluster: Cluster, nodes: tuple[Node, ...], written: list[str]) -> ZonePlan:
     """What is planned when n1 dies, where somebody wrote A records of a site that is only on n1."""
     cluster.facts = replace(cluster.facts, nodes=nodes)
     cluster.night()
@@ -111,5 +111,5 @@ def _after_a_death(cluster: Cluster, nodes: tuple[Node, ...], written: list[str]
     cluster.target.edit(ZONE, "c.hosting.example.", "A", values=written)
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
-    (made,) = cycles.fail_over(facts, cluster.rules, "n1", target=cluster.target, now=NOW).cycle.plans
+    (made,) = planning.fail_over(facts, cluster.rules, "n1", target=cluster.target, now=NOW).plan.zone_plans
     return made

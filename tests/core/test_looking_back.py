@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 import pytest
 
-from flex.model.domain import Balance, Cycle, Forecast, NodeForecast, Period, Proven, Segment
+from flex.model.domain import Balance, Forecast, NodeForecast, Period, Plan, Proven, Segment
 from flex.prediction import compare_with_measured
 from flex.prediction.compare_with_measured import FARTHEST
 
@@ -19,15 +19,15 @@ def _forecast(**requests: int) -> Forecast:
     return Forecast("after", 1.0, tuple(NodeForecast(n, r, r // 10, 10 * r, r) for n, r in requests.items()))
 
 
-def _cycle(forecast: Forecast | None) -> Cycle:
+def _plan(forecast: Forecast | None) -> Plan:
     period = Period(DAY, DAY + timedelta(days=1))
     forecasts = (forecast,) if forecast else ()
     quality, balance = Proven("exact", 0, True), Balance((), 0.0)
-    return Cycle("c1", DAY, period, "", "d", quality, (), 0, 2, None, balance, forecasts, ())
+    return Plan("c1", DAY, period, "", "d", quality, (), 0, 2, None, balance, forecasts, ())
 
 
 def test_a_node_is_off_by_the_traffic_and_by_who_answered() -> None:
-    base, came = _cycle(_forecast(n1=100, n2=100)), _forecast(n1=300, n2=100)
+    base, came = _plan(_forecast(n1=100, n2=100)), _forecast(n1=300, n2=100)
     one, two = compare_with_measured.compare_nodes(base, came, {"n1": 500, "n2": 500})
     assert (one.predicted, one.came, one.logged) == (1.0, 1.5, 1.0)
     assert (one.traffic, one.model) == (0.5, 0.5)
@@ -37,18 +37,18 @@ def test_a_node_is_off_by_the_traffic_and_by_who_answered() -> None:
 
 @pytest.mark.parametrize("logged", [{}, {"n1": 500}, {"somewhere": 3}])
 def test_where_a_node_has_no_log_nothing_is_said_of_who_answered(logged: dict[str, int]) -> None:
-    found = compare_with_measured.compare_nodes(_cycle(_forecast(n1=1, n2=1)), _forecast(n1=1, n2=1), logged)
+    found = compare_with_measured.compare_nodes(_plan(_forecast(n1=1, n2=1)), _forecast(n1=1, n2=1), logged)
     assert [(node.traffic, node.model) for node in found] == [(0.0, None), (0.0, None)]
 
 
 def test_a_node_that_is_new_or_gone_is_not_compared() -> None:
-    (only,) = compare_with_measured.compare_nodes(_cycle(_forecast(n1=5, gone=5)), _forecast(n1=5, new=5), {})
+    (only,) = compare_with_measured.compare_nodes(_plan(_forecast(n1=5, gone=5)), _forecast(n1=5, new=5), {})
     assert only.node == "n1"
-    assert compare_with_measured.compare_nodes(_cycle(None), _forecast(n1=5), {}) == ()
+    assert compare_with_measured.compare_nodes(_plan(None), _forecast(n1=5), {}) == ()
 
 
 def test_nothing_asked_is_nothing_off() -> None:
-    (only,) = compare_with_measured.compare_nodes(_cycle(_forecast(n1=0)), _forecast(n1=0), {"n1": 0})
+    (only,) = compare_with_measured.compare_nodes(_plan(_forecast(n1=0)), _forecast(n1=0), {"n1": 0})
     assert (only.predicted, only.came, only.logged) == (0.0, 0.0, None)
     assert compare_with_measured.of_sites(pd.Series(dtype="float64"), pd.Series(dtype="float64")) == ((), None)
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flex.loop import other_traffic
-from flex.loop import planning as cycles
+from flex.loop import other_traffic, planning
 from flex.loop.facts import Facts
-from flex.model.domain import Cycle, Node, Period, Pin
+from flex.model.domain import Node, Period, Pin, Plan
 from flex.placing.problem import Budget
 from flex.prediction.replay import Sample
 from flex.prediction.target_kinds import each
@@ -72,11 +71,11 @@ def at(*addresses: str, kind: str = "A") -> dict[str, tuple[str, ...]]:
     return {kind: addresses}
 
 
-def noted(made: Cycle) -> str:
+def noted(made: Plan) -> str:
     return "\n".join(made.notes)
 
 
-def planned(here: Cluster, answers: Mapping[str, tuple[str, ...]], name: str = f"www.{SITES[0]}.") -> cycles.Proposal:
+def planned(here: Cluster, answers: Mapping[str, tuple[str, ...]], name: str = f"www.{SITES[0]}.") -> planning.Proposal:
     for kind, values in answers.items():
         here.target.edit(ZONE, name, kind, 60, values)  # type: ignore[attr-defined]  # it is the double in memory
     return here.propose()
@@ -96,8 +95,8 @@ def planned(here: Cluster, answers: Mapping[str, tuple[str, ...]], name: str = f
 def test_a_name_that_does_not_move_with_its_site_is_named_with_where_it_leads(
     answers: Mapping[str, tuple[str, ...]], said: str
 ) -> None:
-    made = planned(cluster((www(),)), answers).cycle
-    (entry,) = made.plans[0].foreign
+    made = planned(cluster((www(),)), answers).plan
+    (entry,) = made.zone_plans[0].foreign
     assert entry.startswith(f"www.{SITES[0]}. (another name of {SITES[0]}, ")
     assert said in entry
     assert "50% of its requests" in entry
@@ -110,8 +109,8 @@ def test_a_name_with_the_addresses_of_its_site_stays_behind_at_the_next_move() -
     here.night()
     (node,) = here.store.placement()[1].query(f"site == '{SITES[0]}'")["node"]
     addresses = next(each.addresses for each in NODES if each.name == node)
-    made = planned(here, {"A": addresses[:1], "AAAA": addresses[1:]}).cycle
-    assert "stays behind when the site moves" in made.plans[0].foreign[0]
+    made = planned(here, {"A": addresses[:1], "AAAA": addresses[1:]}).plan
+    assert "stays behind when the site moves" in made.zone_plans[0].foreign[0]
     assert f"at {node}, as the site is now" in noted(made)
 
 
@@ -119,13 +118,13 @@ def test_a_name_with_the_addresses_of_its_site_stays_behind_at_the_next_move() -
     "answers", [{}, at(f"{SITES[0]}.", kind="CNAME")], ids=["there is no such name", "a CNAME to its site"]
 )
 def test_a_name_that_moves_along_or_is_not_there_is_no_ones_business(answers: Mapping[str, tuple[str, ...]]) -> None:
-    made = planned(cluster((www(),)), answers).cycle
-    assert made.plans[0].foreign == ()
+    made = planned(cluster((www(),)), answers).plan
+    assert made.zone_plans[0].foreign == ()
     assert "other name" not in noted(made)
 
 
 def test_a_name_in_no_zone_of_ours_is_said_to_lead_nobody_knows_where() -> None:
-    made = planned(cluster((OtherName(SITES[0], "shop.example.org", Share(0.5, 0.5)),)), {}).cycle
+    made = planned(cluster((OtherName(SITES[0], "shop.example.org", Share(0.5, 0.5)),)), {}).plan
     assert (
         f"1 other name in no zone of the settings, so where they lead is not known: shop.example.org ({SITES[0]})"
         in (noted(made))
@@ -133,10 +132,10 @@ def test_a_name_in_no_zone_of_ours_is_said_to_lead_nobody_knows_where() -> None:
 
 
 def test_a_share_that_nobody_counted_is_said_not_to_be_known_and_counts_where_the_site_is() -> None:
-    plain = cluster().propose().cycle
-    made = planned(cluster((www(share=None),)), at("192.0.2.1", "192.0.2.2", "192.0.2.3")).cycle
+    plain = cluster().propose().plan
+    made = planned(cluster((www(share=None),)), at("192.0.2.1", "192.0.2.2", "192.0.2.3")).plan
     assert "not known how much of their site's traffic" in noted(made)
-    assert "how much of its traffic comes by that name is not known" in made.plans[0].foreign[0]
+    assert "how much of its traffic comes by that name is not known" in made.zone_plans[0].foreign[0]
     assert made.after == plain.after
 
 
@@ -144,7 +143,7 @@ def test_other_names_of_a_site_that_people_keep_flex_away_from_are_not_asked_for
     here = cluster((www(),))
     here.facts = replace(here.facts, pins=(Pin(SITES[0], excluded=True),)).without_excluded()
     made = planned(here, at("192.0.2.1"))
-    assert made.cycle.plans[0].foreign == ()
+    assert made.plan.zone_plans[0].foreign == ()
 
 
 def test_what_comes_by_another_name_is_no_site_of_the_partition() -> None:
@@ -152,12 +151,12 @@ def test_what_comes_by_another_name_is_no_site_of_the_partition() -> None:
     made = planned(here, at("192.0.2.1", "192.0.2.2", "192.0.2.3"))
     here.carry_out(made)
     assert set(made.placement["site"]) == set(SITES)
-    assert made.cycle.sites == len(SITES)
-    assert sum(load.sites for load in made.cycle.after.nodes) == len(SITES)
-    assert {move.site for move in made.cycle.moves} == set(SITES)
-    assert not [change for change in made.cycle.plans[0].changes if "www" in change.name]
+    assert made.plan.sites == len(SITES)
+    assert sum(load.sites for load in made.plan.after.nodes) == len(SITES)
+    assert {move.site for move in made.plan.moves} == set(SITES)
+    assert not [change for change in made.plan.zone_plans[0].changes if "www" in change.name]
     assert set(here.store.placement()[1]["site"]) == set(SITES)
-    assert here.propose().cycle.moves == ()
+    assert here.propose().plan.moves == ()
 
 
 def test_a_node_that_dies_leaves_the_names_that_lead_to_it_named() -> None:
@@ -167,7 +166,7 @@ def test_a_node_that_dies_leaves_the_names_that_lead_to_it_named() -> None:
     base, placement = here.store.placement()
     dead = tuple(replace(node, state="down") if node.name == "n1" else node for node in NODES)
     given = replace(here.facts, base=base, placement=placement, nodes=dead)
-    made = cycles.fail_over(given, here.rules, "n1", target=here.target, now=NOW)
+    made = planning.fail_over(given, here.rules, "n1", target=here.target, now=NOW)
     assert list(made.left) == [f"www.{SITES[0]}."]
 
 
@@ -219,10 +218,10 @@ def test_each_node_counts_just_what_dns_would_send_to_it(
     made = here.propose()
     sent, lost = dealt(made.placement, answers, lambda share: share.bytes)
     whole = len(SITES) - lost
-    for load in made.cycle.after.nodes:
+    for load in made.plan.after.nodes:
         assert load.access == pytest.approx(100 * len(NODES) * sent[load.node] / whole, abs=0.01)
     asked, lost = dealt(made.placement, answers, lambda share: share.requests)
-    (forecast,) = [one for one in made.cycle.forecasts if one.policy == "after"]
+    (forecast,) = [one for one in made.plan.forecasts if one.policy == "after"]
     # Each part of each site is rounded to whole accesses, and dice share those of several nodes.
     off = 3 * len(answers) + 0.02 * REQUESTS * len(answers)
     for node in forecast.nodes:

@@ -10,11 +10,10 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Infeasible
-from flex.loop import planning as cycles
-from flex.loop import verify
+from flex.loop import planning, verify
 from flex.loop.facts import Facts
 from flex.model.consent import Limits
-from flex.model.domain import Cycle, Node, Period, Pin
+from flex.model.domain import Node, Period, Pin, Plan
 from flex.placing.problem import Budget
 from flex.prediction.replay import Sample
 from flex.store import MemoryStore
@@ -49,10 +48,10 @@ class Cluster:
         self.target, self.store, self.rules = MemoryTarget([ZONE], "me"), MemoryStore(), RULES
         self.hour = 0
 
-    def propose(self) -> cycles.Proposal:
+    def propose(self) -> planning.Proposal:
         base, placement = self.store.placement()
         self.hour += 1
-        made = cycles.propose(
+        made = planning.propose(
             replace(self.facts, base=base, placement=placement),
             self.rules,
             solver=SOLVERS["local"],
@@ -60,14 +59,14 @@ class Cluster:
             target=self.target,
             now=NOW.replace(hour=self.hour),
         )
-        self.store.propose(made.cycle, made.placement)
+        self.store.propose(made.plan, made.placement)
         return made
 
-    def night(self) -> Cycle:
+    def night(self) -> Plan:
         made = self.propose()
         facts, rules = self.facts, self.rules
-        return cycles.carry_out(
-            made.cycle,
+        return planning.carry_out(
+            made.plan,
             made.placement,
             nodes=facts.nodes,
             ttl=rules.ttl,
@@ -86,8 +85,8 @@ def cluster(profiles: Profiles, nodes: Callable[[int], tuple[Node, ...]]) -> Clu
     return Cluster(profiles, nodes(3))
 
 
-def said(cycle: Cycle, word: str) -> str:
-    return next(note for note in cycle.notes if word in note)
+def said(plan: Plan, word: str) -> str:
+    return next(note for note in plan.notes if word in note)
 
 
 def test_a_site_of_somebody_else_stays_where_dns_says_and_its_load_counts_there(cluster: Cluster) -> None:
@@ -111,7 +110,7 @@ def test_a_site_whose_place_nobody_knows_is_left_out_and_said(cluster: Cluster) 
     note = said(done, "left out of the partition")
     assert "(2 of 8 sites, 25.0% of the bytes sent)" in note
     assert f"{second} (has a CNAME to elsewhere.example.)" in note
-    assert len(done.plans[0].foreign) == 2
+    assert len(done.zone_plans[0].foreign) == 2
 
 
 def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_on_paper_where_there_are_none(
@@ -121,12 +120,12 @@ def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_on_paper
         cluster.facts, profiles=profiles({"shop.example.org": (50, 50), **dict.fromkeys(cluster.sites, (100, 100))})
     )
     made = cluster.propose()
-    assert "shop.example.org (in no zone of the settings)" in said(made.cycle, "left out")
+    assert "shop.example.org (in no zone of the settings)" in said(made.plan, "left out")
     assert "shop.example.org" not in set(made.placement["site"])
     cluster.rules = replace(RULES, zones=())
     made = cluster.propose()
     assert "shop.example.org" in set(made.placement["site"])
-    assert made.cycle.notes == ()
+    assert made.plan.notes == ()
 
 
 def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(cluster: Cluster) -> None:
@@ -166,7 +165,7 @@ def test_a_pin_on_a_site_that_cannot_be_moved_is_suspended_and_said(cluster: Clu
 def test_the_first_partition_is_the_first_though_some_sites_are_not_ours(cluster: Cluster) -> None:
     cluster.target.edit(ZONE, f"{cluster.sites[0]}.", "A", 60, ["192.0.2.3"])
     cluster.rules = replace(RULES, limits=Limits(new_sites=0))
-    made = cluster.propose().cycle
+    made = cluster.propose().plan
     assert (made.before, made.breaches) == (None, ())
 
 
@@ -194,9 +193,9 @@ def test_draining_a_node_that_a_pin_names_moves_its_sites_all_the_same(cluster: 
 def test_an_impossible_wish_of_one_site_is_no_obstacle_to_another(cluster: Cluster) -> None:
     first, second = cluster.sites[:2]
     facts = replace(cluster.facts, pins=(Pin(first, ("n9",)), Pin("gone.hosting.example", ("n1",))))
-    cycles.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
+    planning.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
     with pytest.raises(Infeasible, match="5 replicas"):
-        cycles.refuse_impossible(facts, RULES, Pin(second, min_replicas=5))
+        planning.refuse_impossible(facts, RULES, Pin(second, min_replicas=5))
 
 
 def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_count(cluster: Cluster) -> None:
@@ -204,7 +203,7 @@ def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_coun
     left = [site for site in cluster.sites if cluster.is_on(site) == ["n1"]]
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
     cluster.rules = replace(RULES, limits=Limits(moved_sites=1))
-    made = cluster.propose().cycle
+    made = cluster.propose().plan
     off = [move for move in made.moves if move.site in left]
     assert [move.site for move in off] == left
     assert {(move.source, move.reason) for move in off} == {("n1", "n1 is in the settings no more")}
@@ -216,7 +215,7 @@ def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_coun
 def test_a_partition_on_a_node_that_is_in_the_settings_no_more_is_not_predicted(cluster: Cluster) -> None:
     cluster.night()
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
-    made = cluster.propose().cycle
+    made = cluster.propose().plan
     assert {forecast.policy for forecast in made.forecasts} == {"after", "from scratch", "round robin"}
     assert "n1" in said(made, "not predicted")
 
@@ -226,12 +225,12 @@ def test_renaming_every_node_is_not_a_first_partition(cluster: Cluster) -> None:
     cluster.facts = replace(
         cluster.facts, nodes=tuple(replace(node, name=f"web{node.name}") for node in cluster.facts.nodes)
     )
-    made = cluster.propose().cycle
+    made = cluster.propose().plan
     assert made.before is not None
     assert {move.source for move in made.moves} == {"n1", "n2", "n3"}
     assert made.breaches == ()
     cluster.rules = replace(RULES, limits=Limits(moved_sites=7))
-    assert [breach.actual for breach in cluster.propose().cycle.breaches] == [8.0]
+    assert [breach.actual for breach in cluster.propose().plan.breaches] == [8.0]
 
 
 def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(cluster: Cluster) -> None:
@@ -248,7 +247,7 @@ def test_a_node_that_is_in_the_settings_no_more_does_not_look_like_somebody_else
     cluster.facts = replace(cluster.facts, pins=(Pin(cluster.sites[0], ("n1", "n2")),))
     cluster.night()
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
-    assert not any("somebody else" in note for note in cluster.propose().cycle.notes)
+    assert not any("somebody else" in note for note in cluster.propose().plan.notes)
 
 
 def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(cluster: Cluster) -> None:
@@ -257,7 +256,7 @@ def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(cluster
     cluster.night()
     base, placement = cluster.store.placement()
     with pytest.raises(Infeasible, match="it uses n1"):
-        cycles.go_back(
+        planning.go_back(
             replace(cluster.facts, base=base, placement=placement),
             RULES,
             cluster.store.placement_of(first.id),
@@ -275,7 +274,7 @@ def test_every_forecast_of_a_plan_replays_the_same_accesses(cluster: Cluster, pr
     loads = dict.fromkeys([*cluster.sites, "new.hosting.example"], (100, 100))
     sample = Sample(sites, each, each + 1, np.repeat(each, 3), np.repeat(each, 3), 1.0)
     cluster.facts = replace(cluster.facts, profiles=profiles(loads), sample=sample)
-    made = cluster.propose().cycle
+    made = cluster.propose().plan
     assert {sum(node.requests for node in forecast.nodes) for forecast in made.forecasts} == {27}
     assert {(forecast.policy, forecast.left_out) for forecast in made.forecasts} == {
         (policy, 3) for policy in ("before", "after", "from scratch", "round robin")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.zones import waves as rollout
 from flex.zones.marker import marker_name
 
@@ -15,7 +15,7 @@ values = st.sampled_from([(), ("192.0.2.1",), ("192.0.2.2",), ("192.0.2.1", "192
 moves = st.lists(st.tuples(values, values, st.booleans()).filter(lambda one: one[0] != one[1]), max_size=40)
 
 
-def plan_of(made: list[tuple[tuple[str, ...], tuple[str, ...], bool]]) -> Plan:
+def plan_of(made: list[tuple[tuple[str, ...], tuple[str, ...], bool]]) -> ZonePlan:
     changes: list[Change] = []
     for number, (before, after, marked) in enumerate(made):
         name = f"s{number}.{ZONE}"
@@ -23,7 +23,7 @@ def plan_of(made: list[tuple[tuple[str, ...], tuple[str, ...], bool]]) -> Plan:
         changes.append(Change(old, new))
         if marked:
             changes.append(Change(None, Rrset(marker_name(name, ZONE), "TXT", 60, ("flex owner=a",))))
-    return Plan(ZONE, tuple(changes))
+    return ZonePlan(ZONE, tuple(changes))
 
 
 @given(moves, shares)

@@ -1,6 +1,6 @@
-"""A client to be killed: applies a cycle of a store to a name server.
+"""A client to be killed: applies a plan of a store to a name server.
 
-    client.py URL PORT KEY_FILE CYCLE
+    client.py URL PORT KEY_FILE PLAN
 
 It says "go" when it begins, and what went wrong.
 """
@@ -17,14 +17,14 @@ from flex_dns.wire.key import read_key
 from flex_dns.wire.server import Server
 
 
-def main(url: str, port: str, key_file: str, cycle_id: str) -> None:
+def main(url: str, port: str, key_file: str, plan_id: str) -> None:
     target = Rfc2136Target(Server("127.0.0.1", int(port), read_key(Path(key_file)), timeout=2.0), "flex", patience=20)
     with open_store(url) as store:
-        plans, journal = store.cycle(cycle_id).plans, store.journal(cycle_id)
+        zone_plans, journal = store.plan(plan_id).zone_plans, store.journal(plan_id)
         sys.stdout.write("go\n")
         sys.stdout.flush()
         try:
-            target.apply(*plans, journal=journal)
+            target.apply(*zone_plans, journal=journal)
         except FlexError as error:
             sys.stdout.write(f"{error}\n")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.rfc2136 import Rfc2136Target
 
@@ -22,8 +22,8 @@ def adopted(zone: str, name: str, before: str, after: str) -> tuple[Change, Chan
     return Change(Rrset(name, "A", 60, (before,)), Rrset(name, "A", 60, (after,))), marking(zone, name)
 
 
-def many(zone: str, count: int) -> Plan:
-    return Plan(zone, tuple(change for n in range(count) for change in placed(zone, f"s{n}.{zone}", "192.0.2.1")))
+def many(zone: str, count: int) -> ZonePlan:
+    return ZonePlan(zone, tuple(change for n in range(count) for change in placed(zone, f"s{n}.{zone}", "192.0.2.1")))
 
 
 def owned(target: Rfc2136Target, zone: str, count: int) -> int:

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import PartlyApplied, Stale
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.tables import RECORDS
 from flex.zones import zone_changes
 from flex_dns.private.private_named import PrivateNamed
@@ -39,10 +39,10 @@ def test_a_customers_alias_follows_the_site_and_the_customers_zone_stays_as_it_w
     with PrivateNamed(folder, [OURS, THEIRS], key, records={THEIRS: f"www 86400 CNAME {SITE}\n"}) as named:
         target = Rfc2136Target(named.server, OWNER)
         before = target.read(THEIRS, []).serial
-        target.apply(Plan(OURS, placed(OURS, SITE, "192.0.2.1")))
+        target.apply(ZonePlan(OURS, placed(OURS, SITE, "192.0.2.1")))
         assert _seen(named, f"www.{THEIRS}") == ["192.0.2.1"]
         home = Rrset(SITE, "A", 60, ("192.0.2.1",))
-        target.apply(Plan(OURS, (Change(home, replace(home, values=("192.0.2.2",))),)))
+        target.apply(ZonePlan(OURS, (Change(home, replace(home, values=("192.0.2.2",))),)))
         assert _seen(named, f"www.{THEIRS}") == ["192.0.2.2"]
         assert target.read(THEIRS, []).serial == before
 
@@ -53,7 +53,7 @@ def test_addresses_that_a_name_server_drops_and_calls_success_are_found(folder: 
     with PrivateNamed(folder, [OURS], key, clause=clause) as named:
         target = Rfc2136Target(named.server, OWNER)
         wanted = [f"192.0.2.{number}" for number in range(1, 5)]
-        target.apply(Plan(OURS, placed(OURS, SITE, *wanted)))
+        target.apply(ZonePlan(OURS, placed(OURS, SITE, *wanted)))
         (verdict,) = target.verify(OURS, _records({SITE: wanted}))
         (wrong,) = verdict.wrong
         assert not verdict.agrees

@@ -16,7 +16,7 @@ import dns.update
 import pytest
 
 from flex.errors import PartlyApplied, Stale
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
@@ -147,7 +147,7 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
     named: PrivateNamed, zone: str, edit_real: Edit
 ) -> None:
     www = f"www.{zone}"
-    Rfc2136Target(named.server, OWNER).apply(Plan(zone, placed(zone, www, "192.0.2.1")))
+    Rfc2136Target(named.server, OWNER).apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
     seen = 0
 
     def rule(wire: bytes) -> tuple[bool, bool]:
@@ -159,7 +159,7 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
 
     move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
     with relay(named.server, rule) as server, pytest.raises(Stale, match=r"found 60 192\.0\.2\.1 192\.0\.2\.99"):
-        Rfc2136Target(server, OWNER, patience=3).apply(Plan(zone, (move,)))
+        Rfc2136Target(server, OWNER, patience=3).apply(ZonePlan(zone, (move,)))
     found = Rfc2136Target(named.server, OWNER).read(zone, [www])
     assert found.records["value"].tolist() == ["192.0.2.1", "192.0.2.99"]
 
@@ -183,7 +183,7 @@ def test_a_marker_that_changed_after_our_last_look_is_found_by_the_server_itself
 
     moves = tuple(Change(Rrset(n, "A", 60, ("192.0.2.1",)), Rrset(n, "A", 60, ("192.0.2.2",))) for n in names)
     with relay(named.server, rule) as server, pytest.raises(Stale, match=f"{names[2]} A: .* marker"):
-        Rfc2136Target(server, OWNER, patience=3, controller="us").apply(Plan(zone, moves))
+        Rfc2136Target(server, OWNER, patience=3, controller="us").apply(ZonePlan(zone, moves))
     assert set(ours.read(zone, names).records["value"]) == {"192.0.2.1"}
 
 
@@ -256,11 +256,11 @@ def test_three_thousand_names_are_placed_and_placed_again_for_nothing(named: Pri
 
 def test_two_controllers_at_once_place_each_name_once(named: PrivateNamed, zone: str) -> None:
     """Whoever comes second is refused by the server itself, however close they are."""
-    plan, outcomes = Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")), []
-    other = Plan(zone, placed(zone, f"www.{zone}", "192.0.2.2"))
+    zone_plan, outcomes = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")), []
+    other = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.2"))
     gate = threading.Barrier(2, timeout=120)
 
-    def apply(one: Plan) -> None:
+    def apply(one: ZonePlan) -> None:
         gate.wait()
         try:
             Rfc2136Target(named.server, OWNER).apply(one)
@@ -268,7 +268,7 @@ def test_two_controllers_at_once_place_each_name_once(named: PrivateNamed, zone:
         except (Stale, PartlyApplied):
             outcomes.append("refused")
 
-    threads = [threading.Thread(target=apply, args=[one]) for one in (plan, other)]
+    threads = [threading.Thread(target=apply, args=[one]) for one in (zone_plan, other)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -299,7 +299,7 @@ def test_a_zone_is_read_beside_a_wildcard(folder: Path, key: Key) -> None:
     with PrivateNamed(folder, [zone], key, records={zone: "* A 192.0.2.99\n"}) as own:
         target = Rfc2136Target(own.server, OWNER)
         assert target.read(zone, [f"www.{zone}"]).records.empty
-        target.apply(Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
+        target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
         assert target.read(zone, [f"www.{zone}"]).records["value"].tolist() == ["192.0.2.1"]
 
 
@@ -335,7 +335,7 @@ def test_the_policy_grants_addresses_and_markers_and_nothing_else(named: Private
 
 def test_of_the_zones_own_name_nothing_but_addresses_can_be_taken_away(named: PrivateNamed, zone: str) -> None:
     target = Rfc2136Target(named.server, OWNER)
-    target.apply(Plan(zone, placed(zone, zone, "192.0.2.1")))
+    target.apply(ZonePlan(zone, placed(zone, zone, "192.0.2.1")))
     for kind in ("SOA", "NS", "ANY"):
         message = dns.update.UpdateMessage(zone)
         message.delete(zone) if kind == "ANY" else message.delete(zone, kind)

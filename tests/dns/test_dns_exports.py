@@ -10,7 +10,7 @@ import dns.zone
 import pandas as pd
 import pytest
 
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, Wanted, wanted_zone
@@ -35,7 +35,7 @@ def example(zone: str) -> Wanted:
         Change(Rrset(zone, "A", 60, ("192.0.2.1",)), Rrset(zone, "A", 60, ("192.0.2.2",))),
     )
     return wanted_zone(
-        Plan(zone, changes), RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns))), Claim(OWNER), 60
+        ZonePlan(zone, changes), RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns))), Claim(OWNER), 60
     )
 
 
@@ -43,12 +43,12 @@ def example(zone: str) -> Wanted:
 def test_nsupdate_does_what_we_would_and_refuses_what_we_would(
     named: PrivateNamed, real: Rfc2136Target, zone: str, tmp_path: Path
 ) -> None:
-    changes = example(zone).plan.changes
+    changes = example(zone).zone_plan.changes
     assert "NXRRSET" in nsupdate(named, tmp_path, example(zone)).stderr
-    real.apply(Plan(zone, placed(zone, zone, "192.0.2.1")))
+    real.apply(ZonePlan(zone, placed(zone, zone, "192.0.2.1")))
     assert nsupdate(named, tmp_path, example(zone)).returncode == 0
     serial = real.read(zone, []).serial
-    real.apply(Plan(zone, changes))
+    real.apply(ZonePlan(zone, changes))
     assert real.read(zone, []).serial == serial
 
 
@@ -63,8 +63,8 @@ def test_nsupdate_changes_nothing_of_what_is_somebody_elses_by_now(
 ) -> None:
     www, claim = f"www.{zone}", Claim(OWNER, "us")
     move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
-    first = wanted_zone(Plan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60)
-    then = wanted_zone(Plan(zone, (move,)), RECORDS.empty(), claim, 60)
+    first = wanted_zone(ZonePlan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60)
+    then = wanted_zone(ZonePlan(zone, (move,)), RECORDS.empty(), claim, 60)
     script = nsupdate(named, tmp_path, replace(first, is_free=True))
     assert (script.returncode, set(real.read(zone, [www]).owned)) == (0, {www})
     edit_real(name + zone, "TXT", [f'"{text}"'])
@@ -106,7 +106,7 @@ def test_octodns_has_keys_in_the_order_that_it_enforces() -> None:
     zone = "hosting.example."
     rows = [(f"{name}.{zone}", "A", 60, "192.0.2.1") for name in ("site10", "site2", "b.1a", "10", "2", "*.x")]
     records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-    text = EXPORTS["octodns"]([wanted_zone(Plan(zone, ()), records, Claim(OWNER), 60)])
+    text = EXPORTS["octodns"]([wanted_zone(ZonePlan(zone, ()), records, Claim(OWNER), 60)])
     keys = [line.strip('":') for line in text.splitlines() if line.startswith('"')]
     assert [key for key in keys if "_flex" not in key] == ["2", "10", "*.x", "b.1a", "site2", "site10"]
 

@@ -10,7 +10,7 @@ import dns.rcode
 import pytest
 
 from flex.errors import Refused
-from flex.model.domain import Plan
+from flex.model.domain import ZonePlan
 from flex.model.journal import JournalRow
 from flex_dns.checks.finding import Check
 from flex_dns.preflight.primary_check import Wanted, preflight
@@ -69,10 +69,10 @@ def test_the_text_of_a_wildcard_is_no_controller(folder: Path, key: Key) -> None
 def test_a_plan_that_changes_nothing_is_refused_in_a_zone_of_another(
     one: Rfc2136Target, other: Rfc2136Target, zone: str
 ) -> None:
-    other.apply(Plan(zone, ()))
+    other.apply(ZonePlan(zone, ()))
     one.apply(many(zone, 1))
     with pytest.raises(Refused, match="another controller holds it"):
-        other.apply(Plan(zone, ()))
+        other.apply(ZonePlan(zone, ()))
 
 
 def test_a_controller_that_was_replaced_while_it_sent_is_refused_by_the_server_itself(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from flex.errors import PartlyApplied, Stale, Unwell
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.model.journal import JournalRow
 from flex.ports import DnsTarget
 from flex.store.journals import MemoryJournal
@@ -36,7 +36,7 @@ class Watched:
     ttl: int = 0
     seen: list[tuple[float, list[str]]] = field(default_factory=list)
 
-    def apply(self, made: Plan, journal: MemoryJournal | None = None) -> None:
+    def apply(self, made: ZonePlan, journal: MemoryJournal | None = None) -> None:
         GentleTarget(self.target, self._wait, ttl=self.ttl).apply(made, journal=journal)
 
     def _wait(self, seconds: float) -> None:
@@ -48,15 +48,15 @@ def addresses(target: DnsTarget, zone: str) -> list[str]:
     return sorted(target.read(zone, [f"www.{zone}"]).records["value"])
 
 
-def move(zone: str, *after: str) -> Plan:
+def move(zone: str, *after: str) -> ZonePlan:
     www = Rrset(f"www.{zone}", "A", 60, OLD)
-    return Plan(zone, (Change(www, Rrset(www.name, "A", 60, after)),))
+    return ZonePlan(zone, (Change(www, Rrset(www.name, "A", 60, after)),))
 
 
 @pytest.fixture
 def home(target: DnsTarget, zone: str) -> str:
     """A zone in which the site is on its old node."""
-    target.apply(Plan(zone, placed(zone, f"www.{zone}", *OLD)))
+    target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", *OLD)))
     return zone
 
 
@@ -69,10 +69,10 @@ def test_a_move_waits_a_ttl_with_both_nodes_in_dns(target: DnsTarget, home: str)
 
 def test_what_only_comes_or_only_goes_waits_for_nothing(target: DnsTarget, home: str) -> None:
     watched = Watched(target, home)
-    watched.apply(Plan(home, placed(home, f"new.{home}", *NEW)))
+    watched.apply(ZonePlan(home, placed(home, f"new.{home}", *NEW)))
     watched.apply(move(home, *BOTH))
     both = Rrset(f"www.{home}", "A", 60, BOTH)
-    watched.apply(Plan(home, (Change(both, Rrset(both.name, "A", 60, NEW)),)))
+    watched.apply(ZonePlan(home, (Change(both, Rrset(both.name, "A", 60, NEW)),)))
     assert (watched.seen, addresses(target, home)) == ([], list(NEW))
 
 
@@ -168,9 +168,11 @@ class InWaves:
     foretold: list[tuple[float, int]] = field(default_factory=list)
 
     @property
-    def made(self) -> Plan:
+    def made(self) -> ZonePlan:
         sites = [f"s{number}.{self.zone}" for number in range(SITES)]
-        return Plan(self.zone, tuple(Change(Rrset(name, "A", 60, OLD), Rrset(name, "A", 60, NEW)) for name in sites))
+        return ZonePlan(
+            self.zone, tuple(Change(Rrset(name, "A", 60, OLD), Rrset(name, "A", 60, NEW)) for name in sites)
+        )
 
     def apply(self, journal: MemoryJournal | None = None) -> None:
         hooks = Hooks(lambda *told: self.foretold.append(told), self._warm, self._well)
@@ -210,7 +212,7 @@ class InWaves:
 
 @pytest.fixture
 def many(target: DnsTarget, zone: str) -> InWaves:
-    target.apply(Plan(zone, tuple(one for n in range(SITES) for one in placed(zone, f"s{n}.{zone}", *OLD))))
+    target.apply(ZonePlan(zone, tuple(one for n in range(SITES) for one in placed(zone, f"s{n}.{zone}", *OLD))))
     return InWaves(target, zone)
 
 

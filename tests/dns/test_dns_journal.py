@@ -10,7 +10,7 @@ from itertools import islice
 import pytest
 
 from flex.errors import PartlyApplied, Refused, Stale
-from flex.model.domain import Change, Plan
+from flex.model.domain import Change, ZonePlan
 from flex.model.journal import JournalRow, RowState
 from flex.store.journals import MemoryJournal
 from flex_dns.rfc2136 import Rfc2136Target
@@ -53,15 +53,15 @@ def test_everything_is_written_down_before_anything_is_sent(real: Rfc2136Target,
 
 
 def test_a_run_that_was_killed_is_gone_on_with_by_the_journal(real: Rfc2136Target, zone: str) -> None:
-    plan, first = many(zone, 700), MemoryJournal()
-    real.apply(plan, journal=first)
+    zone_plan, first = many(zone, 700), MemoryJournal()
+    real.apply(zone_plan, journal=first)
     # As a killed run may leave it: some is made and known, some is made and not known, the rest is as it was.
     half = MemoryJournal()
     rows = first.rows()
     half.intend([replace(row, state=("done", "sent", "planned")[min(at, 2)]) for at, row in enumerate(rows)])
-    undone = [plan.changes[place] for row in rows[2:] for place in row.changes]
-    real.apply(Plan(zone, tuple(Change(change.after, None) for change in undone)))
-    real.apply(plan, journal=half)
+    undone = [zone_plan.changes[place] for row in rows[2:] for place in row.changes]
+    real.apply(ZonePlan(zone, tuple(Change(change.after, None) for change in undone)))
+    real.apply(zone_plan, journal=half)
     assert set(states(half)) == {"done"}
     assert owned(real, zone, 700) == 700
 
@@ -97,7 +97,7 @@ def test_a_name_that_is_refused_is_found_and_the_others_are_applied(real: Rfc213
     own = adopted(zone, f"ns1.{zone}", "127.0.0.1", "192.0.2.1")
     journal = MemoryJournal()
     with pytest.raises(PartlyApplied, match=rf"2 of 1402 \(ns1\.{zone}, ns1\._flex\.{zone}\): REFUSED") as partly:
-        real.apply(Plan(zone, (*many(zone, 700).changes, *own)), journal=journal)
+        real.apply(ZonePlan(zone, (*many(zone, 700).changes, *own)), journal=journal)
     assert partly.value.kept == f"1400 of the record sets in {zone} are as planned, the others as they were"
     assert owned(real, zone, 700) == 700
     assert states(journal)["refused"] == 1
@@ -108,10 +108,10 @@ def test_a_name_that_is_refused_is_found_and_the_others_are_applied(real: Rfc213
 def test_many_zones_change_together_and_one_that_fails_is_named(real: Rfc2136Target, unused: Iterator[str]) -> None:
     zones = list(islice(unused, 12))
     own = adopted(zones[5], f"ns1.{zones[5]}", "127.0.0.1", "192.0.2.1")
-    plans = [many(zone, 2) if zone != zones[5] else Plan(zone, own) for zone in zones]
+    zone_plans = [many(zone, 2) if zone != zones[5] else ZonePlan(zone, own) for zone in zones]
     journal = MemoryJournal()
     with pytest.raises(PartlyApplied, match=f"1 zone is not as planned: {zones[5]}: REFUSED") as partly:
-        real.apply(*plans, journal=journal)
+        real.apply(*zone_plans, journal=journal)
     assert partly.value.kept == "11 zones are as planned, 0 in part, 1 as they were"
     assert sum(owned(real, zone, 2) for zone in zones) == 22
     assert states(journal) == {"done": 11, "refused": 1}

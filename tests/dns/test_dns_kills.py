@@ -25,7 +25,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import DnsError, PartlyApplied
-from flex.model.domain import Balance, Cycle, NodeLoad, Period, Plan, Proven
+from flex.model.domain import Balance, NodeLoad, Period, Plan, Proven, ZonePlan
 from flex.store import SqlStore, migrate, open_store
 from flex.tables import PLACEMENT, RECORDS
 from flex.zones import zone_changes
@@ -138,7 +138,7 @@ class Yard:
         with Session(self.named.server) as session:
             assert session.ask(update, "names to be adopted").rcode() == dns.rcode.NOERROR
 
-    def propose(self, number: int) -> Cycle:
+    def propose(self, number: int) -> Plan:
         """Every name of ours goes from what it says to this round's address; others become ours."""
         self.prepare(number)
         after, state = f"192.0.2.{number % 250 + 1}", self.said(number)
@@ -154,17 +154,17 @@ class Yard:
         made = replace(made, serial=made.serial * self.rng.randrange(2))
         return self._kept(number, made)
 
-    def _kept(self, number: int, plan_of_zone: Plan) -> Cycle:
+    def _kept(self, number: int, plan_of_zone: ZonePlan) -> Plan:
         now = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(seconds=number)
         balance = Balance((NodeLoad("n1", 100.0, 100.0, 2),), 0.0)
         quality, day = Proven("none", 0, True), Period.days_before(now, 1)
-        made = Cycle(f"round-{number:04}-", now, day, "", "", quality, (), 0, 0, None, balance, (), (plan_of_zone,))
+        made = Plan(f"round-{number:04}-", now, day, "", "", quality, (), 0, 0, None, balance, (), (plan_of_zone,))
         self.store.propose(made, PLACEMENT.empty())
         return made
 
-    def client(self, cycle: Cycle) -> subprocess.Popen[str]:
+    def client(self, plan: Plan) -> subprocess.Popen[str]:
         script = Path(__file__).with_name("client.py")
-        command = [sys.executable, str(script), self.url, str(self.named.port), str(self.key_file), cycle.id]
+        command = [sys.executable, str(script), self.url, str(self.named.port), str(self.key_file), plan.id]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -190,15 +190,15 @@ def yard(folder: Path, key: Key) -> Iterator[Yard]:
 
 def one_round(yard: Yard, number: int) -> str:
     """What was killed, and when; asserts that the round ends in a state that is right and said."""
-    cycle = yard.propose(number)
-    (made,) = cycle.plans
+    plan = yard.propose(number)
+    (made,) = plan.zone_plans
     stranger = Stranger(yard.named, acts(yard.rng, number))
-    client = yard.client(cycle)
+    client = yard.client(plan)
     assert client.stdout is not None
     assert client.stdout.readline() == "go\n"
     writing = threading.Thread(target=stranger.write)
     # Whoever is there before the first message has the plan refused whole; mostly, it is on its way by then.
-    while yard.rng.random() < SENDING and not states(yard, cycle)["sent"] and client.poll() is None:
+    while yard.rng.random() < SENDING and not states(yard, plan)["sent"] and client.poll() is None:
         time.sleep(0.001)
     writing.start()
     time.sleep(yard.rng.uniform(0, LONGEST))
@@ -211,12 +211,12 @@ def one_round(yard: Yard, number: int) -> str:
     client.communicate(timeout=60)
     writing.join()
     share = share_made(yard, made, number)
-    finish(yard, cycle)
-    check(yard, cycle, made, stranger, number)
+    finish(yard, plan)
+    check(yard, plan, made, stranger, number)
     return f"{victim} {'in the middle' if 0.02 < share < 0.98 else 'early or late'}"
 
 
-def share_made(yard: Yard, made: Plan, number: int) -> float:
+def share_made(yard: Yard, made: ZonePlan, number: int) -> float:
     said = addresses(yard.said(number))
     wanted = [(change.name, change.after.values) for change in made.changes if change.after and change.type == "A"]
     return sum(said.get((name, "A")) == values for name, values in wanted) / max(len(wanted), 1)
@@ -226,23 +226,23 @@ def addresses(state: ZoneState) -> dict[tuple[str, str], tuple[str, ...]]:
     return {question: values for question, (_, values) in by_name(state.records).items()}
 
 
-def finish(yard: Yard, cycle: Cycle) -> None:
+def finish(yard: Yard, plan: Plan) -> None:
     """As `flex apply --resume` does, by the journal."""
     for _ in range(5):
         try:
-            yard.target.apply(*cycle.plans, journal=yard.store.journal(cycle.id))
+            yard.target.apply(*plan.zone_plans, journal=yard.store.journal(plan.id))
             break
         except (PartlyApplied, DnsError):
-            if not {"planned", "sent"} & states(yard, cycle).keys():
+            if not {"planned", "sent"} & states(yard, plan).keys():
                 break
 
 
-def states(yard: Yard, cycle: Cycle) -> Counter[str]:
-    return Counter(row.state for row in yard.store.journal(cycle.id).rows())
+def states(yard: Yard, plan: Plan) -> Counter[str]:
+    return Counter(row.state for row in yard.store.journal(plan.id).rows())
 
 
-def check(yard: Yard, cycle: Cycle, made: Plan, stranger: Stranger, number: int) -> None:
-    assert not {"planned", "sent"} & states(yard, cycle).keys()
+def check(yard: Yard, plan: Plan, made: ZonePlan, stranger: Stranger, number: int) -> None:
+    assert not {"planned", "sent"} & states(yard, plan).keys()
     state = yard.said(number)
     said = addresses(state)
     for act in stranger.wrote:
@@ -255,7 +255,7 @@ def check(yard: Yard, cycle: Cycle, made: Plan, stranger: Stranger, number: int)
     # A plan that somebody overtook before its first message was refused whole: then nothing of it is there.
     untouched = all(said.get((name, "A")) == values for name, values in before.items())
     assert whole or untouched
-    for row in yard.store.journal(cycle.id).rows():
+    for row in yard.store.journal(plan.id).rows():
         if row.state == "done":
             names = {made.changes[place].name for place in row.changes} & wanted.keys()
             assert all(said[name, "A"] == wanted[name] for name in names), "what was acknowledged is lost"

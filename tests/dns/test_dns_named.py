@@ -16,7 +16,7 @@ from textwrap import indent
 import pytest
 
 from flex.errors import BadSetting, FlexError
-from flex.model.domain import Plan
+from flex.model.domain import ZonePlan
 from flex_dns.bind import (
     PRIMARY_OPTIONS,
     SECONDARY_OPTIONS,
@@ -54,7 +54,7 @@ def wait_for_end(pid: int) -> None:
 
 
 def place(server: PrivateNamed, address: str) -> None:
-    Rfc2136Target(server.server, "flex").apply(Plan(ZONE, given.placed(ZONE, f"www.{ZONE}", address, owner="flex")))
+    Rfc2136Target(server.server, "flex").apply(ZonePlan(ZONE, given.placed(ZONE, f"www.{ZONE}", address, owner="flex")))
 
 
 def placed(server: PrivateNamed) -> list[str]:

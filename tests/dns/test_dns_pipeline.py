@@ -17,7 +17,7 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.update import pipeline
@@ -226,7 +226,7 @@ def test_an_apply_looks_at_the_secondaries_that_are_listed(folder: Path, key: Ke
 
     with PrivateNamed(folder, zones, key) as named, secondary(counting) as address:
         target = Rfc2136Target(named.server, "flex", (named.server.address, address))
-        target.apply(*(Plan(zone, tuple(placed(zone, f"www.{zone}", "192.0.2.1", owner="flex"))) for zone in zones))
+        target.apply(*(ZonePlan(zone, tuple(placed(zone, f"www.{zone}", "192.0.2.1", owner="flex"))) for zone in zones))
     assert asked
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from flex.loop.verify import is_since
-from flex.model.domain import Plan
+from flex.model.domain import ZonePlan
 from flex.tables import RECORDS
 from flex_dns.checks.notify import nudged
 from flex_dns.checks.settling import UNHEARD
@@ -38,11 +38,11 @@ def target_of(primary: PrivateNamed, secondary: PrivateNamed) -> Rfc2136Target:
     return Rfc2136Target(primary.server, "flex", (primary.server.address, secondary.server.address))
 
 
-def many(count: int) -> tuple[Plan, pd.DataFrame]:
+def many(count: int) -> tuple[ZonePlan, pd.DataFrame]:
     names = [f"s{number}.{ZONE}" for number in range(count)]
     rows = [(name, "A", 60, "192.0.2.1") for name in names]
-    plan = Plan(ZONE, tuple(one for name in names for one in placed(ZONE, name, "192.0.2.1", owner="flex")))
-    return plan, RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    zone_plan = ZonePlan(ZONE, tuple(one for name in names for one in placed(ZONE, name, "192.0.2.1", owner="flex")))
+    return zone_plan, RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
 @contextmanager
@@ -67,8 +67,8 @@ def stopped(server: PrivateNamed) -> Iterator[None]:
 
 @pytest.mark.parametrize("count", [3, 1000], ids=["name by name", "by transfer"])
 def test_a_secondary_is_waited_for_and_its_lag_is_said(servers: tuple[PrivateNamed, PrivateNamed], count: int) -> None:
-    target, (plan, wanted) = target_of(*servers), many(count)
-    target.apply(plan)
+    target, (zone_plan, wanted) = target_of(*servers), many(count)
+    target.apply(zone_plan)
     verdicts = target.verify(ZONE, wanted, patience=20)
     assert [verdict.agrees for verdict in verdicts] == [True, True]
     assert [verdict.checked for verdict in verdicts] == [2 * count, 2 * count]
@@ -79,12 +79,12 @@ def test_a_secondary_that_never_catches_up_is_named_when_the_time_is_up(
     servers: tuple[PrivateNamed, PrivateNamed],
 ) -> None:
     primary, secondary = servers
-    plan, wanted = many(3)
+    zone_plan, wanted = many(3)
     target = target_of(primary, secondary)
     # The primary has to answer within it, on a busy machine too.
     target = replace(target, server=replace(target.server, timeout=3))
     with stopped(secondary):
-        target.apply(plan)
+        target.apply(zone_plan)
         first, second = target.verify(ZONE, wanted, patience=0.5)
     assert first.agrees
     assert "no answer in time" in second.error
@@ -95,12 +95,12 @@ def test_a_silent_secondary_is_not_waited_for_longer_than_was_asked(
     servers: tuple[PrivateNamed, PrivateNamed],
 ) -> None:
     primary, secondary = servers
-    plan, wanted = many(3)
+    zone_plan, wanted = many(3)
     target = target_of(primary, secondary)
     # Whoever waits for an answer at all waits for a day, and no test does.
     target = replace(target, server=replace(target.server, timeout=86_400))
     with stopped(secondary):
-        target.apply(plan)
+        target.apply(zone_plan)
         _, second = target.verify(ZONE, wanted, patience=1)
     assert "no answer in time" in second.error
 
@@ -113,19 +113,19 @@ def test_a_secondary_known_by_its_host_name_is_told_by_us(folder: Path, key: Key
 
 def test_what_a_secondary_still_says_of_old_is_shown(folder: Path, key: Key) -> None:
     """One that hears of nothing: its primary notifies nobody."""
-    plan, wanted = many(300)
+    zone_plan, wanted = many(300)
     with pair(folder, [ZONE], key, primary="notify no;") as (primary, secondary):
         target = target_of(primary, secondary)
-        target.apply(plan)
+        target.apply(zone_plan)
         _, second = target.verify(ZONE, wanted, patience=0.3)
     assert (len(second.wrong), second.error) == (300, "")
 
 
 def test_a_secondary_that_was_not_notified_is_told_by_us(folder: Path, key: Key) -> None:
-    plan, wanted = many(3)
+    zone_plan, wanted = many(3)
     with pair(folder, [ZONE], key, primary="notify no;") as (primary, secondary):
         target = target_of(primary, secondary)
-        target.apply(plan)
+        target.apply(zone_plan)
         first, second = target.verify(ZONE, wanted, patience=20)
     assert first.agrees
     assert second.agrees
@@ -134,20 +134,20 @@ def test_a_secondary_that_was_not_notified_is_told_by_us(folder: Path, key: Key)
 
 def test_a_server_that_takes_no_notice_from_us_is_told_once(folder: Path, key: Key) -> None:
     """It logs each NOTIFY that it refuses."""
-    plan, wanted = many(3)
+    zone_plan, wanted = many(3)
     with strangers(folder, key) as servers:
         target = target_of(*servers)
-        target.apply(plan)
+        target.apply(zone_plan)
         _, second = target.verify(ZONE, wanted, patience=4 * UNHEARD)
     assert len(second.wrong) == 3
     assert (folder / "2" / "named.log").read_text(encoding="utf-8").count("BADKEY") == 1
 
 
 def test_a_server_that_gives_our_key_no_transfers_is_asked_name_by_name(folder: Path, key: Key) -> None:
-    plan, wanted = many(250)
+    zone_plan, wanted = many(250)
     with strangers(folder, key) as servers:
         target = target_of(*servers)
-        target.apply(plan)
+        target.apply(zone_plan)
         first, second = target.verify(ZONE, wanted)
     assert first.agrees
     assert (second.checked, len(second.wrong)) == (500, 250)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flex.errors import DnsError, PartlyApplied, Stale
-from flex.model.domain import Plan
+from flex.model.domain import ZonePlan
 from flex.model.journal import RowState
 from flex.store.journals import MemoryJournal
 from flex_dns.private.private_named import PrivateNamed
@@ -39,8 +39,8 @@ def several(primaries: tuple[PrivateNamed, PrivateNamed]) -> SeveralTargets:
     return SeveralTargets({zone: Rfc2136Target(named.server, "flex", patience=1) for zone, named in found})
 
 
-def plans(address: str = "192.0.2.1") -> list[Plan]:
-    return [Plan(zone, placed(zone, f"www.{zone}", address, owner="flex")) for zone in ZONES]
+def zone_plans(address: str = "192.0.2.1") -> list[ZonePlan]:
+    return [ZonePlan(zone, placed(zone, f"www.{zone}", address, owner="flex")) for zone in ZONES]
 
 
 def said(several: SeveralTargets) -> list[str]:
@@ -49,22 +49,22 @@ def said(several: SeveralTargets) -> list[str]:
 
 def test_a_plan_reaches_each_zone_on_its_own_primary(several: SeveralTargets) -> None:
     journal = MemoryJournal()
-    several.apply(*plans(), journal=journal)
+    several.apply(*zone_plans(), journal=journal)
     assert said(several) == ["192.0.2.1", "192.0.2.1"]
     assert Counter((row.zone, row.state) for row in journal.rows()) == {(zone, "done"): 1 for zone in ZONES}
 
 
 def test_what_is_outdated_on_one_of_them_is_sent_to_none(several: SeveralTargets) -> None:
     somebody = replace(several.of_zone[ZONES[1]], owner="")
-    somebody.apply(Plan(ZONES[1], plans("192.0.2.9")[1].changes[:1]))
+    somebody.apply(ZonePlan(ZONES[1], zone_plans("192.0.2.9")[1].changes[:1]))
     with pytest.raises(Stale):
-        several.apply(*plans())
+        several.apply(*zone_plans())
     assert said(several) == ["192.0.2.9"]
 
 
 def test_one_that_is_away_stops_all_before_anything_is_sent(several: SeveralTargets, free_port: int) -> None:
     with pytest.raises(DnsError) as refused:
-        without(several, free_port).apply(*plans())
+        without(several, free_port).apply(*zone_plans())
     assert refused.value.kept == "nothing was changed"
     assert said(several) == []
 
@@ -74,10 +74,10 @@ def test_one_that_goes_away_in_between_leaves_a_plan_that_can_be_finished(
 ) -> None:
     journal = Ending(primaries[1])
     with pytest.raises(PartlyApplied) as partly:
-        several.apply(*plans(), journal=journal)
+        several.apply(*zone_plans(), journal=journal)
     assert "what other primaries answer for is as planned" in partly.value.kept
     primaries[1].start()
-    several.apply(*plans(), journal=journal)
+    several.apply(*zone_plans(), journal=journal)
     assert said(several) == ["192.0.2.1", "192.0.2.1"]
     assert {row.state for row in journal.rows()} == {"done"}
 
@@ -90,7 +90,7 @@ def test_one_that_takes_no_updates_stops_all_before_anything_is_sent(
     with PrivateNamed(folder / "closed", [ZONES[1]], make_key("key-c"), clause=closed) as other:
         second = Rfc2136Target(other.server, "flex", patience=1)
         with pytest.raises(DnsError, match="REFUSED") as refused:
-            SeveralTargets({ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: second}).apply(*plans())
+            SeveralTargets({ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: second}).apply(*zone_plans())
     assert refused.value.kept == "nothing was changed"
     assert said(several) == []
 

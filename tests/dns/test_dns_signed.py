@@ -13,7 +13,7 @@ import dns.rdatatype
 import pandas as pd
 import pytest
 
-from flex.model.domain import Plan
+from flex.model.domain import ZonePlan
 from flex.tables import RECORDS
 from flex.zones.zone_changes import diff
 from flex_dns.bind import update_policy
@@ -64,8 +64,8 @@ def delv(signed: PrivateNamed, trusted: Path, name: str) -> str:
 def test_a_signed_zone_is_changed_verified_and_validates(signed: PrivateNamed, tmp_path: Path) -> None:
     target, trusted = Rfc2136Target(signed.server, "flex"), anchor(signed, tmp_path / "anchor")
     for address in ("192.0.2.1", "192.0.2.2"):
-        plan = diff(ZONE, wanted(address), target.read(ZONE, NAMES), owner="flex", ttl=60, left_alone={})
-        target.apply(plan)
+        zone_plan = diff(ZONE, wanted(address), target.read(ZONE, NAMES), owner="flex", ttl=60, left_alone={})
+        target.apply(zone_plan)
         assert all(verdict.agrees for verdict in target.verify(ZONE, wanted(address), patience=10))
         said = delv(signed, trusted, NAMES[7])
         assert "; fully validated" in said
@@ -75,7 +75,7 @@ def test_a_signed_zone_is_changed_verified_and_validates(signed: PrivateNamed, t
 def test_a_second_apply_leaves_a_signed_zone_alone(signed: PrivateNamed, tmp_path: Path) -> None:
     anchor(signed, tmp_path / "anchor")
     target = Rfc2136Target(signed.server, "flex")
-    plan = Plan(ZONE, placed(ZONE, NAMES[0], "192.0.2.1", owner="flex"))
-    target.apply(plan)
-    target.apply(plan)
+    zone_plan = ZonePlan(ZONE, placed(ZONE, NAMES[0], "192.0.2.1", owner="flex"))
+    target.apply(zone_plan)
+    target.apply(zone_plan)
     assert target.read(ZONE, NAMES).records["value"].tolist() == ["192.0.2.1"]

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import PartlyApplied, Stale
-from flex.model.domain import Plan
+from flex.model.domain import ZonePlan
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
 from flex.zones import zone_changes
@@ -115,13 +115,13 @@ class Site:
         with Session(self.named.server) as session:
             assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
 
-    def planned(self, want: Held) -> Plan:
+    def planned(self, want: Held) -> ZonePlan:
         rows = [(self.name, kind, TTL, value) for kind, values in want.items() for value in values]
         table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
         state = self.target.read(self.zone, [self.name])
         return zone_changes.diff(self.zone, table, state, owner=OWNER, ttl=TTL, left_alone={})
 
-    def apply(self, made: Plan) -> None:
+    def apply(self, made: ZonePlan) -> None:
         if self.way == "nsupdate":
             self._nsupdate(made)
         elif self.way.startswith("gentle"):
@@ -135,7 +135,7 @@ class Site:
         else:
             self.target.apply(made)
 
-    def _nsupdate(self, made: Plan) -> None:
+    def _nsupdate(self, made: ZonePlan) -> None:
         assert self.named is not None
         script, key = self.folder / "script", self.folder / "key"
         key.touch(mode=0o600)
@@ -170,7 +170,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Site
     return made
 
 
-def begun(site: Site, kind: str) -> Plan:
+def begun(site: Site, kind: str) -> ZonePlan:
     """The plan for a name of this kind, with the name as it was when the plan was made."""
     had, is_ours, want = KINDS[kind]
     site.edit(had)

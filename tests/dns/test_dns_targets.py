@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import DnsError, PartlyApplied, Stale
-from flex.model.domain import Change, Plan, RecordType, Rrset
+from flex.model.domain import Change, RecordType, Rrset, ZonePlan
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_text
@@ -46,7 +46,7 @@ def records(*rows: tuple[str, str, int, str]) -> pd.DataFrame:
 def test_what_was_applied_is_read_back(target: DnsTarget, zone: str) -> None:
     www = f"www.{zone}"
     addresses = placed(zone, www, "192.0.2.1", "192.0.2.2")
-    target.apply(Plan(zone, (*addresses, Change(None, rrset(www, "2001:db8::1", kind="AAAA")))))
+    target.apply(ZonePlan(zone, (*addresses, Change(None, rrset(www, "2001:db8::1", kind="AAAA")))))
     state = target.read(zone, [www])
     assert state.records.to_numpy().tolist() == [
         [www, "A", 60, "192.0.2.1"],
@@ -60,8 +60,8 @@ def test_what_was_applied_is_read_back(target: DnsTarget, zone: str) -> None:
 def test_a_site_that_is_called_as_its_zone_is_placed_beside_what_a_zone_needs(target: DnsTarget, zone: str) -> None:
     free = target.read(zone, [zone])
     assert (free.records.empty, free.owned, free.blocked) == (True, frozenset(), {})
-    target.apply(Plan(zone, placed(zone, zone, "192.0.2.1")))
-    target.apply(Plan(zone, (moved(zone, "192.0.2.1", "192.0.2.2"),)))
+    target.apply(ZonePlan(zone, placed(zone, zone, "192.0.2.1")))
+    target.apply(ZonePlan(zone, (moved(zone, "192.0.2.1", "192.0.2.2"),)))
     state = target.read(zone, [zone, f"www.{zone}"])
     assert state.records.to_numpy().tolist() == [[zone, "A", 60, "192.0.2.2"]]
     assert state.owned == {zone}
@@ -74,37 +74,39 @@ def test_a_name_nobody_has_is_read_as_free(target: DnsTarget, zone: str) -> None
 
 
 def test_a_second_apply_sends_nothing(target: DnsTarget, zone: str, serial: Serial) -> None:
-    plan = Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1"))
-    target.apply(plan)
+    zone_plan = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1"))
+    target.apply(zone_plan)
     once = serial()
-    target.apply(plan)
+    target.apply(zone_plan)
     assert serial() == once
 
 
 def test_a_plan_without_changes_changes_nothing(target: DnsTarget, zone: str, serial: Serial) -> None:
     before = serial()
-    target.apply(Plan(zone, ()))
+    target.apply(ZonePlan(zone, ()))
     assert serial() == before
 
 
 def test_a_set_can_move_change_its_ttl_and_go(target: DnsTarget, zone: str) -> None:
     www = f"www.{zone}"
-    target.apply(Plan(zone, placed(zone, www, "192.0.2.1")))
-    target.apply(Plan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
+    target.apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
+    target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
     assert said(target, zone, www) == {www: ["192.0.2.2"]}
-    target.apply(Plan(zone, (Change(rrset(www, "192.0.2.2"), rrset(www, "192.0.2.2", ttl=300)),)))
+    target.apply(ZonePlan(zone, (Change(rrset(www, "192.0.2.2"), rrset(www, "192.0.2.2", ttl=300)),)))
     assert target.read(zone, [www]).records["ttl"].tolist() == [300]
-    target.apply(Plan(zone, (Change(rrset(www, "192.0.2.2", ttl=300), None),)))
+    target.apply(ZonePlan(zone, (Change(rrset(www, "192.0.2.2", ttl=300), None),)))
     assert said(target, zone, www) == {www: []}
 
 
 def test_an_outdated_plan_is_refused_whole(target: DnsTarget, zone: str, edit: Edit, serial: Serial) -> None:
-    target.apply(Plan(zone, (*placed(zone, f"a.{zone}", "192.0.2.1"), *placed(zone, f"b.{zone}", "192.0.2.1"))))
+    target.apply(ZonePlan(zone, (*placed(zone, f"a.{zone}", "192.0.2.1"), *placed(zone, f"b.{zone}", "192.0.2.1"))))
     edit(f"b.{zone}", "A", ["192.0.2.9"])
     before = serial()
-    plan = Plan(zone, (moved(f"a.{zone}", "192.0.2.1", "192.0.2.2"), moved(f"b.{zone}", "192.0.2.1", "192.0.2.2")))
+    zone_plan = ZonePlan(
+        zone, (moved(f"a.{zone}", "192.0.2.1", "192.0.2.2"), moved(f"b.{zone}", "192.0.2.1", "192.0.2.2"))
+    )
     with pytest.raises(Stale, match=f"b.{zone} A: expected 60 192.0.2.1, found 60 192.0.2.9") as refused:
-        target.apply(plan)
+        target.apply(zone_plan)
     assert refused.value.kept == "nothing was changed"
     assert serial() == before
     assert said(target, zone, f"a.{zone}", f"b.{zone}") == {f"a.{zone}": ["192.0.2.1"], f"b.{zone}": ["192.0.2.9"]}
@@ -113,7 +115,7 @@ def test_an_outdated_plan_is_refused_whole(target: DnsTarget, zone: str, edit: E
 def test_a_name_somebody_else_took_meanwhile_stays_theirs(target: DnsTarget, zone: str, edit: Edit) -> None:
     edit(f"new.{zone}", "A", ["192.0.2.50"])
     with pytest.raises(Stale, match=r"expected nothing, found 60 192\.0\.2\.50"):
-        target.apply(Plan(zone, placed(zone, f"new.{zone}", "192.0.2.1")))
+        target.apply(ZonePlan(zone, placed(zone, f"new.{zone}", "192.0.2.1")))
     state = target.read(zone, [f"new.{zone}"])
     assert state.records["value"].tolist() == ["192.0.2.50"]
     assert state.owned == frozenset()
@@ -131,11 +133,11 @@ def test_a_name_of_ours_that_somebody_else_marked_or_unmarked_meanwhile_is_their
     target: DnsTarget, zone: str, edit: Edit, theirs: Sequence[str], said_of_it: str
 ) -> None:
     www = f"www.{zone}"
-    target.apply(Plan(zone, placed(zone, www, "192.0.2.1")))
+    target.apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
     # A real server wants the quotes of a zone file.
     edit(marker_name(www, zone), "TXT", theirs if isinstance(target, MemoryTarget) else [f'"{one}"' for one in theirs])
     with pytest.raises(Stale, match=said_of_it):
-        target.apply(Plan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
+        target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
     assert said(target, zone, www) == {www: ["192.0.2.1"]}
 
 
@@ -143,34 +145,34 @@ def test_somebody_elses_extra_address_is_not_overwritten(target: DnsTarget, zone
     www = f"www.{zone}"
     edit(www, "A", ["192.0.2.1", "192.0.2.99"])
     with pytest.raises(Stale):
-        target.apply(Plan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
+        target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
     assert said(target, zone, www) == {www: ["192.0.2.1", "192.0.2.99"]}
 
 
 def test_a_half_applied_plan_is_finished_by_applying_it_again(target: DnsTarget, zone: str) -> None:
     first, second = placed(zone, f"a.{zone}", "192.0.2.1"), placed(zone, f"b.{zone}", "192.0.2.2")
-    target.apply(Plan(zone, first))
-    target.apply(Plan(zone, (*first, *second)))
+    target.apply(ZonePlan(zone, first))
+    target.apply(ZonePlan(zone, (*first, *second)))
     assert target.read(zone, [f"a.{zone}", f"b.{zone}"]).owned == {f"a.{zone}", f"b.{zone}"}
 
 
 def test_a_half_applied_plan_that_is_overtaken_says_so(target: DnsTarget, zone: str, edit: Edit) -> None:
     first, second = placed(zone, f"a.{zone}", "192.0.2.1"), placed(zone, f"b.{zone}", "192.0.2.2")
-    target.apply(Plan(zone, first))
+    target.apply(ZonePlan(zone, first))
     edit(f"b.{zone}", "A", ["192.0.2.50"])
     with pytest.raises(PartlyApplied, match=f"1 are no longer .*b.{zone}") as partly:
-        target.apply(Plan(zone, (*first, *second)))
+        target.apply(ZonePlan(zone, (*first, *second)))
     assert "2 of the record sets are as planned" in partly.value.kept
 
 
 def test_an_address_beside_an_alias_is_a_conflict(target: DnsTarget, zone: str) -> None:
     with pytest.raises(Stale, match=r"found that it has a CNAME to ns1\.example\.org"):
-        target.apply(Plan(zone, placed(zone, f"alias.{zone}", "192.0.2.1")))
+        target.apply(ZonePlan(zone, placed(zone, f"alias.{zone}", "192.0.2.1")))
 
 
 def test_many_conflicts_are_named_ten_at_most(target: DnsTarget, zone: str) -> None:
     with pytest.raises(Stale, match=r"14 are no longer .*and 4 more$") as refused:
-        target.apply(Plan(zone, tuple(moved(f"s{n}.{zone}", "192.0.2.1", "192.0.2.2") for n in range(14))))
+        target.apply(ZonePlan(zone, tuple(moved(f"s{n}.{zone}", "192.0.2.1", "192.0.2.2") for n in range(14))))
     assert str(refused.value).count("expected") == 10
 
 
@@ -198,13 +200,13 @@ def test_names_are_the_same_in_upper_and_lower_case(target: DnsTarget, zone: str
 
 def test_what_others_keep_beside_us_survives(target: DnsTarget, zone: str) -> None:
     mail = f"mail.{zone}"
-    target.apply(Plan(zone, placed(zone, mail, "192.0.2.1")))
-    target.apply(Plan(zone, (moved(mail, "192.0.2.1", "192.0.2.2"),)))
+    target.apply(ZonePlan(zone, placed(zone, mail, "192.0.2.1")))
+    target.apply(ZonePlan(zone, (moved(mail, "192.0.2.1", "192.0.2.2"),)))
     assert said(target, zone, mail, f"upper.{zone}") == {mail: ["192.0.2.2"], f"upper.{zone}": ["192.0.2.77"]}
 
 
 def test_verification_agrees_with_what_was_applied(target: DnsTarget, zone: str, serial: Serial) -> None:
-    target.apply(Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
+    target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
     (verdict,) = target.verify(zone, records((f"www.{zone}", "A", 60, "192.0.2.1")))
     assert verdict.agrees
     assert (verdict.checked, verdict.serial) == (2, serial())

@@ -23,7 +23,7 @@ import dns.xfr
 import pytest
 
 from flex.errors import DnsError, Refused, Unreachable
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex_dns.bind import update_policy
 from flex_dns.preflight.primary_check import preflight
 from flex_dns.private.private_named import PrivateNamed
@@ -39,7 +39,7 @@ OWNER = "flex-eu1"
 
 def refusal(target: Rfc2136Target, zone: str, name: str = "") -> DnsError:
     """What applying a small plan raises."""
-    plan = Plan(
+    zone_plan = ZonePlan(
         zone,
         (
             placed(zone, f"www.{zone}", "192.0.2.1")
@@ -48,7 +48,7 @@ def refusal(target: Rfc2136Target, zone: str, name: str = "") -> DnsError:
         ),
     )
     with pytest.raises(DnsError) as refused:
-        target.apply(plan)
+        target.apply(zone_plan)
     error = refused.value
     assert error.kept == "nothing was changed"
     assert error.advice
@@ -141,15 +141,15 @@ def test_a_key_without_rights_is_told_the_policy_it_needs(real: Rfc2136Target, z
 
 
 def test_the_zones_own_name_server_is_kept(real: Rfc2136Target, zone: str) -> None:
-    plan = Plan(zone, adopted(zone, f"ns1.{zone}", "127.0.0.1", "192.0.2.1"))
+    zone_plan = ZonePlan(zone, adopted(zone, f"ns1.{zone}", "127.0.0.1", "192.0.2.1"))
     with pytest.raises(Refused, match="REFUSED") as refused:
-        real.apply(plan)
+        real.apply(zone_plan)
     assert f"it denies ns1.{zone} as a name server's: `flex sites exclude`" in refused.value.advice
 
 
 def test_the_policy_that_a_refusal_prints_allows_what_was_refused(folder: Path, key: Key) -> None:
     zone = "xn--bcher-kva.example."
-    site = Plan(zone, placed(zone, zone, "192.0.2.1"))
+    site = ZonePlan(zone, placed(zone, zone, "192.0.2.1"))
     denied = f"type primary;\n{update_policy(zone, key.name)}"
     with PrivateNamed(folder / "denied", [zone], key, clause=denied) as own, pytest.raises(Refused) as refused:
         Rfc2136Target(own.server, OWNER).apply(site)
@@ -217,7 +217,7 @@ def test_more_records_than_a_name_can_hold_are_not_sent(real: Rfc2136Target, zon
     """BIND would answer SERVFAIL, to that name and to all others in the message."""
     values = tuple(sorted(f"192.0.2.{number}" for number in range(1, 102)))
     with pytest.raises(Refused, match=r"101 records of type A") as refused:
-        real.apply(Plan(zone, (Change(None, Rrset(f"www.{zone}", "A", 60, values)),)))
+        real.apply(ZonePlan(zone, (Change(None, Rrset(f"www.{zone}", "A", 60, values)),)))
     assert refused.value.kept == "nothing was changed"
     assert real.read(zone, []).serial == 1
 
@@ -250,12 +250,12 @@ def test_a_frozen_zone_is_named_and_nothing_is_changed(folder: Path, key: Key, f
         assert isinstance(error, Refused)
         assert "a frozen zone needs `rndc thaw`" in error.advice
         with pytest.raises(Refused, match="REFUSED"):
-            target.look(Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
+            target.look(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
         assert target.read(zone, []).serial == serial
         failed = {check.name: check for check in preflight(own.server, zone) if check.state == "fail"}
         assert "rndc thaw" in failed["addresses"].advice
         subprocess.run([*command, "thaw", zone], check=True, capture_output=True, timeout=300)
-        target.apply(Plan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
+        target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
 
 
 GARBAGE: dict[str, Callable[[bytes], bytes]] = {

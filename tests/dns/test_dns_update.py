@@ -48,7 +48,7 @@ def placed(name: str, count: int = 1) -> list[Change]:
     return [Change(None, rrset(name, "A", count)), Change(None, marker)]
 
 
-def plan(names: int, values: int = 1) -> list[Change]:
+def zone_plan(names: int, values: int = 1) -> list[Change]:
     made = [placed(f"site{number}.{ZONE}", values) for number in range(names)]
     # As the core orders them the markers may stand far from their names.
     return [change for change, _ in made] + [marker for _, marker in made]
@@ -142,7 +142,7 @@ def test_a_change_takes_as_many_bytes_as_it_is_counted_for(change: Change) -> No
 
 
 def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
-    wanted = plan(3000)
+    wanted = zone_plan(3000)
     messages = list(update.messages(ZONE, wanted))
     assert max(len(message.wire()) for message in messages) <= update.MESSAGE_BYTES + 100
     # Half-empty messages would cost round trips.
@@ -153,7 +153,7 @@ def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
 
 @given(st.integers(0, 40), st.integers(1, 20), st.integers(100, 3000))
 def test_a_name_and_its_marker_are_in_one_message(names: int, values: int, limit: int) -> None:
-    messages = list(update.messages(ZONE, plan(names, values), limit))
+    messages = list(update.messages(ZONE, zone_plan(names, values), limit))
     in_each = [{site_name(ZONE, change.name) for change in message.changes} for message in messages]
     assert sum(len(found) for found in in_each) == names
     assert sum(len(message.changes) for message in messages) == 2 * names
@@ -161,7 +161,7 @@ def test_a_name_and_its_marker_are_in_one_message(names: int, values: int, limit
 
 @given(st.integers(1, 40))
 def test_halves_hold_what_the_whole_held_and_no_name_is_halved(names: int) -> None:
-    whole = Message(ZONE, tuple(plan(names)), row=7)
+    whole = Message(ZONE, tuple(zone_plan(names)), row=7)
     halves = update.halves(whole)
     assert len(halves) == (2 if names > 1 else 0)
     assert sorted(map(str, (change for half in halves for change in half.changes))) == (

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from flex.model.access import ROLES, Role
 from flex.model.consent import Breach
-from flex.model.domain import Balance, Cycle, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream
+from flex.model.domain import Balance, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream, ZonePlan
 from flex.model.jobs import Job
 from flex.ports import DnsTarget, Store
 from flex.store import MemoryStore, holder, open_store
@@ -58,13 +58,13 @@ def settings(**sections: object) -> config.Settings:
     return config.parse({**given, **sections}, Path("flex.toml"))
 
 
-def cycle(number: int, state: str = "applied", base: str = "", **more: Any) -> Cycle:
-    """The plan of one night; a later number is a later night. Any: fields of a cycle."""
+def plan(number: int, state: str = "applied", base: str = "", **more: Any) -> Plan:
+    """The plan of one night; a later number is a later night. Any: fields of a plan."""
     balance = Balance(
         tuple(NodeLoad(name, 98.0 + at, 101.0, 10) for at, name in enumerate(NODES)), 0.02, "n3", "access rate"
     )
     made = NOW - timedelta(days=9 - number)
-    return Cycle(
+    return Plan(
         id=f"{made:%Y%m%dT%H%M%S}-{number:012x}",
         created=NOW - timedelta(minutes=10 - number) if state == "proposed" else made,
         period=PERIOD,
@@ -79,7 +79,7 @@ def cycle(number: int, state: str = "applied", base: str = "", **more: Any) -> C
         before=balance,
         after=balance,
         forecasts=(),
-        plans=(Plan("example.org.", (), owned=3),),
+        zone_plans=(ZonePlan("example.org.", (), owned=3),),
         state=state,  # type: ignore[arg-type]  # one of its words
         settled=made if state == "applied" else None,
         **more,
@@ -103,14 +103,14 @@ def fill(store: Store, *, read: int = 5) -> Store:
             PROFILES.from_columns({"site": list(SITES), **counts}),
             SPREADS.empty(),
         )
-    first, placement = cycle(1), placed()
-    second = cycle(2, base=first.id)
+    first, placement = plan(1), placed()
+    second = plan(2, base=first.id)
     for one, there in ((first, placed(shifted=4)), (second, placement)):
         store.propose(replace(one, state="proposed", settled=None), there)
         store.settle(one, there)
     for at, site in enumerate(SITES[:6]):
         store.put_pin(Pin(site, (NODES[at % 3],), author="anna" if at % 2 else "bert"))
-    waiting = cycle(3, "proposed", second.id, breaches=(Breach("safety.max_moved_sites", 2, 5),), author="root")
+    waiting = plan(3, "proposed", second.id, breaches=(Breach("safety.max_moved_sites", 2, 5),), author="root")
     store.propose(waiting, placement)
     day = PERIOD.first_day
     for number in range(read):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.model.domain import Change, Plan, Rrset, Verdict
+from flex.model.domain import Change, Rrset, Verdict, ZonePlan
 from flex.model.journal import Journal
 from flex.ports import DnsTarget
 from flex.zones.records import ZoneState
@@ -30,7 +30,7 @@ class Silent:
     def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
         return self.inner.read(zone, names, also)
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+    def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans, journal=journal)
 
     def refuse_late(self, *zones: str) -> None:

@@ -111,7 +111,7 @@ def test_a_freeze_is_made_and_ended(door: Door) -> None:
 
 
 def test_a_plan_over_a_limit_names_rule_limit_actual_and_override(door: Door) -> None:
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     answer = door.open("approver").post(
         f"/api/v1/plans/{waiting.id}/apply", json={}, headers={"If-Match": f'"{waiting.digest}"'}
     )
@@ -126,7 +126,7 @@ def test_a_plan_over_a_limit_names_rule_limit_actual_and_override(door: Door) ->
 
 
 def test_nobody_approves_what_applying_would_refuse(door: Door) -> None:
-    approval = f"/api/v1/plans/{door.store.cycles(1)[0].id}/approval"
+    approval = f"/api/v1/plans/{door.store.plans(1)[0].id}/approval"
     operator, approver = door.open("operator"), door.open("approver")
     assert operator.put("/api/v1/nodes/n2/drain", json={}, headers={"If-Match": "*"}).status_code == 200
     told = approver.post(approval, json={"decision": "approve"}).json()
@@ -141,7 +141,7 @@ def test_nobody_approves_what_applying_would_refuse(door: Door) -> None:
     [Pin(SITE, together=("s003.example.org",)), Pin(SITE, apart=("s001.example.org",)), Pin(SITE, ("n1", "n3"))],
 )
 def test_a_wish_for_company_or_places_is_weighed_against_a_plan_that_is_older(door: Door, wish: Pin) -> None:
-    last, placement = door.store.cycles(1)[0], door.store.placement()[1]
+    last, placement = door.store.plans(1)[0], door.store.placement()[1]
     mine = placement["site"] == SITE
     waiting = replace(last, id=f"{last.id[:-1]}f", digest="f" * 64)
     door.store.propose(waiting, placement.assign(node=placement["node"].mask(mine, "n2")))
@@ -157,7 +157,7 @@ def test_a_wish_for_company_or_places_is_weighed_against_a_plan_that_is_older(do
 @pytest.mark.parametrize("end", ["taken back", "over"])
 def test_a_wish_that_holds_again_is_weighed_against_a_plan_that_is_older(door: Door, end: str) -> None:
     """A campaign was on top of it when the plan was made."""
-    last, placement = door.store.cycles(1)[0], door.store.placement()[1]
+    last, placement = door.store.plans(1)[0], door.store.placement()[1]
     door.store.put_pin(Pin(SITE, not_on=("n2",)))
     over = last.created + timedelta(seconds=1)
     door.store.put_pin(Pin(SITE, ("n2",), campaign="sale", until=over if end == "over" else over + timedelta(days=300)))
@@ -188,7 +188,7 @@ def test_a_refusal_names_all_that_a_wish_conflicts_with(door: Door) -> None:
 
 
 def test_a_plan_is_applied_only_as_it_was_looked_at(door: Door) -> None:
-    address = f"/api/v1/plans/{door.store.cycles(1)[0].id}/apply"
+    address = f"/api/v1/plans/{door.store.plans(1)[0].id}/apply"
     assert door.open("approver").post(address, json={}).status_code == 428
     assert door.open("approver").post(address, json={}, headers={"If-Match": '"other"'}).status_code == 412
 
@@ -254,7 +254,7 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
     here = world(house, house.store)
     while not ended.is_set() or not number:
         with lease(here, "plan"):
-            made = nightly.propose(here).cycle
+            made = nightly.propose(here).plan
             applying.apply(here, made.id, force=[stop.rule for stop in applying.stops(here, made)])
         number += 1
     return number

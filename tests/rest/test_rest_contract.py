@@ -11,7 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from flex.model.access import ROLES, Role
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.store import MemoryStore
 from flex_api.app import ROUTES
 
@@ -25,11 +25,11 @@ def door(doors: Callable[[], Door]) -> Door:
     made = doors()
     last, moved = made.store.headlines()[0], Change(address("b", "192.0.2.1"), address("b", "192.0.2.2"))
     plans = (
-        Plan("example.net.", (Change(None, address("d", "192.0.2.1")),), foreign=("c.example.org.",)),
-        Plan("example.org.", (Change(None, address("a", "192.0.2.1")), moved), foreign=("e.example.org.",)),
+        ZonePlan("example.net.", (Change(None, address("d", "192.0.2.1")),), foreign=("c.example.org.",)),
+        ZonePlan("example.org.", (Change(None, address("a", "192.0.2.1")), moved), foreign=("e.example.org.",)),
     )
-    base = made.store.cycle(made.store.in_force())
-    waiting = replace(base, id=f"{last.id[:-1]}f", state="proposed", settled=None, base=base.id, plans=plans)
+    base = made.store.plan(made.store.in_force())
+    waiting = replace(base, id=f"{last.id[:-1]}f", state="proposed", settled=None, base=base.id, zone_plans=plans)
     made.store.propose(replace(waiting, created=last.created + timedelta(seconds=1)), made.store.placement()[1])
     return made
 

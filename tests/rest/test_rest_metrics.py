@@ -84,7 +84,7 @@ def test_each_alert_is_documented() -> None:
 
 
 def test_what_stopped_the_latest_plan_and_whether_it_is_stale_is_told(door: Door) -> None:
-    latest = door.store.cycles(1)[0]
+    latest = door.store.plans(1)[0]
     stop = Stop("safety.hold_runs", "2", "1", "it has to last")
     drift = Breach("safety.max_drifted_names", 0, 3)
     door.store.update(replace(latest, stops=(stop,), breaches=(drift,)))
@@ -116,7 +116,7 @@ def test_a_badge_says_how_the_cluster_is(door: Door) -> None:
     badge = door.open("viewer").get("/badge.svg")
     assert (badge.status_code, badge.headers["content-type"]) == (200, "image/svg+xml")
     assert "shared-eu1: waits for a yes" in badge.text
-    now = door.store.cycles(1)[0].created
+    now = door.store.plans(1)[0].created
     door.store.put_freeze(Freeze(now))
     assert "shared-eu1: frozen" in door.open("viewer").get("/badge.svg").text
     assert "frozen" not in door.open().get("/badge.svg").text

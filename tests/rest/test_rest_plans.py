@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.model.domain import Cycle, CycleState, Plan, Verdict
+from flex.model.domain import Plan, PlanState, Verdict, ZonePlan
 from flex.model.journal import Journal
 from flex.ports import DnsTarget, Store
 from flex.zones.records import ZoneState
@@ -32,7 +32,7 @@ class Slow:
     def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
         return self.inner.read(zone, names, also)
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+    def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.begun.set()
         assert self.go.wait(60), "nobody let it go on"
         self.inner.apply(*plans, journal=journal)
@@ -44,27 +44,27 @@ class Slow:
         return self.inner.verify(zone, wanted, patience=patience)
 
 
-def begun(door: Door) -> Cycle:
+def begun(door: Door) -> Plan:
     """Another plan, which a killed run was applying."""
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     other = replace(waiting, id=f"{waiting.id[:-1]}e", digest="e" * 64, created=waiting.created - timedelta(minutes=1))
     door.store.propose(other, door.store.placement_of(waiting.id))
     door.store.update(replace(other, state="applying"))
     return other
 
 
-def rejected(store: Store, waiting: Cycle) -> None:
+def rejected(store: Store, waiting: Plan) -> None:
     store.update(replace(waiting, state="discarded"))
 
 
-def overtaken(store: Store, waiting: Cycle) -> None:
+def overtaken(store: Store, waiting: Plan) -> None:
     other = replace(waiting, id=f"{waiting.id[:-1]}f", digest="f" * 64)
     placement = store.placement_of(waiting.id)
     store.propose(other, placement)
     store.settle(replace(other, state="applied", settled=waiting.created), placement)
 
 
-def aged(store: Store, waiting: Cycle) -> None:
+def aged(store: Store, waiting: Plan) -> None:
     store.update(replace(waiting, created=waiting.created - timedelta(days=30)))
 
 
@@ -73,9 +73,9 @@ def aged(store: Store, waiting: Cycle) -> None:
 )
 @pytest.mark.parametrize("verb", ["approval", "apply"])
 def test_who_comes_too_late_for_a_plan_hears_what_became_of_it(
-    door: Door, verb: str, meanwhile: Callable[[Store, Cycle], None], code: str
+    door: Door, verb: str, meanwhile: Callable[[Store, Plan], None], code: str
 ) -> None:
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     meanwhile(door.store, waiting)
     body = {"decision": "approve"} if verb == "approval" else {"force": ["safety.max_moved_sites"]}
     headers = {"If-Match": f'"{waiting.digest}"'} if verb == "apply" else {}
@@ -85,29 +85,29 @@ def test_who_comes_too_late_for_a_plan_hears_what_became_of_it(
 
 @pytest.mark.parametrize("verb", ["apply", "approval"])
 def test_a_plan_is_decided_on_by_its_digest_alone(door: Door, verb: str) -> None:
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     given = {"decision": "approve"} if verb == "approval" else {}
     for tag in ("*", f'"{"0" * 64}"'):
         answer = door.open("admin").post(f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers={"If-Match": tag})
         assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed"), tag
-    assert door.store.cycle(waiting.id) == waiting
+    assert door.store.plan(waiting.id) == waiting
 
 
 @pytest.mark.parametrize("verb", ["apply", "approval"])
 def test_a_rule_that_is_none_cannot_be_gone_over(door: Door, verb: str) -> None:
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     given = {"force": ["safety.max_moved_sitez"], **({"decision": "approve"} if verb == "approval" else {})}
     headers = {"If-Match": f'"{waiting.digest}"'}
     answer = door.open("admin").post(f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (422, "validation")
     for rule in ("safety.max_moved_sitez", "safety.max_moved_sites", "plan.wishes", "freeze"):
         assert rule in answer.json()["detail"]
-    assert door.store.cycle(waiting.id) == waiting
+    assert door.store.plan(waiting.id) == waiting
 
 
 @pytest.mark.parametrize("state", ["proposed", "discarded", "failed"])
-def test_nobody_goes_back_to_what_was_never_in_force(door: Door, state: CycleState) -> None:
-    waiting, *partitions = door.store.cycles()
+def test_nobody_goes_back_to_what_was_never_in_force(door: Door, state: PlanState) -> None:
+    waiting, *partitions = door.store.plans()
     door.store.update(replace(waiting, state=state))
     answer = door.open("operator").post("/api/v1/rollbacks", json={"to": waiting.id})
     assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
@@ -117,7 +117,7 @@ def test_nobody_goes_back_to_what_was_never_in_force(door: Door, state: CycleSta
 
 
 def test_a_partition_that_was_given_up_half_way_was_in_force_and_can_be_gone_back_to(door: Door) -> None:
-    given_up, second, first = door.store.cycles()
+    given_up, second, first = door.store.plans()
     door.store.settle(replace(given_up, state="failed"), door.store.placement_of(given_up.id))
     assert nightly.earlier(door.store, given_up.id) == given_up.id
     assert nightly.earlier(door.store) == second.id
@@ -136,11 +136,11 @@ def test_making_a_plan_finishes_none_that_is_half_applied(door: Door, address: s
     ended = door.open("viewer").get(f"/api/v1/jobs/{job['id']}").json()
     assert ended["problem"]["request_id"] == asked.headers["X-Request-Id"]
     assert (ended["state"], other.id in ended["problem"]["detail"]) == ("failed", True)
-    assert door.store.cycle(other.id).state == "applying"
+    assert door.store.plan(other.id).state == "applying"
 
 
 def test_nobody_ends_a_job_in_the_middle_of_finishing_another_plan(door: Door) -> None:
-    waiting, target = door.store.cycles(1)[0], Slow(door.target)
+    waiting, target = door.store.plans(1)[0], Slow(door.target)
     door.target = target
     begun(door)
     job = (

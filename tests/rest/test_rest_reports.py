@@ -35,7 +35,7 @@ def test_a_report_that_says_the_same_is_not_sent_again(door: Door, form: str) ->
     viewer, address = door.open("viewer"), f"/api/v1/reports/latest?format={form}"
     tag = viewer.get(address).headers["etag"]
     assert viewer.get(address, headers={"If-None-Match": tag}).status_code == 304
-    door.store.update(replace(door.store.cycles(1)[0], message="somebody said no", state="discarded"))
+    door.store.update(replace(door.store.plans(1)[0], message="somebody said no", state="discarded"))
     assert viewer.get(address, headers={"If-None-Match": tag}).status_code == 200
 
 

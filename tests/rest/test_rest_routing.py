@@ -14,7 +14,7 @@ from flex.routing import haproxy
 from flex.routing.live import Distributor, Live, MemberLive, TargetLive
 from flex_api.night import routed
 from flex_api.night.routed import Heard
-from tests.rest.conftest import NOW, SITES, cycle
+from tests.rest.conftest import NOW, SITES, plan
 
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
@@ -135,7 +135,7 @@ def test_what_is_routed_follows_slots_nodes_and_plans(door: Door) -> None:
     assert members(client, site) == {}
     door.store.order_node(NodeOrder(min(first), "active", NOW))
     assert set(members(client, site)) == set(first)
-    alone = cycle(9, "proposed", door.store.in_force())
+    alone = plan(9, "proposed", door.store.in_force())
     rows = door.store.placement()[1]
     kept = rows[~((rows["site"] == site) & (rows["node"] == min(first)))].reset_index(drop=True)
     door.store.propose(alone, kept)

@@ -160,7 +160,7 @@ def test_another_sites_page_changes_nothing_behind_a_proxy(behind_proxy: Door) -
 
 def test_nobody_approves_his_own_plan_where_four_eyes_are_asked_for(doors: Callable[..., Door]) -> None:
     door = doors(safety={"four_eyes": True})
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     door.store.update(replace(waiting, author="token:approver"))
     address = f"/api/v1/plans/{waiting.id}/approval"
     own = door.open("approver").post(address, json={"decision": "approve"})
@@ -170,7 +170,7 @@ def test_nobody_approves_his_own_plan_where_four_eyes_are_asked_for(doors: Calla
 
 def test_under_four_eyes_nobody_goes_over_a_rule_that_nobody_else_agreed_to(doors: Callable[..., Door]) -> None:
     door = doors(safety={"four_eyes": True})
-    made = door.store.cycles(1)[0]
+    made = door.store.plans(1)[0]
     door.store.update(replace(made, author="token:admin"))
     address, rule = f"/api/v1/plans/{made.id}", "safety.max_moved_sites"
     assert door.open("approver").post(f"{address}/approval", json={"decision": "approve"}).status_code == 201
@@ -186,12 +186,12 @@ def test_under_four_eyes_nobody_goes_over_a_rule_that_nobody_else_agreed_to(door
 
 
 def test_a_yes_is_to_the_plan_that_was_looked_at(door: Door) -> None:
-    made = door.store.cycles(1)[0]
+    made = door.store.plans(1)[0]
     address = f"/api/v1/plans/{made.id}/approval"
     for decision in ("approve", "reject"):
         other = door.open("approver").post(address, json={"decision": decision}, headers={"If-Match": '"0000"'})
         assert (other.status_code, other.json()["code"]) == (412, "precondition-failed")
-    assert door.store.cycle(made.id) == made
+    assert door.store.plan(made.id) == made
     seen = {"If-Match": f'"{made.digest}"'}
     assert door.open("approver").post(address, json={"decision": "approve"}, headers=seen).status_code == 201
 
@@ -211,7 +211,7 @@ def test_our_own_page_signs_in_over_plain_http(door: Door) -> None:
 
 def test_a_token_that_somebody_made_is_no_second_person_beside_him(doors: Callable[..., Door]) -> None:
     door = doors(safety={"four_eyes": True})
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     door.store.update(replace(waiting, author="token:admin"))
     tokens, address = "/api/v1/tokens", f"/api/v1/plans/{waiting.id}/approval"
     made = door.open("admin").post(tokens, json={"name": "other", "role": "admin"}).json()["secret"]
@@ -225,7 +225,7 @@ def test_a_token_that_somebody_made_is_no_second_person_beside_him(doors: Callab
 
 def test_nobody_has_a_plan_made_by_a_token_of_his_and_approves_it(doors: Callable[..., Door]) -> None:
     door = doors(safety={"four_eyes": True})
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     door.open("admin").post("/api/v1/tokens", json={"name": "planner", "role": "operator"})
     door.store.update(replace(waiting, author="token:planner"))
     address = f"/api/v1/plans/{waiting.id}/approval"

@@ -159,7 +159,7 @@ def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_site
         return [*(answer.json()["notes"] for answer in asked), preview["notes"]]
 
     assert said not in str(notes())
-    last = door.store.cycles(1)[0]
+    last = door.store.plans(1)[0]
     names = f"1 other name of 1 site {OF_OTHER_NAMES}: www.s030.example.org (at n1)"
     door.store.update(replace(last, notes=(names,)))
     assert [said in str(each) for each in notes()] == [True, True, True]

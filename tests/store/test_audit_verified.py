@@ -17,12 +17,12 @@ from flex.errors import StoreError
 from flex.model.access import Token, digest_of
 from flex.model.audit import NOTHING, Entry, Head, as_text
 from flex.model.consent import Approval
-from flex.model.domain import Balance, Cycle, CycleState, Node, Period, Pin, Proven
+from flex.model.domain import Balance, Node, Period, Pin, Plan, PlanState, Proven
 from flex.model.orders import Freeze, NodeOrder, OrderState
 from flex.ports import Store
 from flex.recorded import Record
 from flex.store import MemoryStore, open_store, schema
-from flex.store.codec import cycle_to_text
+from flex.store.codec import plan_to_text
 from flex.store.database import Database
 from flex.tables import PLACEMENT
 from flex_api.auditing import there, verify_record
@@ -92,8 +92,8 @@ def test_whatever_is_done_past_flex_is_found(url: str, how: str) -> None:
     assert found.value.exit_code == 25
 
 
-def cycle(id_: str, base: str = "") -> Cycle:
-    return Cycle(
+def plan(id_: str, base: str = "") -> Plan:
+    return Plan(
         id=id_,
         created=NOW,
         period=Period.days_before(NOW, 1),
@@ -106,7 +106,7 @@ def cycle(id_: str, base: str = "") -> Cycle:
         before=None,
         after=Balance((), 0.0),
         forecasts=(),
-        plans=(),
+        zone_plans=(),
     )
 
 
@@ -129,7 +129,7 @@ def lived_in(store: Store) -> None:
     store.put_node(Node("n2", ("192.0.2.2",), 2**35, 1.5))
     store.put_freeze(Freeze(NOW))
     store.put_freeze(Freeze(NOW, NOW + HOUR))
-    first, rejected, waiting = cycle("c1"), cycle("c2", "c1"), cycle("c3", "c1")
+    first, rejected, waiting = plan("c1"), plan("c2", "c1"), plan("c3", "c1")
     for one in (first, rejected, waiting):
         store.propose(one, PLACEMENT.empty())
     store.settle(replace(first, state="applied", settled=NOW), PLACEMENT.empty())
@@ -137,9 +137,9 @@ def lived_in(store: Store) -> None:
     store.update(replace(rejected, state="discarded", approvals=(said,)))
 
 
-tokens, cycles, orders, nodes, freeze = schema.tokens, schema.cycles, schema.node_orders, schema.nodes, schema.freeze
-APPROVED = replace(cycle("c3", "c1"), approvals=(Approval("approve", "bert", NOW),))
-TAKEN_UP = replace(cycle("c2", "c1"), approvals=(Approval("reject", "bert", NOW, "must never be"),))
+tokens, plans, orders, nodes, freeze = schema.tokens, schema.plans, schema.node_orders, schema.nodes, schema.freeze
+APPROVED = replace(plan("c3", "c1"), approvals=(Approval("approve", "bert", NOW),))
+TAKEN_UP = replace(plan("c2", "c1"), approvals=(Approval("reject", "bert", NOW, "must never be"),))
 SPRING, AUTUMN = pins.c.campaign == "spring", pins.c.campaign == "autumn"
 
 # What is done past FLEX, and all that is said of it.
@@ -210,15 +210,15 @@ CHANGED: dict[str, tuple[Done, str]] = {
     ),
     "a freeze taken out": ((delete(freeze),), "the freeze is not there, though entry 18 tells of it"),
     "a plan's state beside it": (
-        (update(cycles).where(cycles.c.id == "c2").values(state="proposed"),),
+        (update(plans).where(plans.c.id == "c2").values(state="proposed"),),
         'the plan c2: state is "proposed", its entries say "discarded" (the last is 23)',
     ),
     "a plan's state": (
-        (update(cycles).where(cycles.c.id == "c2").values(body=cycle_to_text(TAKEN_UP)),),
+        (update(plans).where(plans.c.id == "c2").values(body=plan_to_text(TAKEN_UP)),),
         'the plan c2: state is "proposed", its entries say "discarded" (the last is 23)',
     ),
     "a plan's approval": (
-        (update(cycles).where(cycles.c.id == "c3").values(body=cycle_to_text(APPROVED)),),
+        (update(plans).where(plans.c.id == "c3").values(body=plan_to_text(APPROVED)),),
         (
             'the plan c3: approvals is [{"author":"bert","decision":"approve","force":[],'
             '"given":"2026-03-01T02:30:00.000000+00:00","reason":""}], its entries say [] (the last is 21)'
@@ -274,9 +274,7 @@ DONE: dict[str, Callable[[Store, int, int], object]] = {
     "token": lambda store, at, how: opened_with(store, f"t{how}" if at else ""),
     "revoke": lambda store, at, how: store.revoke_token(f"t{how}", NOW + at * HOUR),
     "use": lambda store, at, how: store.use_token(f"t{how}", NOW + at * HOUR),
-    "propose": lambda store, *_: store.propose(
-        cycle(f"c{len(store.headlines())}", store.in_force()), PLACEMENT.empty()
-    ),
+    "propose": lambda store, *_: store.propose(plan(f"c{len(store.headlines())}", store.in_force()), PLACEMENT.empty()),
     "say no": lambda store, at, how: decided(store, how, "discarded", Approval("reject", "bert", NOW, str(at))),
     "say yes": lambda store, at, how: decided(store, how, "proposed", Approval("approve", "bert", NOW, str(at))),
     "settle": lambda store, _, how: settled(store, how),
@@ -295,15 +293,15 @@ def opened_with(store: Store, parent: str) -> None:
     store.put_token(Token(name, name, "viewer", digest_of(name), "anna", NOW, parent=parent if parent in opens else ""))
 
 
-def decided(store: Store, number: int, state: CycleState, said: Approval) -> None:
+def decided(store: Store, number: int, state: PlanState, said: Approval) -> None:
     if store.headline(f"c{number}"):
-        made = store.cycle(f"c{number}")
+        made = store.plan(f"c{number}")
         store.update(replace(made, state=state, approvals=(*made.approvals, said)))
 
 
 def settled(store: Store, number: int) -> None:
     if store.headline(f"c{number}"):
-        done = replace(store.cycle(f"c{number}"), state="applied", settled=NOW, message="done")
+        done = replace(store.plan(f"c{number}"), state="applied", settled=NOW, message="done")
         store.settle(done, PLACEMENT.empty())
 
 

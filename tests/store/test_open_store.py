@@ -138,7 +138,7 @@ def test_a_reader_sees_one_moment_while_others_write(url: str) -> None:
         assert len(reads.pins()) == 1
 
 
-def test_a_cycle_that_another_version_wrote_is_told_from_a_bug(url: str) -> None:
+def test_a_plan_that_another_version_wrote_is_told_from_a_bug(url: str) -> None:
     database = Database(url)
     figures = {"sites": 0, "moves": 0, "scratch_moves": 0, "worst": 0.0}
     row = {
@@ -153,8 +153,8 @@ def test_a_cycle_that_another_version_wrote_is_told_from_a_bug(url: str) -> None
     }
     with SqlStore(database) as store:
         with database.writing() as connection:
-            connection.execute(insert(schema.cycles), row)
-        assert "version" in refusal(lambda: store.cycle("c1")).advice
+            connection.execute(insert(schema.plans), row)
+        assert "version" in refusal(lambda: store.plan("c1")).advice
 
 
 def test_a_database_that_may_not_grow_is_told_as_full(tmp_path: Path, sqlite_template: Path) -> None:

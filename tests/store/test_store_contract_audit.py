@@ -112,7 +112,7 @@ READ = {
     "node_orders", "own_nodes", "freeze", "last_check", "sent", "slots", "attempts",
     "readings", "in_force", "history", "opened", "behind",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
-    "placement_of", "cycle", "cycles", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
+    "placement_of", "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
     "audit_head", "installation", "holds",
     "tokens", "token", "token_of", "jobs", "job", "ended", "recorded", "signed", "together", "holding",
 }  # fmt: skip

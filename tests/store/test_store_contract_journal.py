@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from flex.model.domain import Balance, Cycle, NodeLoad, Period, Proven
+from flex.model.domain import Balance, NodeLoad, Period, Plan, Proven
 from flex.model.journal import JournalRow
 from flex.ports import Store
 from flex.store import open_store
@@ -16,7 +16,7 @@ ROWS = tuple(JournalRow(number, f"z{number % 2}.example.", (number, number + 10)
 
 def proposed(store: Store, id_: str) -> str:
     balance = Balance((NodeLoad("n1", 100.0, 100.0, 2),), 0.0)
-    made = Cycle(
+    made = Plan(
         id_, NOW, Period.days_before(NOW, 1), "", "abc", Proven("exact", 1, True), (), 3, 2, None, balance, (), ()
     )
     store.propose(made, PLACEMENT.empty())

@@ -28,7 +28,7 @@ def test_a_run_is_recorded_from_its_beginning_to_its_end(store: Store) -> None:
     store.stage("r1", Stage("read", NOW))
     store.stage("r1", Stage("plan", NOW + HOUR))
     store.stage("r1", Stage("read", NOW, NOW + HOUR, "12 files"))
-    ended = replace(run("r1"), ended=NOW + HOUR, exit_code=0, cycle="c1", message="ok")
+    ended = replace(run("r1"), ended=NOW + HOUR, exit_code=0, plan="c1", message="ok")
     store.end(ended)
     stages = (Stage("read", NOW, NOW + HOUR, "12 files"), Stage("plan", NOW + HOUR))
     assert store.runs() == (replace(ended, stages=stages),)

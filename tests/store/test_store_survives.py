@@ -54,13 +54,13 @@ def assert_whole(url: str, done: list[int]) -> None:
         segments = [int(each.id) for each in store.segments(0, 0)]
         assert segments == list(range(len(segments)))
         assert [each.offset for each in store.streams("web")] == segments[-1:]
-        cycles = store.cycles(limit=10**6)
-        for cycle in cycles:
-            assert list(store.placement_of(cycle.id)["node"]) == [f"n{int(cycle.id)}"] * ROWS
+        plans = store.plans(limit=10**6)
+        for plan in plans:
+            assert list(store.placement_of(plan.id)["node"]) == [f"n{int(plan.id)}"] * ROWS
         in_force, placement = store.placement()
-        assert in_force == next((cycle.id for cycle in cycles if cycle.state == "applied"), "")
+        assert in_force == next((plan.id for plan in plans if plan.state == "applied"), "")
         assert len(placement) == (ROWS if in_force else 0)
-        assert set(done) <= {int(cycle.id) for cycle in cycles if cycle.state == "applied"} & set(segments)
+        assert set(done) <= {int(plan.id) for plan in plans if plan.state == "applied"} & set(segments)
 
 
 def assert_sound(url: str) -> None:

@@ -4,7 +4,7 @@
 
 For each line it is given, a new process goes on where the one before it was killed: it says its process number first,
 and then each number it has done. The line says before which of its statements, commits included, the process kills
-itself; 0 is never. Number n is one reading of a log, up to byte n, and one cycle that puts every site
+itself; 0 is never. Number n is one reading of a log, up to byte n, and one plan that puts every site
 on node n. When the process has ended, "ended" is said.
 """
 
@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from sqlalchemy import Engine, event
 
-from flex.model.domain import Balance, Cycle, Period, Proven, Run, Segment, Stream
+from flex.model.domain import Balance, Period, Plan, Proven, Run, Segment, Stream
 from flex.store import SqlStore, holder
 from flex.store.database import Database
 from flex.tables import PLACEMENT
@@ -40,9 +40,9 @@ def write(store: SqlStore, number: int, rows: int) -> None:
     created = EPOCH + number * timedelta(seconds=1)
     period, proven = Period.days_before(created, 1), Proven("exact", 0, True)
     base = f"{number - 1:09}" if number else ""
-    cycle = Cycle(f"{number:09}", created, period, base, "", proven, (), 0, rows, None, Balance((), 0.0), (), ())
-    store.propose(cycle, placement)
-    store.settle(replace(cycle, state="applied", settled=created), placement)
+    plan = Plan(f"{number:09}", created, period, base, "", proven, (), 0, rows, None, Balance((), 0.0), (), ())
+    store.propose(plan, placement)
+    store.settle(replace(plan, state="applied", settled=created), placement)
 
 
 def die_before(engine: Engine, statement: int) -> None:

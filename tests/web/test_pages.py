@@ -73,7 +73,7 @@ def test_what_somebody_may_not_do_is_not_offered_and_not_done(door: Door) -> Non
 
 
 def test_what_was_replayed_for_no_request_is_not_predicted(door: Door, admin: Browser) -> None:
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     idle = Forecast("after", 1.0, (NodeForecast("n1", 0, 0, 0, 0),))
     door.store.propose(
         replace(waiting, id=f"{waiting.id[:-1]}f", forecasts=(idle, replace(idle, policy="round robin"))),
@@ -91,11 +91,11 @@ def test_a_plan_is_rejected_by_a_form_with_its_reason(door: Door, admin: Browser
     page = admin.send(f"/plans/{waiting}/approval", decision="reject", reason="not before the weekend")
     assert "Rejected. It will not be applied." in page
     assert "not before the weekend" in page
-    assert door.store.cycle(waiting).state == "discarded"
+    assert door.store.plan(waiting).state == "discarded"
 
 
 def test_an_outdated_plan_is_offered_to_nobody_but_to_be_discarded(door: Door, admin: Browser) -> None:
-    waiting = door.store.cycles(1)[0]
+    waiting = door.store.plans(1)[0]
     other = replace(waiting, id=f"{waiting.id[:-1]}f", digest="f" * 64)
     door.store.propose(other, door.store.placement_of(waiting.id))
     door.store.settle(replace(other, state="applied", settled=waiting.created), door.store.placement_of(waiting.id))
@@ -121,7 +121,7 @@ def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(door: Door, admin:
 def test_another_plan_than_the_one_that_was_looked_at_is_not_applied(door: Door, admin: Browser) -> None:
     waiting = door.store.headlines()[0]
     admin.send(f"/plans/{waiting.id}/apply", status=412, digest="0" * 64, force="safety.max_moved_sites")
-    assert door.store.cycle(waiting.id).state == "proposed"
+    assert door.store.plan(waiting.id).state == "proposed"
 
 
 def test_a_freeze_is_said_on_every_page_until_it_is_thawed(door: Door, admin: Browser) -> None:

@@ -14,7 +14,7 @@ from flex_api.web.session import world
 from flex_api.wishes import supposing
 from flex_api.wishes.quick import NOTE, SECONDS, STEPS, quick
 from flex_solver import SOLVERS
-from tests.rest.conftest import cycle
+from tests.rest.conftest import plan
 from tests.solver.conftest import drifted
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_two_partitions_differ_in_the_sites_whose_nodes_do(door: Door) -> None:
     }
     for number, placed in enumerate(rows.values(), start=1):
         sites, nodes = zip(*placed, strict=True)
-        store.propose(cycle(number, "proposed"), PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)}))
+        store.propose(plan(number, "proposed"), PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)}))
     ids = [one.id for one in store.headlines()][::-1]
     found = supposing.difference(replace(world(door.app.state.house, store), store=store), *ids)
     assert [(row.site, row.one, row.other) for row in found.items] == [

@@ -102,7 +102,7 @@ def test_the_page_of_a_plan_says_of_a_site_that_somebody_changed_that_it_is_left
     door: Door, admin: Browser
 ) -> None:
     """Whatever rules would say of it besides."""
-    last = door.store.cycles(1)[0]
+    last = door.store.plans(1)[0]
     found = Edit("s030.example.org.", ("192.0.2.11",), ("203.0.113.9",), last.created)
     door.store.update(replace(last, said=replace(last.said, edits=(found,))))
     page = admin.get(f"/plans/{last.id}?tab=kept")
@@ -113,7 +113,7 @@ def test_the_page_of_a_plan_says_of_a_site_that_somebody_changed_that_it_is_left
 
 def test_the_page_of_a_site_that_somebody_changed_says_all_of_it(door: Door, admin: Browser) -> None:
     """Both addresses and both ways on: the middle of a long sentence is where these stand."""
-    last = door.store.cycles(1)[0]
+    last = door.store.plans(1)[0]
     found = Edit("s030.example.org.", ("192.0.2.11",), ("203.0.113.9",), last.created)
     door.store.update(replace(last, said=replace(last.said, edits=(found,))))
     address = "/site?name=s030.example.org&part=why"

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from flex.errors import BadInput, NoData, NotWritten
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex_api.cli.common import context
 from flex_api.cli.opening import open_world
 from flex_api.wiring import World
@@ -52,7 +52,7 @@ def _together(form: str, wanted: Sequence[Wanted]) -> str:
 
 
 def _write(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
-    paths = [folder / f"{one.plan.zone}{ENDINGS.get(form, form)}" for one in wanted]
+    paths = [folder / f"{one.zone_plan.zone}{ENDINGS.get(form, form)}" for one in wanted]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, one in zip(paths, wanted, strict=True):
@@ -67,10 +67,10 @@ def _write(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
     return paths
 
 
-def _plan_to_export(here: World, plan_id: str) -> Cycle:
+def _plan_to_export(here: World, plan_id: str) -> Plan:
     if plan_id:
-        return here.store.cycle(plan_id)
-    latest = here.store.cycles(1)
+        return here.store.plan(plan_id)
+    latest = here.store.plans(1)
     if not latest:
         raise NoData("the latest plan", "there is none", kept="nothing was printed", advice="make one with `flex plan`")
     return latest[0]

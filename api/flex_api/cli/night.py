@@ -15,7 +15,7 @@ import typer
 
 from flex.errors import BadInput, NoData, Unreachable, Unverified
 from flex.loop.pending import WAITING
-from flex.model.domain import Cycle, Run
+from flex.model.domain import Plan, Run
 from flex_api.cli.common import Context, DryRun, Reason, TakeBack, author, context, now, write
 from flex_api.cli.following import count_down
 from flex_api.cli.opening import open_world
@@ -84,10 +84,10 @@ def plan(
     with open_world(found, as_of, reason=reason) as here, lease(here, "plan") as held:
         applying.refuse_half_applied(here, "making a plan")
         nightly.learn(here, force or ())
-        cycle = nightly.propose(here, force or (), author=author(), take_back=take_back or ()).cycle
-        held.concerns(cycle)
-    show(found, cycle, diff=diff)
-    if detailed_exitcode and (cycle.changes or cycle.moves):
+        plan = nightly.propose(here, force or (), author=author(), take_back=take_back or ()).plan
+        held.concerns(plan)
+    show(found, plan, diff=diff)
+    if detailed_exitcode and (plan.changes or plan.moves):
         raise typer.Exit(10)
 
 
@@ -96,7 +96,7 @@ def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=
     """The latest plans, newest first."""
     found = context(ctx)
     with open_world(found) as here:
-        output = present.plans_output(here.store.cycles(limit), here.store.in_force())
+        output = present.plans_output(here.store.plans(limit), here.store.in_force())
     found.show(output, lambda console: text.plans(console, output))
 
 
@@ -105,8 +105,8 @@ def plan_show(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar
     """One plan whole, with the changes in DNS."""
     found = context(ctx)
     with open_world(found) as here:
-        cycle = here.store.cycle(plan_id)
-    show(found, cycle, diff=True)
+        plan = here.store.plan(plan_id)
+    show(found, plan, diff=True)
 
 
 @plan_app.command("discard")
@@ -119,8 +119,8 @@ def plan_discard(
     """Put a plan aside; it can not be applied any more."""
     found = context(ctx)
     with open_world(found, reason=reason) as here, nullcontext() if dry_run else lease(here, "discard"):
-        cycle = approving.discard(here, plan_id, reason, dry_run=dry_run)
-    show(found, cycle)
+        plan = approving.discard(here, plan_id, reason, dry_run=dry_run)
+    show(found, plan)
 
 
 def apply(
@@ -159,10 +159,10 @@ def apply(
             stopping.refuse_strange(force or (), "applying a plan")
             step = Steps(here, held.run)
             way = applying.accept if by_hand else partial(applying.apply, enters=step.enter)
-            cycle = step.through(lambda: way(here, wanted.id, force=force or [], checksum=checksum), _became)
-    show(found, cycle)
-    if wait and cycle.old_answers_until:
-        count_down(found.progress, cycle.old_answers_until)
+            plan = step.through(lambda: way(here, wanted.id, force=force or [], checksum=checksum), _became)
+    show(found, plan)
+    if wait and plan.old_answers_until:
+        count_down(found.progress, plan.old_answers_until)
 
 
 def _refuse_two(ways: Mapping[str, bool], plan_id: str) -> None:
@@ -176,10 +176,10 @@ def _refuse_two(ways: Mapping[str, bool], plan_id: str) -> None:
 
 def _end(found: Context, here: World, way: str) -> None:
     """Whatever an interrupted run left half applied comes to an end, one way or another."""
-    begun = here.store.cycles(state="applying")
+    begun = here.store.plans(state="applying")
     with lease(here, way) as held:
-        for cycle in begun:
-            held.concerns(cycle)
+        for plan in begun:
+            held.concerns(plan)
         step = Steps(here, held.run)
         ways = {
             "resume": partial(step.through, lambda: applying.finish(here, step.enter), lambda _: "done"),
@@ -187,31 +187,31 @@ def _end(found: Context, here: World, way: str) -> None:
             "abandon": partial(step, way, lambda: applying.give_up(here), ", ".join),
         }
         ways[way]()
-        ended = [here.store.cycle(cycle.id) for cycle in begun]
-    for cycle in ended:
-        show(found, cycle)
+        ended = [here.store.plan(plan.id) for plan in begun]
+    for plan in ended:
+        show(found, plan)
     if not begun:
         found.show_nothing("No plan was being applied; there is nothing to finish.")
 
 
-def _became(cycle: Cycle) -> str:
-    return cycle.state
+def _became(plan: Plan) -> str:
+    return plan.state
 
 
-def _plan_to_apply(here: World, plan_id: str) -> Cycle:
+def _plan_to_apply(here: World, plan_id: str) -> Plan:
     """Where none is named it is what a killed run began, else the latest that can be applied still."""
     if plan_id:
-        return here.store.cycle(plan_id)
+        return here.store.plan(plan_id)
     in_force = here.store.in_force()
-    waiting = [one for one in here.store.cycles() if one.state in WAITING and one.base == in_force]
-    found = (*here.store.cycles(state="applying"), *waiting)
+    waiting = [one for one in here.store.plans() if one.state in WAITING and one.base == in_force]
+    found = (*here.store.plans(state="applying"), *waiting)
     if not found:
         raise NoData("the plan to apply", "none waits", kept="nothing was changed", advice="make one with `flex plan`")
     return found[0]
 
 
-def _latest(here: World) -> Cycle:
-    latest = here.store.cycles(1)
+def _latest(here: World) -> Plan:
+    latest = here.store.plans(1)
     if not latest:
         raise NoData("the latest plan", "there is none", kept="nothing was changed", advice="make one with `flex plan`")
     return latest[0]
@@ -231,17 +231,17 @@ def rollback(
     if dry_run:
         with open_world(found, as_of) as here:
             applying.refuse_half_applied(here, "making a plan back")
-            made = nightly.way_back(here, nightly.earlier(here.store, to)).cycle
+            made = nightly.way_back(here, nightly.earlier(here.store, to)).plan
         # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
         show(found, replace(made, state="discarded", author=author(), message=NOT_KEPT), diff=True)
         return
     with open_world(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
         applying.refuse_half_applied(here, "making a plan back")
-        cycle = nightly.go_back(here, nightly.earlier(here.store, to), author=author()).cycle
-        held.concerns(cycle)
+        plan = nightly.go_back(here, nightly.earlier(here.store, to), author=author()).plan
+        held.concerns(plan)
         step = Steps(here, held.run)
-        cycle = step.through(lambda: applying.apply(here, cycle.id, force=force or [], enters=step.enter), _became)
-    show(found, cycle)
+        plan = step.through(lambda: applying.apply(here, plan.id, force=force or [], enters=step.enter), _became)
+    show(found, plan)
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
@@ -278,8 +278,8 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     with open_world(found, as_of) as here:
         night = nightly.run(here, force or (), author="" if is_started_by_timer() else author())
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
-    output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.cycle), report=str(night.report))
-    found.show(output, lambda console: text.plan(console, present.plan_output(night.cycle)))
+    output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.plan), report=str(night.report))
+    found.show(output, lambda console: text.plan(console, present.plan_output(night.plan)))
     found.say(f"\nReport: {night.report}")
     if night.exit_code:
         raise typer.Exit(night.exit_code)
@@ -295,11 +295,11 @@ def report(
     """Write the report of a plan: one HTML file that opens anywhere, or JSON or Markdown to standard output."""
     found = context(ctx)
     with open_world(found) as here:
-        cycle = here.store.cycle(plan_id) if plan_id else _latest(here)
+        plan = here.store.plan(plan_id) if plan_id else _latest(here)
         if form is not ReportFormat.HTML:
-            deliver(found, reporting.report_text(here, cycle, form), to)
+            deliver(found, reporting.report_text(here, plan, form), to)
             return
-        path = reporting.write(here, cycle, to)
+        path = reporting.write(here, plan, to)
     if pdf:
         path = paper.print_pdf(path, path.with_suffix(".pdf"))
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path)))
@@ -329,12 +329,12 @@ def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=10
     found.show(output, lambda console: text.runs(console, output))
 
 
-def _plan_of(here: World, run: Run) -> Cycle | None:
-    return here.store.cycle(run.cycle) if run.cycle else None
+def _plan_of(here: World, run: Run) -> Plan | None:
+    return here.store.plan(run.plan) if run.plan else None
 
 
-def show(found: Context, cycle: Cycle, *, diff: bool = False) -> None:
-    output: PlanOutput = present.plan_output(cycle)
+def show(found: Context, plan: Plan, *, diff: bool = False) -> None:
+    output: PlanOutput = present.plan_output(plan)
     found.show(output, lambda console: text.plan(console, output, diff=diff))
-    if cycle.old_answers_until and cycle.old_answers_until > now():
-        found.say(text.countdown(cycle.old_answers_until, now()))
+    if plan.old_answers_until and plan.old_answers_until > now():
+        found.say(text.countdown(plan.old_answers_until, now()))

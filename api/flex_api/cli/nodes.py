@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from flex.errors import BadInput
 from flex.loop import verify
-from flex.model.domain import Cycle, Node
+from flex.model.domain import Node, Plan
 from flex.model.orders import NodeOrder, OrderState
 from flex_api.cli.common import Context, DryRun, NodeName, Reason, author, context, moment, now, split_names
 from flex_api.cli.opening import open_world
@@ -145,12 +145,12 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
         nodes.refuse_last(here, nodes.find(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
         taken = failover.take_down_as(held, here, _order_given(here, node, "down", reason, ""))
-        done = taken.cycle
+        done = taken.plan
         output = _nodes(here, notes, taken.left, in_force=done)
     found.show(output, lambda console: preview_text.nodes(console, output))
     if done:
         # What it changed in DNS, line by line, is not said here, and would take a while of tens of thousands.
-        moved = text.moves_text(present.plan_output(replace(done, plans=())))
+        moved = text.moves_text(present.plan_output(replace(done, zone_plans=())))
         found.say(f"Plan {done.id}: {moved}; {_agreement(done)}.")
     if done and done.old_answers_until:
         found.say(text.countdown(done.old_answers_until, now()))
@@ -211,15 +211,15 @@ def _order_given(here: World, node: str, state: OrderState, reason: str, deadlin
 
 
 def _nodes(
-    here: World, notes: Sequence[str] = (), left: Mapping[str, str] | None = None, in_force: Cycle | None = None
+    here: World, notes: Sequence[str] = (), left: Mapping[str, str] | None = None, in_force: Plan | None = None
 ) -> NodesOutput:
     """The plan `in_force` is read where nobody has it: one of many sites takes its time."""
     base, placement = here.store.placement()
-    cycle = in_force or (here.store.cycle(base) if base else None)
+    plan = in_force or (here.store.plan(base) if base else None)
     return present.nodes_output(
         here.nodes,
         placement,
-        cycle,
+        plan,
         notes,
         here.store.node_orders(),
         here.settings.nodes(),
@@ -228,8 +228,8 @@ def _nodes(
     )
 
 
-def _agreement(cycle: Cycle) -> str:
-    servers = verify.servers(cycle.verdicts).agreeing
+def _agreement(plan: Plan) -> str:
+    servers = verify.servers(plan.verdicts).agreeing
     return f"{words.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
 
 

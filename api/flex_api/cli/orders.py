@@ -39,8 +39,8 @@ def approve(
     found = context(ctx)
     with open_world(found, as_of, reason=reason) as here, lease(here, "approve"):
         said = Approval("approve", author(), here.time_of_day(), reason, tuple(force or ()))
-        cycle = approving.approve(here, plan_id, said, checksum=checksum)
-    show(found, cycle)
+        plan = approving.approve(here, plan_id, said, checksum=checksum)
+    show(found, plan)
 
 
 def reject(
@@ -50,8 +50,8 @@ def reject(
     found = context(ctx)
     with open_world(found, as_of, reason=reason) as here, lease(here, "reject"):
         said = Approval("reject", author(), here.time_of_day(), reason)
-        cycle = approving.reject(here, plan_id, said, checksum=checksum)
-    show(found, cycle)
+        plan = approving.reject(here, plan_id, said, checksum=checksum)
+    show(found, plan)
 
 
 def freeze(

@@ -1,13 +1,13 @@
 """What a plan changes in DNS, name by name, over all zones.
 
-In goes a cycle, out come its changes and the names that it leaves to others, in the order in which they are listed.
+In goes a plan, out come its changes and the names that it leaves to others, in the order in which they are listed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.model.domain import Change, Cycle
+from flex.model.domain import Change, Plan
 from flex.zones.zone_changes import lines
 from flex_api.schemas.paged import DnsChangeRow
 
@@ -29,9 +29,11 @@ class Named:
         return f"{self.zone} {self.name} {self.type}" if by == "zone" else f"{self.name} {self.type}"
 
 
-def named(cycle: Cycle, by: str) -> tuple[Named, ...]:
-    found = [Named(plan.zone, change.name, change) for plan in cycle.plans for change in plan.changes]
-    found += [Named(plan.zone, name, None) for plan in cycle.plans for name in plan.foreign]
+def named(plan: Plan, by: str) -> tuple[Named, ...]:
+    found = [
+        Named(zone_plan.zone, change.name, change) for zone_plan in plan.zone_plans for change in zone_plan.changes
+    ]
+    found += [Named(zone_plan.zone, name, None) for zone_plan in plan.zone_plans for name in zone_plan.foreign]
     return tuple(sorted(found, key=lambda one: one.key(by)))
 
 

@@ -51,7 +51,7 @@ class Difference:
 
 def head(store: Store, plan: str) -> Headline:
     """Of a plan, by its id or an unambiguous beginning of it. Raises Unknown."""
-    return store.headline(plan) or headline(store.cycle(plan))
+    return store.headline(plan) or headline(store.plan(plan))
 
 
 def difference(one: Headline, other: Headline, tables: tuple[pd.DataFrame, pd.DataFrame]) -> Difference:

@@ -34,7 +34,7 @@ def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:
 def measured_row(measured: Measured) -> MeasuredRow:
     nodes = [MeasuredNode(node=node, predicted_units=then, measured_units=now) for node, then, now in measured.nodes]
     return MeasuredRow(
-        plan=measured.cycle,
+        plan=measured.plan,
         error_ratio=measured.error,
         traffic_ratio=_median(node.traffic for node in measured.served),
         model_ratio=_median(node.model for node in measured.served),

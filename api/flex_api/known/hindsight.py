@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from flex.loop import planning as cycles
+from flex.loop import planning
 from flex.loop.facts import Facts
 from flex.model.accuracy import Measured
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.placing import score
 from flex.prediction import compare_with_measured, outlook, predict
 from flex_api.known import nights
@@ -20,10 +20,10 @@ _BYTES = "access_bytes"
 
 def measure(world: World, plain: Facts) -> Measured | None:
     """None until a later period has been seen than that which the partition in force was made for."""
-    base = world.store.cycle(plain.base) if plain.base else None
+    base = world.store.plan(plain.base) if plain.base else None
     if base is None or base.period.end >= plain.period.end:
         return None
-    asked = cycles.build(replace(plain, pins=()), world.rules)
+    asked = planning.build(replace(plain, pins=()), world.rules)
     found = compare_with_measured.loads(base.id, base.after, score.balance_in_force(asked))
     placement = world.store.placement_of(base.id)
     came = predict.forecast(plain.sample, placement, plain.nodes, policy=compare_with_measured.AFTER)
@@ -35,7 +35,7 @@ def measure(world: World, plain: Facts) -> Measured | None:
     return replace(found, served=compare_with_measured.compare_nodes(base, came, logged), sites=sites, site_error=off)
 
 
-def _expected_bytes(world: World, base: Cycle, plain: Facts) -> pd.Series[float]:
+def _expected_bytes(world: World, base: Plan, plain: Facts) -> pd.Series[float]:
     """Bytes by site as the plan in force expected them: of a period that is forgotten, nothing."""
     foretold = base.outlook is not None and base.outlook.method != outlook.YESTERDAY
     past = nights.bytes_sent(world, base.period, plain.sites) if foretold else world.store.bytes_sent(base.period, 1)

@@ -67,7 +67,7 @@ def followed(world: World, sites: Collection[str], pins: Collection[Pin] = ()) -
 
 def not_followed(world: World) -> list[str]:
     """What is said where no name server is asked, as far as the newest plan found names that lead elsewhere."""
-    newest = world.store.cycles(1)
+    newest = world.store.plans(1)
     if not any(OF_OTHER_NAMES in note for one in newest for note in one.notes):
         return []
     said = (

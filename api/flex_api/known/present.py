@@ -14,12 +14,12 @@ from flex.loop.verify import Behind
 from flex.model.accuracy import Outlook
 from flex.model.consent import Breach, Stop
 from flex.model.dns_edits import Edit
-from flex.model.domain import BadLine, Balance, Cycle, Move, Node, NodeLoad, Pin, Plan, Run, Verdict
+from flex.model.domain import BadLine, Balance, Move, Node, NodeLoad, Pin, Plan, Run, Verdict, ZonePlan
 from flex.model.orders import NodeOrder
 from flex.model.plan_summary import Headline, headline
 from flex.model.retries import Attempt
 from flex.placing import problem
-from flex.zones import zone_changes as plans
+from flex.zones import zone_changes
 from flex.zones.other_names import Stray
 from flex_api.known import dead, foretold
 from flex_api.known.verifying import Verified
@@ -52,44 +52,44 @@ from flex_api.schemas.verbs import (
 from flex_api.told import words
 
 
-def plan_output(cycle: Cycle) -> PlanOutput:
-    forecasts = foretold.rows(cycle.forecasts, cycle.period)
+def plan_output(plan: Plan) -> PlanOutput:
+    forecasts = foretold.rows(plan.forecasts, plan.period)
     return PlanOutput(
-        id=cycle.id,
-        state=cycle.state,
-        message=cycle.message,
-        created=cycle.created,
-        settled=cycle.settled,
-        base=cycle.base,
-        digest=cycle.digest,
-        period_start=cycle.period.start,
-        period_end=cycle.period.end,
-        solver=cycle.quality.solver,
-        moves_at_least=cycle.quality.bound,
-        proven_least=cycle.quality.proven,
-        sites=cycle.sites,
-        moves=[move_row(move) for move in cycle.moves],
-        moves_from_scratch=cycle.scratch_moves,
-        cold_bytes=cycle.cold_bytes,
-        before=balance_output(cycle.before) if cycle.before else None,
-        after=balance_output(cycle.after),
+        id=plan.id,
+        state=plan.state,
+        message=plan.message,
+        created=plan.created,
+        settled=plan.settled,
+        base=plan.base,
+        digest=plan.digest,
+        period_start=plan.period.start,
+        period_end=plan.period.end,
+        solver=plan.quality.solver,
+        moves_at_least=plan.quality.bound,
+        proven_least=plan.quality.proven,
+        sites=plan.sites,
+        moves=[move_row(move) for move in plan.moves],
+        moves_from_scratch=plan.scratch_moves,
+        cold_bytes=plan.cold_bytes,
+        before=balance_output(plan.before) if plan.before else None,
+        after=balance_output(plan.after),
         forecasts=forecasts,
         predicted_miss_ratio=next((row.miss_ratio for row in forecasts if row.policy == "after"), None),
-        zones=[zone_row(plan) for plan in cycle.plans],
-        breaches=[_breach(breach, plans.past(cycle)) for breach in cycle.breaches],
-        shortfalls=[ShortfallRow.model_validate(one, from_attributes=True) for one in cycle.quality.shortfalls],
-        notes=list(cycle.notes),
-        verdicts=verdict_rows(cycle.verdicts),
-        old_answers_until=cycle.old_answers_until,
-        author=cycle.author,
-        wishers=list(cycle.wishers),
-        approvals=[ApprovalRow.model_validate(one, from_attributes=True) for one in cycle.approvals],
-        stops=[stop_row(stop) for stop in cycle.stops],
-        moves_later=cycle.later,
-        put_off=[move_row(move) for move in cycle.put_off],
-        outlook=_outlook(cycle.outlook) if cycle.outlook else None,
-        prediction=foretold.measured_row(cycle.measured) if cycle.measured else None,
-        edited=[edit_row(edit) for edit in cycle.said.edits],
+        zones=[zone_row(zone_plan) for zone_plan in plan.zone_plans],
+        breaches=[_breach(breach, zone_changes.past(plan)) for breach in plan.breaches],
+        shortfalls=[ShortfallRow.model_validate(one, from_attributes=True) for one in plan.quality.shortfalls],
+        notes=list(plan.notes),
+        verdicts=verdict_rows(plan.verdicts),
+        old_answers_until=plan.old_answers_until,
+        author=plan.author,
+        wishers=list(plan.wishers),
+        approvals=[ApprovalRow.model_validate(one, from_attributes=True) for one in plan.approvals],
+        stops=[stop_row(stop) for stop in plan.stops],
+        moves_later=plan.later,
+        put_off=[move_row(move) for move in plan.put_off],
+        outlook=_outlook(plan.outlook) if plan.outlook else None,
+        prediction=foretold.measured_row(plan.measured) if plan.measured else None,
+        edited=[edit_row(edit) for edit in plan.said.edits],
     )
 
 
@@ -113,23 +113,23 @@ def stop_row(stop: Stop) -> StopRow:
     )
 
 
-def plans_output(cycles: Iterable[Cycle], in_force: str | None = None) -> PlansOutput:
-    return PlansOutput(items=[plan_row(headline(cycle), in_force) for cycle in cycles])
+def plans_output(plans: Iterable[Plan], in_force: str | None = None) -> PlansOutput:
+    return PlansOutput(items=[plan_row(headline(plan), in_force) for plan in plans])
 
 
-def plan_row(cycle: Headline, in_force: str | None = None) -> PlanRow:
+def plan_row(plan: Headline, in_force: str | None = None) -> PlanRow:
     """Where it is known which partition is `in_force`, with whether the plan is made from it still."""
     return PlanRow(
-        id=cycle.id,
-        state=cycle.state,
-        created=cycle.created,
-        settled=cycle.settled,
-        sites=cycle.sites,
-        moves=cycle.moves,
-        scratch_moves=cycle.scratch_moves,
-        worst_ratio=cycle.worst,
-        author=cycle.author,
-        outdated=in_force is not None and cycle.state in WAITING and cycle.base != in_force,
+        id=plan.id,
+        state=plan.state,
+        created=plan.created,
+        settled=plan.settled,
+        sites=plan.sites,
+        moves=plan.moves,
+        scratch_moves=plan.scratch_moves,
+        worst_ratio=plan.worst,
+        author=plan.author,
+        outdated=in_force is not None and plan.state in WAITING and plan.base != in_force,
     )
 
 
@@ -158,8 +158,8 @@ def balance_output(balance: Balance) -> BalanceOutput:
     )
 
 
-def zone_row(plan: Plan) -> ZoneRow:
-    return ZoneRow(zone=plan.zone, changes=plans.text(plan).splitlines(), foreign=list(plan.foreign))
+def zone_row(plan: ZonePlan) -> ZoneRow:
+    return ZoneRow(zone=plan.zone, changes=zone_changes.text(plan).splitlines(), foreign=list(plan.foreign))
 
 
 def _breach(breach: Breach, override: str) -> BreachRow:
@@ -178,7 +178,7 @@ def _verdict_row(verdict: Verdict, late: Behind | None) -> VerdictRow:
         agrees=verdict.agrees,
         checked=verdict.checked,
         serial=verdict.serial,
-        wrong=[line for change in verdict.wrong for line in plans.lines(change)],
+        wrong=[line for change in verdict.wrong for line in zone_changes.lines(change)],
         error=verdict.error,
         lag_seconds=verdict.lag,
         zone=verdict.zone,
@@ -221,7 +221,7 @@ def other_name_row(stray: Stray) -> OtherNameRow:
     )
 
 
-def run_row(run: Run, cycle: Cycle | None = None) -> RunRow:
+def run_row(run: Run, plan: Plan | None = None) -> RunRow:
     """With the figures of its plan, where that is given."""
     stages = [
         StageRow(name=stage.name, started=stage.started, ended=stage.ended, outcome=stage.outcome)
@@ -232,13 +232,13 @@ def run_row(run: Run, cycle: Cycle | None = None) -> RunRow:
         started=run.started,
         ended=run.ended,
         exit_code=run.exit_code,
-        plan=run.cycle,
+        plan=run.plan,
         message=run.message,
         stages=stages,
-        moves=len(cycle.moves) if cycle else None,
-        worst_before_ratio=cycle.before.worst if cycle and cycle.before else None,
-        worst_after_ratio=cycle.after.worst if cycle else None,
-        prediction_error_ratio=cycle.measured.error if cycle and cycle.measured else None,
+        moves=len(plan.moves) if plan else None,
+        worst_before_ratio=plan.before.worst if plan and plan.before else None,
+        worst_after_ratio=plan.after.worst if plan else None,
+        prediction_error_ratio=plan.measured.error if plan and plan.measured else None,
     )
 
 
@@ -300,7 +300,7 @@ COUNTS = ("access_bytes", "working_set", "requests", "targets", "one_timers", "b
 def nodes_output(
     nodes: Sequence[Node],
     placement: pd.DataFrame,
-    cycle: Cycle | None,
+    plan: Plan | None,
     notes: Sequence[str] = (),
     orders: Sequence[NodeOrder] = (),
     settled: Sequence[Node] = (),
@@ -314,7 +314,7 @@ def nodes_output(
         f"{node} is in the settings no more; {words.count(int(sites[node]), 'site')} move off it with the next plan"
         for node in problem.gone_nodes(placement, nodes)
     ]
-    loads = {load.node: load for load in cycle.after.nodes} if cycle else {}
+    loads = {load.node: load for load in plan.after.nodes} if plan else {}
     still = dead.dead(nodes, sites, attempts)
     return NodesOutput(
         items=[

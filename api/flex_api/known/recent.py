@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from flex.loop.decide import COOLDOWN, OFTEN, Guard, Reins, Resting
 from flex.loop.facts import Rules
-from flex.model.domain import Cycle, Period
+from flex.model.domain import Period, Plan
 from flex.model.plan_summary import Headline
 from flex.placing import failover
 from flex.zones.zone_changes import DRIFT
@@ -22,9 +22,9 @@ from flex_api.wiring import World
 # More names than any cluster has.
 EVERY = 2**60
 
-# How far back moves of a site are counted, and how many cycles are looked at for that.
+# How far back moves of a site are counted, and how many plans are looked at for that.
 MONTH = timedelta(days=30)
-CYCLES = 100
+PLANS = 100
 # A node whose deadline comes before the next night must be empty after this one.
 NIGHT = timedelta(days=1)
 
@@ -52,38 +52,38 @@ def without_forced(rules: Rules, force: Collection[str]) -> Rules:
     return replace(rules, trigger=reins.trigger, margin=reins.margin, limits=limits)
 
 
-def _recent_plans(world: World) -> list[Cycle]:
-    """The cycles of the last month, newest first, without old first placements: they are large, and moved nothing."""
+def _recent_plans(world: World) -> list[Plan]:
+    """The plans of the last month, newest first, without old first placements: they are large, and moved nothing."""
     now = world.clock()
     since, first = now - MONTH, now - world.settings.safety.site_cooldown
     lately = [one for one in world.store.headlines() if one.created >= (since if _moves(one) else first)]
-    return [world.store.cycle(one.id) for one in lately[:CYCLES]]
+    return [world.store.plan(one.id) for one in lately[:PLANS]]
 
 
 def _moves(one: Headline) -> bool:
     return bool(one.base) or one.moves < one.sites
 
 
-def _nights_over(known: Sequence[Cycle], period: Period, trigger: float) -> int:
+def _nights_over(known: Sequence[Plan], period: Period, trigger: float) -> int:
     """In how many periods before this one, running, the worst node was over the trigger."""
-    last: dict[datetime, Cycle] = {}
-    for cycle in known:
-        if cycle.period.end < period.end:
-            last.setdefault(cycle.period.end, cycle)
+    last: dict[datetime, Plan] = {}
+    for plan in known:
+        if plan.period.end < period.end:
+            last.setdefault(plan.period.end, plan)
     nights = 0
-    for _, cycle in sorted(last.items(), reverse=True):
-        if cycle.before is None or cycle.before.worst <= trigger:
+    for _, plan in sorted(last.items(), reverse=True):
+        if plan.before is None or plan.before.worst <= trigger:
             break
         nights += 1
     return nights
 
 
-def _resting(world: World, known: Sequence[Cycle]) -> Iterator[Resting]:
+def _resting(world: World, known: Sequence[Plan]) -> Iterator[Resting]:
     """The sites that stay where they are for now, by the rule that keeps them, and what they needed meanwhile."""
     now, safety = world.clock(), world.settings.safety
     month, lately = now - MONTH, now - safety.site_cooldown
     chosen, draining = _chosen_plans(known, now), {node.name for node in world.nodes if node.state == "draining"}
-    moves = [(when, _moved_sites(cycle, draining), _shrunk(cycle)) for cycle, when in chosen]
+    moves = [(when, _moved_sites(plan, draining), _shrunk(plan)) for plan, when in chosen]
     yield _often(moves, safety.max_moves_per_site, now, _most_replicas_needed(known, month))
     told, until = dict[str, str](), dict[str, datetime]()
     for when, moved, shrunk in moves:
@@ -113,15 +113,15 @@ def _often(
     return Resting(OFTEN, limit, told, {site: count for site, count in needed.items() if site in many}, until)
 
 
-def _most_replicas_needed(known: Sequence[Cycle], since: datetime) -> dict[str, int]:
+def _most_replicas_needed(known: Sequence[Plan], since: datetime) -> dict[str, int]:
     """The most replicas that any plan after then found each site to need for its load."""
     found: dict[str, int] = {}
-    for site, count in (pair for cycle in known if cycle.created > since for pair in cycle.needs.items()):
+    for site, count in (pair for plan in known if plan.created > since for pair in plan.needs.items()):
         found[site] = max(count, found.get(site, 0))
     return found
 
 
-def _chosen_plans(known: Sequence[Cycle], now: datetime) -> list[tuple[Cycle, datetime]]:
+def _chosen_plans(known: Sequence[Plan], now: datetime) -> list[tuple[Plan, datetime]]:
     """What came into force, the earliest first, and when. What a cluster was adopted with, and the way off a dead node,
     are nothing that anybody chose for the sake of balance: no site rests after that.
     """
@@ -129,33 +129,33 @@ def _chosen_plans(known: Sequence[Cycle], now: datetime) -> list[tuple[Cycle, da
     return [(one, one.settled) for one in applied if one.base and one.settled and one.settled <= now]
 
 
-def _moved_sites(cycle: Cycle, draining: Collection[str]) -> set[str]:
+def _moved_sites(plan: Plan, draining: Collection[str]) -> set[str]:
     """Sites that left a node for another one, or got one more. Off a node that took no sites they had to go: they rest
     only while it is being drained, and may come back as soon as it is in service again.
     """
-    closed = _closed(cycle) - set(draining)
-    left = (move for move in cycle.moves if move.source and move.target and move.source not in closed)
-    return {*cycle.grown, *(move.site for move in left)}
+    closed = _closed(plan) - set(draining)
+    left = (move for move in plan.moves if move.source and move.target and move.source not in closed)
+    return {*plan.grown, *(move.site for move in left)}
 
 
-def _closed(cycle: Cycle) -> set[str]:
+def _closed(plan: Plan) -> set[str]:
     """The nodes that took no sites: a fair share of nothing is theirs."""
-    return {load.node for load in cycle.after.nodes if not load.fair}
+    return {load.node for load in plan.after.nodes if not load.fair}
 
 
-def _shrunk(cycle: Cycle) -> set[str]:
-    closed = _closed(cycle)
-    return {move.site for move in cycle.moves if move.target is None and move.source not in closed}
+def _shrunk(plan: Plan) -> set[str]:
+    closed = _closed(plan)
+    return {move.site for move in plan.moves if move.target is None and move.source not in closed}
 
 
-def _came(known: Sequence[Cycle]) -> dict[str, dict[str, datetime]]:
+def _came(known: Sequence[Plan]) -> dict[str, dict[str, datetime]]:
     """When sites came to nodes, of those that were on others before."""
     found: dict[str, dict[str, datetime]] = {}
-    for cycle in reversed(known):
-        if cycle.base and cycle.settled and cycle.state == "applied":
-            for move in cycle.moves:
+    for plan in reversed(known):
+        if plan.base and plan.settled and plan.state == "applied":
+            for move in plan.moves:
                 if move.target:
-                    found.setdefault(move.site, {})[move.target] = cycle.settled
+                    found.setdefault(move.site, {})[move.target] = plan.settled
     return found
 
 

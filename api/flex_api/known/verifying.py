@@ -48,10 +48,10 @@ def verify(world: World, patience: float = 0.0) -> Verified:
             kept="nothing was changed",
             advice="`flex plan`, then `flex apply`",
         )
-    cycle, nodes, settings = world.store.cycle(base), world.nodes, world.settings
+    plan, nodes, settings = world.store.plan(base), world.nodes, world.settings
 
     def ask() -> tuple[Verdict, ...]:
-        return checking.check(cycle, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner)
+        return checking.check(plan, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner)
 
     verdicts = ask()
     if patience and (late := checking.behind(verdicts)):

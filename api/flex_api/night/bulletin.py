@@ -11,7 +11,7 @@ from typing import Literal
 
 from flex.errors import FlexError
 from flex.loop import verify
-from flex.model.domain import Balance, Cycle
+from flex.model.domain import Balance, Plan
 from flex.model.retries import Attempt
 from flex.zones.zone_changes import DRIFT
 from flex_api.schemas.output import SCHEMA_VERSION
@@ -33,16 +33,16 @@ class Bulletin:
     data: dict[str, object]
 
 
-def of_night(cluster: str, cycle: Cycle, waiting: str, code: int, address: str, undo: str) -> Bulletin | None:
+def of_night(cluster: str, plan: Plan, waiting: str, code: int, address: str, undo: str) -> Bulletin | None:
     """None where there is nothing to tell: nobody reads the mails of a cluster that is well."""
-    edited = [edit for edit in cycle.said.edits if edit.since == cycle.created]
-    if not (cycle.moves or cycle.changes or waiting or edited):
+    edited = [edit for edit in plan.said.edits if edit.since == plan.created]
+    if not (plan.moves or plan.changes or waiting or edited):
         return None
-    drifted = edited or DRIFT in {breach.rule for breach in cycle.breaches}
+    drifted = edited or DRIFT in {breach.rule for breach in plan.breaches}
     event: Event = "drift" if drifted else "approval" if waiting else "applied"
-    verdict = _verdict(cycle, waiting)
-    text = "\n".join(_lines(cluster, cycle, waiting, address, undo))
-    return Bulletin(event, f"[flex {cluster}] {verdict}", text, _data(cluster, event, cycle, code, address, undo))
+    verdict = _verdict(plan, waiting)
+    text = "\n".join(_lines(cluster, plan, waiting, address, undo))
+    return Bulletin(event, f"[flex {cluster}] {verdict}", text, _data(cluster, event, plan, code, address, undo))
 
 
 def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
@@ -69,51 +69,51 @@ def of_attempt(cluster: str, tried: Attempt, error: FlexError, address: str) -> 
     return Bulletin("failure", subject, text, {**failure.data, "node": tried.node, "attempts": tried.count})
 
 
-def _verdict(cycle: Cycle, waiting: str) -> str:
-    moved = words.count(len({move.site for move in cycle.moves}), "site")
+def _verdict(plan: Plan, waiting: str) -> str:
+    moved = words.count(len({move.site for move in plan.moves}), "site")
     if waiting:
-        over = "; ".join(str(breach) for breach in cycle.breaches)
-        would = nodes_given_up.told(cycle.moves, cycle.base, done=False) or f"{moved} would move"
-        return f"waiting for approval: {would}{nodes_given_up.misses(cycle.forecasts)}{f' ({over})' if over else ''}"
-    before = f"{words.share(cycle.before.worst)} -> " if cycle.before else ""
-    did = nodes_given_up.told(cycle.moves, cycle.base, done=True) or f"{moved} moved"
-    return f"applied: {did}, worst node {before}{words.share(cycle.after.worst)} off"
+        over = "; ".join(str(breach) for breach in plan.breaches)
+        would = nodes_given_up.told(plan.moves, plan.base, done=False) or f"{moved} would move"
+        return f"waiting for approval: {would}{nodes_given_up.misses(plan.forecasts)}{f' ({over})' if over else ''}"
+    before = f"{words.share(plan.before.worst)} -> " if plan.before else ""
+    did = nodes_given_up.told(plan.moves, plan.base, done=True) or f"{moved} moved"
+    return f"applied: {did}, worst node {before}{words.share(plan.after.worst)} off"
 
 
-def _lines(cluster: str, cycle: Cycle, waiting: str, address: str, undo: str) -> Iterator[str]:
-    yield f"{cluster}, plan {cycle.id} for {cycle.period}"
-    yield f"Result   {waiting or _verification_text(cycle)}"
-    yield from _balance(cycle.before, cycle.after)
-    if cycle.moves:
-        left = f", {cycle.later:,} more in the next nights" if cycle.later else ""
-        scratch = f"a fresh partition would move {cycle.scratch_moves:,}"
-        yield f"Moves    {len(cycle.moves):,}, {words.size(cycle.cold_bytes)} cold; {scratch}{left}"
-    for edit in cycle.said.edits[:MOST]:
+def _lines(cluster: str, plan: Plan, waiting: str, address: str, undo: str) -> Iterator[str]:
+    yield f"{cluster}, plan {plan.id} for {plan.period}"
+    yield f"Result   {waiting or _verification_text(plan)}"
+    yield from _balance(plan.before, plan.after)
+    if plan.moves:
+        left = f", {plan.later:,} more in the next nights" if plan.later else ""
+        scratch = f"a fresh partition would move {plan.scratch_moves:,}"
+        yield f"Moves    {len(plan.moves):,}, {words.size(plan.cold_bytes)} cold; {scratch}{left}"
+    for edit in plan.said.edits[:MOST]:
         site, found = edit.name.rstrip("."), " ".join(edit.found) or "no address"
         yield f"Edited   {site} has {found} in DNS by somebody else, and was left alone"
-    rows = nodes_given_up.grouped(cycle.moves)
+    rows = nodes_given_up.grouped(plan.moves)
     for row in rows[:MOST]:
         yield f"         {row.sites}  {row.source} -> {row.target}  {row.reason}"
     if len(rows) > MOST:
         yield f"         and {len(rows) - MOST:,} more"
-    for move in cycle.put_off[:MOST]:
+    for move in plan.put_off[:MOST]:
         yield f"Later    {move.site}  {move.source or '-'} -> {move.target or '-'}  {move.reason}"
-    if len(cycle.put_off) > MOST:
-        yield f"         and {len(cycle.put_off) - MOST:,} more"
-    for stop in cycle.stops:
+    if len(plan.put_off) > MOST:
+        yield f"         and {len(plan.put_off) - MOST:,} more"
+    for stop in plan.stops:
         yield f"Stopped  {stop}"
-    for note in cycle.notes:
+    for note in plan.notes:
         yield f"Note     {note}"
     yield from _see(address)
     if undo and not waiting:
         yield f"Undo     flex rollback --to {undo}"
 
 
-def _verification_text(cycle: Cycle) -> str:
-    found = verify.servers(cycle.verdicts)
+def _verification_text(plan: Plan) -> str:
+    found = verify.servers(plan.verdicts)
     checked = f"; {found.agreeing} of {words.count(found.asked, 'name server')} agree" if found.asked else ""
-    until = f"; old answers live until {cycle.old_answers_until:%H:%M} UTC" if cycle.old_answers_until else ""
-    return f"{cycle.state}{checked}{until}"
+    until = f"; old answers live until {plan.old_answers_until:%H:%M} UTC" if plan.old_answers_until else ""
+    return f"{plan.state}{checked}{until}"
 
 
 def _balance(before: Balance | None, after: Balance) -> Iterator[str]:
@@ -132,21 +132,19 @@ def _see(address: str) -> Sequence[str]:
     return (f"Why      {address}",) if address else ()
 
 
-def _data(cluster: str, event: Event, cycle: Cycle, code: int, address: str, undo: str) -> dict[str, object]:
+def _data(cluster: str, event: Event, plan: Plan, code: int, address: str, undo: str) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "event": event,
         "cluster": cluster,
-        "plan": cycle.id,
-        "result": cycle.state,
+        "plan": plan.id,
+        "result": plan.state,
         "exit_code": code,
-        "moves": len(cycle.moves),
-        "moves_later": cycle.later,
-        "stops": [
-            {"rule": one.rule, "limit": one.limit, "actual": one.actual, "said": one.said} for one in cycle.stops
-        ],
-        "imbalance": {"before": cycle.before.worst if cycle.before else None, "after": cycle.after.worst},
-        "breaches": [{"rule": one.rule, "limit": one.limit, "actual": one.actual} for one in cycle.breaches],
+        "moves": len(plan.moves),
+        "moves_later": plan.later,
+        "stops": [{"rule": one.rule, "limit": one.limit, "actual": one.actual, "said": one.said} for one in plan.stops],
+        "imbalance": {"before": plan.before.worst if plan.before else None, "after": plan.after.worst},
+        "breaches": [{"rule": one.rule, "limit": one.limit, "actual": one.actual} for one in plan.breaches],
         "plan_url": address,
         "rollback": f"flex rollback --to {undo}" if undo and not code else "",
     }

@@ -42,12 +42,12 @@ def _is_out(world: World, step: Steps, order: NodeOrder, force: Collection[str],
             raise
         world.say(f"{node} is down and could not be taken out of DNS: {error}")
         return False
-    if taken.cycle:
-        world.say(f"{node} was down and is out of DNS by plan {taken.cycle.id}.")
+    if taken.plan:
+        world.say(f"{node} was down and is out of DNS by plan {taken.plan.id}.")
     return True
 
 
 def _said_of(taken: Taken) -> str:
-    if taken.cycle:
-        return f"out of DNS by plan {taken.cycle.id}"
+    if taken.plan:
+        return f"out of DNS by plan {taken.plan.id}"
     return f"{words.count(len(taken.left), 'name')} left to others"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from flex.model.domain import Cycle, Period
+from flex.model.domain import Period, Plan
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.known import dead, trust
@@ -23,7 +23,7 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
     freeze = store.freeze()
     counts = placement["site"].value_counts()
     headlines = store.headlines()
-    in_force = store.cycle(base) if base else None
+    in_force = store.plan(base) if base else None
     known_nodes = nodes(settings, store)
     last_lines, coverage = of_logs(settings, store, now)
     known = Known(
@@ -47,11 +47,11 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
     return metrics.text(known)
 
 
-def _latest(store: Store, headlines: Sequence[Headline], in_force: Cycle | None) -> Cycle | None:
+def _latest(store: Store, headlines: Sequence[Headline], in_force: Plan | None) -> Plan | None:
     if not headlines:
         return None
     newest = headlines[0].id
-    return in_force if in_force is not None and in_force.id == newest else store.cycle(newest)
+    return in_force if in_force is not None and in_force.id == newest else store.plan(newest)
 
 
 def of_logs(settings: Settings, store: Store, now: datetime) -> tuple[Mapping[str, float], Mapping[str, float]]:

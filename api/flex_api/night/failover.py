@@ -11,17 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from flex.errors import DnsError, Held, NoData
-from flex.loop import pending
-from flex.loop import planning as cycles
+from flex.loop import pending, planning
 from flex.loop.facts import Facts
 from flex.loop.planning import Proposal
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.model.orders import NodeOrder
 from flex.placing.failover import SOLVER
 from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts
-from flex.zones import records
-from flex.zones import zone_changes as plan
+from flex.zones import records, zone_changes
 from flex_api.known import other_names
 from flex_api.night import applying, nodes, retrying
 from flex_api.night.leases import Lease
@@ -39,11 +37,11 @@ class Taken:
     with the reason.
     """
 
-    cycle: Cycle | None = None
+    plan: Plan | None = None
     left: Mapping[str, str] = field(default_factory=dict)
 
 
-def take_down(world: World, order: NodeOrder, enters: Callable[[str], None] = cycles.unheard) -> Taken:
+def take_down(world: World, order: NodeOrder, enters: Callable[[str], None] = planning.unheard) -> Taken:
     """The node is marked as down, whatever comes then: as long as sites are on it, the health watch and each night try
     again. Raises BadInput where no other node could take them.
     """
@@ -75,43 +73,43 @@ def take_down_as(held: Lease, world: World, order: NodeOrder) -> Taken:
     """The same as the run that holds the lease, which its stages and its plan are recorded of."""
     step = Steps(world, held.run)
     taken = step.through(lambda: take_down(world, order, step.enter), lambda _: "done")
-    if taken.cycle:
-        held.concerns(taken.cycle)
+    if taken.plan:
+        held.concerns(taken.plan)
     return taken
 
 
 def look(world: World, node: str) -> Taken | None:
     """What is left for others to change, where nothing is left for us; None where there is something to do."""
-    if world.store.cycles(state="applying"):
+    if world.store.plans(state="applying"):
         return None
     made = _made(world, node)
-    return None if made.cycle.moves else Taken(left=_left(world, made, node))
+    return None if made.plan.moves else Taken(left=_left(world, made, node))
 
 
 def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken:
     applying.make_way(world, node)
     made = _made(world, node)
     left = _left(world, made, node)
-    if not made.cycle.moves:
+    if not made.plan.moves:
         return Taken(left=left)
-    cycle = _tried_before(world, made.cycle)
-    if cycle is None:
-        world.store.propose(made.cycle, made.placement)
-    return Taken(applying.carry_out(world, cycle or made.cycle, enters), left)
+    plan = _tried_before(world, made.plan)
+    if plan is None:
+        world.store.propose(made.plan, made.placement)
+    return Taken(applying.carry_out(world, plan or made.plan, enters), left)
 
 
 def _made(world: World, node: str) -> Proposal:
-    return cycles.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
+    return planning.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
 
 
 def _left(world: World, made: Proposal, node: str) -> dict[str, str]:
     return {**made.left, **_excluded_names(world, node)}
 
 
-def _tried_before(world: World, made: Cycle) -> Cycle | None:
+def _tried_before(world: World, made: Plan) -> Plan | None:
     """The same plan where it was tried and nothing of it was made: each attempt is not another plan."""
     same = [one.id for one in world.store.headlines() if (one.digest, one.base) == (made.digest, made.base)]
-    found = (world.store.cycle(plan) for plan in same)
+    found = (world.store.plan(plan) for plan in same)
     return next((one for one in found if one.state in pending.WAITING and one.quality.solver == SOLVER), None)
 
 
@@ -127,7 +125,7 @@ def facts(world: World) -> Facts:
     period, profiles, spreads = found
     others = other_names.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
     every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, world.pins, base, placement, others=others)
-    every = replace(every, said=world.store.cycle(base).said)
+    every = replace(every, said=world.store.plan(base).said)
     # What people keep FLEX away from is theirs, whatever dies.
     return every.without_excluded()
 
@@ -140,6 +138,6 @@ def _excluded_names(world: World, node: str) -> dict[str, str]:
         name
         for zone, sites in of_zone.items()
         if sites
-        for name in plan.names_with(world.target.read(zone, list(map(records.name_of, sites))).records, gone)
+        for name in zone_changes.names_with(world.target.read(zone, list(map(records.name_of, sites))).records, gone)
     }
     return dict.fromkeys(sorted(found), EXCLUDED)

@@ -15,7 +15,7 @@ from functools import partial
 from flex import health
 from flex.errors import Unwell
 from flex.health import Pulse
-from flex.model.domain import Cycle, Node
+from flex.model.domain import Node, Plan
 from flex.placing import failover
 from flex.ports import DnsTarget
 from flex_api.night import freezing, probing, warm_command, warming
@@ -25,31 +25,31 @@ from flex_api.wiring import World
 from flex_dns.gentle import Coming, GentleTarget, Hooks
 
 
-def begin(world: World, cycle: Cycle) -> Cycle:
+def begin(world: World, plan: Plan) -> Plan:
     """The plan as it begins by the settings. One that was begun goes on as it began, whatever they say by now."""
-    if cycle.state == "applying":
-        return cycle
+    if plan.state == "applying":
+        return plan
     dns = world.settings.dns
-    is_gentle = dns.make_before_break and cycle.quality.solver != failover.SOLVER
-    return replace(cycle, moving_ttl=dns.moving_ttl if is_gentle else None)
+    is_gentle = dns.make_before_break and plan.quality.solver != failover.SOLVER
+    return replace(plan, moving_ttl=dns.moving_ttl if is_gentle else None)
 
 
-def is_gentle(world: World, cycle: Cycle) -> bool:
-    return begin(world, cycle).moving_ttl is not None
+def is_gentle(world: World, plan: Plan) -> bool:
+    return begin(world, plan).moving_ttl is not None
 
 
-def warms_first(world: World, cycle: Cycle) -> bool:
+def warms_first(world: World, plan: Plan) -> bool:
     """Whether nodes are warmed up for the whole plan before it begins, and not wave by wave."""
-    return bool(world.settings.warming.bytes) and not is_gentle(world, cycle)
+    return bool(world.settings.warming.bytes) and not is_gentle(world, plan)
 
 
-def target(world: World, cycle: Cycle) -> DnsTarget:
+def target(world: World, plan: Plan) -> DnsTarget:
     """A dead node's sites lose it at once; all other moves may make before they break."""
-    ttl = begin(world, cycle).moving_ttl
+    ttl = begin(world, plan).moving_ttl
     if ttl is None:
         return world.target
     dns = world.settings.dns
-    forced = {stop.rule for stop in freezing.of_now(world)} if cycle.state != "applying" else set[str]()
+    forced = {stop.rule for stop in freezing.of_now(world)} if plan.state != "applying" else set[str]()
     hooks = Hooks(
         begins=partial(_tell, world),
         ahead=partial(_ahead, world, forced),

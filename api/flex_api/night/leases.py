@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from flex.errors import FlexError
-from flex.model.domain import Cycle, Run
+from flex.model.domain import Plan, Run
 from flex.model.journal import JournalRow, RowState
 from flex.store.holders import BEATS, PATIENCE, holder
 from flex_api import wiring
@@ -32,8 +32,8 @@ class Lease:
     run: Run
     waiting: tuple[int, str] = (0, "")
 
-    def concerns(self, cycle: Cycle) -> None:
-        self.run = replace(self.run, cycle=cycle.id)
+    def concerns(self, plan: Plan) -> None:
+        self.run = replace(self.run, plan=plan.id)
 
     def ends(self, exit_code: int, message: str) -> None:
         self.run = replace(self.run, exit_code=exit_code, message=message)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import flex
 from flex.loop import verify
-from flex.model.domain import Cycle, Node, Pin, Run
+from flex.model.domain import Node, Pin, Plan, Run
 from flex.model.jobs import Job
 from flex.model.plan_summary import Headline
 from flex.store import migrate
@@ -32,14 +32,14 @@ class Known:
     now: datetime
     runs: Sequence[Run]
     headlines: Sequence[Headline]
-    in_force: Cycle | None
+    in_force: Plan | None
     nodes: Sequence[Node]
     pins: Sequence[Pin]
     sites: int
     replicated: int
     frozen: bool
     # The latest plan whole; by node the last line of its logs, and how much of the period is there.
-    latest: Cycle | None
+    latest: Plan | None
     last_lines: Mapping[str, float]
     coverage: Mapping[str, float]
     jobs: Sequence[Job]

@@ -12,14 +12,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
-from flex.loop import planning as cycles
-from flex.loop import what_if
+from flex.loop import planning, what_if
 from flex.loop.facts import Facts
 from flex.loop.planning import Proposal
 from flex.loop.what_if import Supposition
 from flex.model import consent
 from flex.model.dns_edits import Said
-from flex.model.domain import Cycle, Period, Run
+from flex.model.domain import Period, Plan, Run
 from flex.ports import Store
 from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts
@@ -56,7 +55,7 @@ class Night:
 
     run: Run
     files: tuple[FileReport, ...]
-    cycle: Cycle
+    plan: Plan
     report: Path
     waiting: str = ""
     exit_code: int = 0
@@ -90,43 +89,43 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
         if is_owed:
             dead_nodes_first.cleared(world, step, force, is_last=True)
         step("finish", lambda: applying.finish_where_allowed(world, force), lambda _: _said_of_begun(world))
-        made = step("plan", lambda: propose(world, force, author=author), lambda made: made.cycle.id)
-        held.concerns(made.cycle)
-        _tell_of_edits(world, made.cycle)
-        code, waiting = _passes(world, step, made.cycle)
+        made = step("plan", lambda: propose(world, force, author=author), lambda made: made.plan.id)
+        held.concerns(made.plan)
+        _tell_of_edits(world, made.plan)
+        code, waiting = _passes(world, step, made.plan)
         if waiting:
             world.say(waiting)
             held.waits(code, waiting)
-            cycle = made.cycle
+            plan = made.plan
         else:
-            cycle = step.through(lambda: applying.carry_out(world, made.cycle, step.enter), lambda done: done.state)
-        path = step("report", lambda: _report(world, cycle), str)
-        step("notify", lambda: notifying.after(world, cycle, waiting, code), str)
-        return Night(held.run, files, cycle, path, waiting, code)
+            plan = step.through(lambda: applying.carry_out(world, made.plan, step.enter), lambda done: done.state)
+        path = step("report", lambda: _report(world, plan), str)
+        step("notify", lambda: notifying.after(world, plan, waiting, code), str)
+        return Night(held.run, files, plan, path, waiting, code)
 
 
-def _passes(world: World, step: Steps, cycle: Cycle) -> tuple[int, str]:
+def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
     """As _waits says; asked once more behind the warm-up, which takes a while."""
-    found = step("gate", lambda: _waits(world, cycle), lambda found: found[1] or "passed")
-    if found[1] or not gently.warms_first(world, cycle):
+    found = step("gate", lambda: _waits(world, plan), lambda found: found[1] or "passed")
+    if found[1] or not gently.warms_first(world, plan):
         return found
-    step("warm", lambda: warming.ahead(world, cycle), str)
-    return step("gate again", lambda: _waits(world, cycle), lambda found: found[1] or "passed")
+    step("warm", lambda: warming.ahead(world, plan), str)
+    return step("gate again", lambda: _waits(world, plan), lambda found: found[1] or "passed")
 
 
 def _said_of_begun(world: World) -> str:
-    begun = world.store.cycles(state="applying")
+    begun = world.store.plans(state="applying")
     return f"plan {begun[0].id} stays half applied" if begun else "nothing is half applied"
 
 
-def _report(world: World, cycle: Cycle) -> Path:
+def _report(world: World, plan: Plan) -> Path:
     """A night is not undone by a report that cannot be written, and must not look so."""
     try:
-        path = reporting.write(world, cycle)
+        path = reporting.write(world, plan)
         reporting.print_too(world, path)
         return path
     except NotWritten as error:
-        kept = f"plan {cycle.id} is {cycle.state}; only its report is missing"
+        kept = f"plan {plan.id} is {plan.state}; only its report is missing"
         raise NotWritten(error.asked, error.answer, kept=kept, advice=f"{error.advice}; then `flex report`") from error
 
 
@@ -188,8 +187,8 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
         world.say(f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}")
 
 
-def _tell_of_edits(world: World, cycle: Cycle) -> None:
-    if edits := cycle.said.edits:
+def _tell_of_edits(world: World, plan: Plan) -> None:
+    if edits := plan.said.edits:
         named = ", ".join(edit.name.rstrip(".") for edit in edits[:NAMED])
         more = f" and {len(edits) - NAMED} more" if len(edits) > NAMED else ""
         world.say(f"Somebody else changed {words.count(len(edits), 'name')} in DNS, left alone: {named}{more}.")
@@ -239,7 +238,7 @@ def propose(
     plain = facts(world)
     known, outlook = expect(world, plain)
     rules = recent.without_forced(world.rules, force)
-    made = cycles.propose(
+    made = planning.propose(
         replace(known, guard=recent.guard(world, known.period, force)),
         what_if.supposed_rules(replace(rules, take_back=frozenset(map(name_of, take_back))), wanted),
         solver=world.solver,
@@ -247,22 +246,22 @@ def propose(
         target=world.target,
         now=world.clock(),
     )
-    told = replace(made.cycle, measured=hindsight.measure(world, plain), outlook=outlook)
-    return _keep(world, replace(made, cycle=told), author)
+    told = replace(made.plan, measured=hindsight.measure(world, plain), outlook=outlook)
+    return _keep(world, replace(made, plan=told), author)
 
 
 def _keep(world: World, made: Proposal, author: str) -> Proposal:
-    signed = replace(made, cycle=replace(made.cycle, author=author, wishers=who_caused.wishers(world, made)))
+    signed = replace(made, plan=replace(made.plan, author=author, wishers=who_caused.wishers(world, made)))
     with world.store.together():
-        world.store.propose(signed.cycle, signed.placement)
-        _replace_equals(world, signed.cycle)
+        world.store.propose(signed.plan, signed.placement)
+        _replace_equals(world, signed.plan)
     return signed
 
 
-def _replace_equals(world: World, newer: Cycle) -> None:
+def _replace_equals(world: World, newer: Plan) -> None:
     """One of several equal plans is enough to wait; one that somebody said yes to is left to him."""
     equal = [one for one in world.store.headlines() if (one.digest, one.base) == (newer.digest, newer.base)]
-    for older in (world.store.cycle(one.id) for one in equal if one.state == "proposed" and one.id != newer.id):
+    for older in (world.store.plan(one.id) for one in equal if one.state == "proposed" and one.id != newer.id):
         if not older.approvals:
             message = f"replaced by {newer.id}, which is the same"
             world.store.update(replace(older, state="discarded", message=message))
@@ -275,7 +274,7 @@ def go_back(world: World, to: str, *, author: str = "") -> Proposal:
 
 def way_back(world: World, to: str) -> Proposal:
     """The same, which is kept nowhere."""
-    return cycles.go_back(
+    return planning.go_back(
         facts(world),
         world.rules,
         world.store.placement_of(to),
@@ -293,7 +292,7 @@ def earlier(store: Store, plan: str = "") -> str:
     partitions = _partitions(store)
     if not plan:
         return _one_before(store, partitions)
-    found = store.cycle(plan)
+    found = store.plan(plan)
     if found.id not in partitions:
         raise Unknown(
             f"the partition of plan {found.id}",
@@ -363,24 +362,24 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         base=base,
         placement=placement,
         others=other_names.shares(world, period, others) if replayed else others,
-        said=world.store.cycle(base).said if base else Said(),
+        said=world.store.plan(base).said if base else Said(),
     )
 
 
-def _waits(world: World, cycle: Cycle) -> tuple[int, str]:
+def _waits(world: World, plan: Plan) -> tuple[int, str]:
     """Why this plan is not applied by itself, and the exit code for it; nothing when it may be."""
-    begun = world.store.cycles(state="applying")
-    if not begun and not cycle.changes and not cycle.moves:
+    begun = world.store.plans(state="applying")
+    if not begun and not plan.changes and not plan.moves:
         return 0, ""
     mode = world.settings.cluster.mode
     if mode == "shadow":
-        return 0, f"Shadow mode: plan {cycle.id} was made and nothing was written."
-    stops = applying.stops(world, cycle)
+        return 0, f"Shadow mode: plan {plan.id} was made and nothing was written."
+    stops = applying.stops(world, plan)
     told = consent.told(stops)
     if freezing.RULE in {stop.rule for stop in stops}:
-        return Frozen.exit_code, f"Plan {cycle.id} was made and nothing was applied: {told}."
+        return Frozen.exit_code, f"Plan {plan.id} was made and nothing was applied: {told}."
     if begun:
-        return Held.exit_code, f"Plan {cycle.id} was made and nothing was applied: plan {begun[0].id} is half applied."
+        return Held.exit_code, f"Plan {plan.id} was made and nothing was applied: plan {begun[0].id} is half applied."
     if mode == "review":
-        return Held.exit_code, f"Plan {cycle.id} waits for a yes: `flex apply {cycle.id}`."
-    return (Held.exit_code, f"Plan {cycle.id} waits for a yes: {told}.") if stops else (0, "")
+        return Held.exit_code, f"Plan {plan.id} waits for a yes: `flex apply {plan.id}`."
+    return (Held.exit_code, f"Plan {plan.id} waits for a yes: {told}.") if stops else (0, "")

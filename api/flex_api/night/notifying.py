@@ -25,7 +25,7 @@ from pathlib import Path
 
 from flex import http_without_redirects
 from flex.errors import Away, BadInput, FlexError
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.model.retries import Attempt
 from flex_api.night import bulletin
 from flex_api.night.bulletin import Bulletin
@@ -40,12 +40,12 @@ PAUSES = (1.0, 4.0)
 SIGNATURE, EVENT_ID = "X-Flex-Signature", "X-Flex-Event-Id"
 
 
-def after(world: World, cycle: Cycle, waiting: str, code: int) -> str:
+def after(world: World, plan: Plan, waiting: str, code: int) -> str:
     """What was told of a night that came to its end."""
-    address = _address(world, f"plans/{cycle.id}")
+    address = _address(world, f"plans/{plan.id}")
     name = world.settings.cluster.name
-    written = reporting.place(world, cycle) if world.settings.notify.attach_report else None
-    return _tell(world, bulletin.of_night(name, cycle, waiting, code, address, cycle.base), written)
+    written = reporting.place(world, plan) if world.settings.notify.attach_report else None
+    return _tell(world, bulletin.of_night(name, plan, waiting, code, address, plan.base), written)
 
 
 def tell_failure(world: World, error: FlexError) -> str:

@@ -35,7 +35,7 @@ def _in_force(world: World) -> set[str]:
 
 
 def _half_out(world: World) -> set[str]:
-    begun = [one for one in world.store.cycles(state="applying") if one.quality.solver == failover.SOLVER]
+    begun = [one for one in world.store.plans(state="applying") if one.quality.solver == failover.SOLVER]
     return {move.source for one in begun for move in one.moves if move.source}
 
 

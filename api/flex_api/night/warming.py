@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from flex.errors import FlexError
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.ports import Store
 from flex.routing.warming import Budget, Target, Warmed, hottest, warm
 from flex_api.night import steering
@@ -26,9 +26,9 @@ _SIDE_BY_SIDE = 32
 _WEB = 80
 
 
-def ahead(world: World, cycle: Cycle) -> str:
+def ahead(world: World, plan: Plan) -> str:
     """Warm up for all that the plan moves or adds; what came of it, in words."""
-    return warm_up_nodes(world, coming(world.store, cycle.id))
+    return warm_up_nodes(world, coming(world.store, plan.id))
 
 
 def coming(store: Store, plan: str) -> dict[str, list[str]]:

@@ -100,9 +100,9 @@ class Watch:
         except FlexError as error:
             self._failed(node, error)
             return
-        if taken.cycle:
-            self._world.say(f"{node} was dead and is out of DNS by plan {taken.cycle.id}.")
-            notifying.after(self._world, taken.cycle, "", 0)
+        if taken.plan:
+            self._world.say(f"{node} was dead and is out of DNS by plan {taken.plan.id}.")
+            notifying.after(self._world, taken.plan, "", 0)
         elif not taken.left:
             self._world.say(f"{node} was dead and is out of DNS.")
         left = "; ".join(f"{name} leads to {node} still: {reason}" for name, reason in taken.left.items())

@@ -37,7 +37,7 @@ def wishers(world: World, made: Proposal) -> tuple[str, ...]:
         by_flex = entry.actor == ITSELF and entry.action == "node.order"
         if by_flex and (entry.subject not in orders or orders[entry.subject].author != ITSELF):
             continue
-        if made.cycle.moves or made.cycle.changes:
+        if made.plan.moves or made.plan.changes:
             found.add(entry.actor)
     return tuple(sorted(found - {""}))
 

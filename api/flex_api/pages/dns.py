@@ -31,7 +31,7 @@ def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Resp
 
 
 def _page(desk: Desk, *, pending: bool) -> Response:
-    _, cycle = desk.views.base()
+    _, plan = desk.views.base()
     check = last_check(desk)
     # What was kept without a zone cannot be compared by serial.
     answers = [one for one in check.servers if one.zone] if check else []
@@ -40,13 +40,13 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         desk,
         "dns.html",
         "/dns",
-        plan=cycle,
-        zones=[present.zone_row(plan) for plan in cycle.plans] if cycle else [],
-        known={plan.zone: plan for plan in cycle.plans} if cycle else {},
+        plan=plan,
+        zones=[present.zone_row(zone_plan) for zone_plan in plan.zone_plans] if plan else [],
+        known={zone_plan.zone: zone_plan for zone_plan in plan.zone_plans} if plan else {},
         set=dns_set,
         every=dns_set.every_zone,
         check=check,
         behind=list(verify.behind(answers).values()),
         pending=pending,
-        journal=desk.store.journal(cycle.id).rows() if cycle else (),
+        journal=desk.store.journal(plan.id).rows() if plan else (),
     )

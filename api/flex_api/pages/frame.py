@@ -108,7 +108,7 @@ def show(desk: Desk, template: str, here: str, status: int = 200, /, **values: o
 
 def _frame(desk: Desk, here: str) -> Frame:
     frozen = freezing.frozen(desk.world())
-    _, cycle = desk.views.base()
+    _, plan = desk.views.base()
     applied = [one.worst for one in desk.views.headlines() if one.state == "applied" and one.settled][:NIGHTS]
     tolerance = desk.settings.solver.tolerance
     refusal: Refusal | None = getattr(desk.request.state, "refusal", None)
@@ -125,8 +125,8 @@ def _frame(desk: Desk, here: str) -> Frame:
         who=desk.caller.name.removeprefix("token:"),
         role=desk.caller.role,
         newest=newest(desk),
-        worst=words.share(cycle.after.worst) if cycle else "",
-        inside=cycle is not None and cycle.after.worst <= tolerance + ROUNDING,
+        worst=words.share(plan.after.worst) if plan else "",
+        inside=plan is not None and plan.after.worst <= tolerance + ROUNDING,
         spark=spark("Worst node of the last nights", applied[::-1], tolerance) if len(applied) > 1 else None,
         troubles=troubles(desk),
         done="" if refusal else DONE.get(desk.request.query_params.get("done", ""), ""),

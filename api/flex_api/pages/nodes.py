@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.loop.what_if import Supposed
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.night import nodes as noding
 from flex_api.pages.forms import TheForm, address, from_form, from_query, moment, redirect_after
@@ -40,8 +40,8 @@ WEEKS, SITES, DRAWN, FAR = 4, 20, 10, 0.1
 def every(desk: Viewer, request: Request) -> Response:
     query = from_query(NodesQuery, request)
     found = as_model(NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000})))
-    _, cycle = desk.views.base()
-    fair = {load.node: load.fair for load in cycle.after.nodes} if cycle else {}
+    _, plan = desk.views.base()
+    fair = {load.node: load.fair for load in plan.after.nodes} if plan else {}
     measured = predictions(desk)
     return show(
         desk,
@@ -50,7 +50,7 @@ def every(desk: Viewer, request: Request) -> Response:
         found=found,
         query=query,
         fair=fair,
-        worst=cycle.after if cycle and cycle.after.worst_node else None,
+        worst=plan.after if plan and plan.after.worst_node else None,
         tolerance=desk.settings.solver.tolerance,
         hours=desk.views.of("hours of nodes", ("run.end", "ingest"), lambda: _hours_of_day(desk)),
         weeks=latest_weeks(desk, WEEKS),
@@ -99,8 +99,8 @@ def one(
     rows, more = found.page(Wanted(node=row.node), "-access_bytes", SITES, None)
     hours = hours_of(desk).get(row.node)
     notes = noding.stopped_by(desk.world(), row.node, "draining") if preview else []
-    _, cycle = desk.views.base()
-    loads, tolerance = _loads(cycle, row.node), desk.settings.solver.tolerance
+    _, plan = desk.views.base()
+    loads, tolerance = _loads(plan, row.node), desk.settings.solver.tolerance
     measured = [one for one in predictions(desk)[1] if one[0] == row.node]
     without = _without(desk, row.node) if preview else None
     return show(
@@ -132,12 +132,12 @@ def _without(desk: Desk, node: str) -> Supposed | None:
     return desk.house.later.ask(f"without {node}", lambda: supposing.without_node(world, node))
 
 
-def _loads(cycle: Cycle | None, node: str) -> tuple[Load, ...]:
+def _loads(plan: Plan | None, node: str) -> tuple[Load, ...]:
     """Of both resources, before the partition in force and under it."""
-    load = next((one for one in cycle.after.nodes if one.node == node), None) if cycle else None
-    if cycle is None or load is None or not load.fair:
+    load = next((one for one in plan.after.nodes if one.node == node), None) if plan else None
+    if plan is None or load is None or not load.fair:
         return ()
-    was = next((one for one in cycle.before.nodes if one.node == node), None) if cycle.before else None
+    was = next((one for one in plan.before.nodes if one.node == node), None) if plan.before else None
     before = (was.access / was.fair, was.working_set / was.fair) if was and was.fair else (None, None)
     after = load.access / load.fair, load.working_set / load.fair
     names = ("access rate", "working set")

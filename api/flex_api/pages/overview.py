@@ -9,7 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.model.plan_summary import Headline
 from flex_api.known import present
 from flex_api.known.room import NONE, room
@@ -63,13 +63,13 @@ def plan_to_look_at(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
     return waits(heads, base) or in_force or heads[0]
 
 
-def _content(desk: Desk, cycle: Cycle, heads: tuple[Headline, ...]) -> tuple[ReportData, Content]:
-    earlier = [present.plan_row(one) for one in heads if one.created < cycle.created and one.state != "discarded"]
+def _content(desk: Desk, plan: Plan, heads: tuple[Headline, ...]) -> tuple[ReportData, Content]:
+    earlier = [present.plan_row(one) for one in heads if one.created < plan.created and one.state != "discarded"]
     data = ReportData(
         cluster=desk.settings.cluster.name,
         made=desk.now,
         tolerance=desk.settings.solver.tolerance,
-        plan=desk.views.plan_output(cycle.id),
+        plan=desk.views.plan_output(plan.id),
         earlier=tuple(earlier[: NIGHTS - 1]),
         first=frozenset(one.id for one in heads if not one.base),
         sites=None,
@@ -80,8 +80,8 @@ def _content(desk: Desk, cycle: Cycle, heads: tuple[Headline, ...]) -> tuple[Rep
 
 def _cards(desk: Desk) -> Iterator[Tile]:
     """How long the cluster can go on as it is."""
-    _, cycle = desk.views.base()
-    busy = [one.busiest_utilisation_ratio for one in _forecasts(desk, cycle)]
+    _, plan = desk.views.base()
+    busy = [one.busiest_utilisation_ratio for one in _forecasts(desk, plan)]
     sent = sent_lately(desk)
     if not busy or sent is None or sent.empty:
         return
@@ -99,8 +99,8 @@ def _grow(growth: float) -> str:
     return f"grow by {words.share(growth)} a period" if growth > NONE else "do not grow"
 
 
-def _forecasts(desk: Desk, cycle: Cycle | None) -> list[ForecastRow]:
-    return [one for one in desk.views.plan_output(cycle.id).forecasts if one.policy == "after"] if cycle else []
+def _forecasts(desk: Desk, plan: Plan | None) -> list[ForecastRow]:
+    return [one for one in desk.views.plan_output(plan.id).forecasts if one.policy == "after"] if plan else []
 
 
 def _large(desk: Desk) -> list[str]:

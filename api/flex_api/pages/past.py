@@ -10,7 +10,7 @@ from datetime import datetime
 
 import pandas as pd
 
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex_api.web.session import Desk
 from flex_api.web.views import IN_FORCE
 
@@ -53,18 +53,18 @@ def sent_lately(desk: Desk) -> pd.DataFrame | None:
 
 
 def _past(desk: Desk) -> tuple[Past, ...]:
-    return tuple(_row(one) for one in desk.house.store.cycles(MOST, state="applied") if one.settled)
+    return tuple(_row(one) for one in desk.house.store.plans(MOST, state="applied") if one.settled)
 
 
-def _row(cycle: Cycle) -> Past:
-    assert cycle.settled is not None, "it was looked at before"
-    measured = cycle.measured
+def _row(plan: Plan) -> Past:
+    assert plan.settled is not None, "it was looked at before"
+    measured = plan.measured
     return Past(
-        plan=cycle.id,
-        settled=cycle.settled,
-        before=cycle.before.worst if cycle.before else None,
-        after=cycle.after.worst,
-        moves=tuple((move.site, move.source or "", move.target or "") for move in cycle.moves[:MOST_MOVES]),
+        plan=plan.id,
+        settled=plan.settled,
+        before=plan.before.worst if plan.before else None,
+        after=plan.after.worst,
+        moves=tuple((move.site, move.source or "", move.target or "") for move in plan.moves[:MOST_MOVES]),
         error=measured.error if measured else None,
         predicted=measured.nodes if measured else (),
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from flex.model.consent import Stop
 from flex.model.dns_edits import REASON
-from flex.model.domain import Cycle, Pin
+from flex.model.domain import Pin, Plan
 from flex.zones.records import name_of
 from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs import PlanOutput
@@ -48,25 +48,25 @@ def figures(desk: Desk, plan: PlanOutput) -> Content:
     )
 
 
-def kept_apart(desk: Desk, cycle: Cycle) -> tuple[Kept, ...]:
+def kept_apart(desk: Desk, plan: Plan) -> tuple[Kept, ...]:
     """The busiest sites that the plan leaves alone."""
     found, pins = desk.views.catalogue(), desk.views.pins()
-    moving = {move.site for move in cycle.moves}
+    moving = {move.site for move in plan.moves}
     sent = found.columns["access_bytes"]
     total = max(int(np.sum(sent)), 1)
     busiest = [row for row in found.order("-access_bytes")[: BUSIEST + len(moving)] if found.sites[row] not in moving]
-    stopped = {site: stop for stop in reversed(cycle.stops) for site in stop.sites}
-    put_off = {move.site: move.reason for move in reversed(cycle.put_off)}
-    edited = {edit.name for edit in cycle.said.edits}
+    stopped = {site: stop for stop in reversed(plan.stops) for site in stop.sites}
+    put_off = {move.site: move.reason for move in reversed(plan.put_off)}
+    edited = {edit.name for edit in plan.said.edits}
     kept = []
     for row in busiest[:BUSIEST]:
         site = str(found.sites[row])
-        why = EDITED if name_of(site) in edited else _why(site, pins.get(site), stopped, put_off, cycle)
+        why = EDITED if name_of(site) in edited else _why(site, pins.get(site), stopped, put_off, plan)
         kept.append(Kept(site, tuple(found.nodes_of(row)), int(sent[row]) / total, why))
     return tuple(kept)
 
 
-def _why(site: str, pin: Pin | None, stopped: Mapping[str, Stop], put_off: Mapping[str, str], cycle: Cycle) -> str:
+def _why(site: str, pin: Pin | None, stopped: Mapping[str, Stop], put_off: Mapping[str, str], plan: Plan) -> str:
     """What was found when the plan was made: of a rule that is named, that the site would move without it."""
     if pin and pin.excluded:
         return f"somebody excluded it{_because(pin)}"
@@ -76,11 +76,11 @@ def _why(site: str, pin: Pin | None, stopped: Mapping[str, Stop], put_off: Mappi
         return f"it would move without {stopped[site].rule}"
     if pin and pin.nodes:
         return f"pinned to {', '.join(pin.nodes[:4])}{_because(pin)}"
-    if cycle.stops:
+    if plan.stops:
         return "the rules that stop other sites make no difference to it"
-    if cycle.before and cycle.before.worst <= cycle.after.worst:
+    if plan.before and plan.before.worst <= plan.after.worst:
         return "moving it would not bring the worst node nearer to its fair share"
-    if cycle.quality.proven:
+    if plan.quality.proven:
         return "the fewest moves that reach the balance do not need it"
     return "the best balance found does not need it"
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.loop.pending import WAITING
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex_api.known.outdated import BASE
 from flex_api.night import applying, approving
 from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after
@@ -52,19 +52,19 @@ def every(desk: Viewer, request: Request) -> Response:
 
 @router.get("/plans/{plan}", response_class=HTMLResponse)
 def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()] = "moves") -> Response:
-    cycle = plans.the_plan(desk, plan)
-    output = desk.views.plan_output(cycle.id)
+    chosen = plans.the_plan(desk, plan)
+    output = desk.views.plan_output(chosen.id)
     values: dict[str, object] = {}
     if tab == "moves":
         query = from_query(MovesQuery, request, "tab")
-        found = as_model(MovesPage, plans.moves(desk, cycle.id, query))
+        found = as_model(MovesPage, plans.moves(desk, chosen.id, query))
         values = {"found": found, "query": query, "following": following(request, found.next)}
     if tab == "frontier":
-        values = _frontier(desk, cycle)
+        values = _frontier(desk, chosen)
     if tab == "kept":
-        values = {"kept": kept_apart(desk, cycle)}
-    open_ = cycle.state in WAITING
-    stops = applying.in_the_way(desk.world(), cycle)
+        values = {"kept": kept_apart(desk, chosen)}
+    open_ = chosen.state in WAITING
+    stops = applying.in_the_way(desk.world(), chosen)
     outdated = BASE in {stop.rule for stop in stops}
     return show(
         desk,
@@ -75,9 +75,9 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
         open=open_,
         stops=stops,
         outdated=outdated,
-        lacking=approving.lacks(desk.world(), cycle) if open_ and not outdated else "",
+        lacking=approving.lacks(desk.world(), chosen) if open_ and not outdated else "",
         shadow=desk.settings.cluster.mode == "shadow",
-        in_force=desk.views.base()[0] == cycle.id,
+        in_force=desk.views.base()[0] == chosen.id,
         changes=CHANGES,
         put_off_most=PUT_OFF,
         summary=text.summary(output),
@@ -88,22 +88,22 @@ def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()]
     )
 
 
-def _frontier(desk: Desk, cycle: Cycle) -> dict[str, object]:
+def _frontier(desk: Desk, chosen: Plan) -> dict[str, object]:
     """Of a plan that could be applied, or from the partition in force on; nothing of another base."""
     base, world = desk.views.base()[0], desk.world()
-    onward = cycle.id == base
-    if not onward and cycle.base != base:
+    onward = chosen.id == base
+    if not onward and chosen.base != base:
         return {"frontier": None, "curve": None, "onward": onward}
     found = desk.house.later.ask("frontier", lambda: supposing.frontier_of(world))
     if found is None:
         return {"frontier": None, "curve": None, "onward": onward, "pending": True}
     named = {0: "as it is" if found.in_force_keeps_wishes else "what wishes alone ask for"}
     if not onward:
-        named |= {cycle.scratch_moves: "from scratch", len(cycle.moves): "this plan"}
-    return {"frontier": found, "curve": curve(found, None if onward else cycle), "named": named, "onward": onward}
+        named |= {chosen.scratch_moves: "from scratch", len(chosen.moves): "this plan"}
+    return {"frontier": found, "curve": curve(found, None if onward else chosen), "named": named, "onward": onward}
 
 
-def curve(found: FrontierOutput, plan: Cycle | None) -> Lines:
+def curve(found: FrontierOutput, plan: Plan | None) -> Lines:
     """What each further move buys, with the plan on it where it starts from there."""
     marked: list[tuple[str, str, list[Value]]] = []
     if plan is not None:

@@ -215,11 +215,11 @@ def _list_nodes(nodes: Sequence[str]) -> str:
 
 def last_check(desk: Desk) -> Check | None:
     """What the name servers said of the partition in force when last asked; else when it was applied."""
-    base, cycle = desk.views.base()
+    base, plan = desk.views.base()
     kept = desk.store.last_check()
     if kept and kept.partition == base:
         return kept
-    return last_look.check(cycle.settled or cycle.created, base, cycle.verdicts) if cycle and cycle.verdicts else None
+    return last_look.check(plan.settled or plan.created, base, plan.verdicts) if plan and plan.verdicts else None
 
 
 def _of_dns(desk: Desk) -> Iterator[Trouble]:

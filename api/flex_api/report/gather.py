@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex.ports import Store
 from flex.wishes import campaigns
 from flex_api.known import present, trust
@@ -13,49 +13,49 @@ from flex_api.schemas.verbs import QualityRow, SitesOutput, StageRow
 from flex_api.settings.file import Settings
 
 
-def gather(settings: Settings, store: Store, cycle: Cycle, made: datetime) -> ReportData:
-    """What is known of the cycle now. `made` is when somebody asked."""
-    earlier = [one for one in store.cycles(10 * NIGHTS) if one.id != cycle.id and one.created <= cycle.created]
+def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> ReportData:
+    """What is known of the plan now. `made` is when somebody asked."""
+    earlier = [one for one in store.plans(10 * NIGHTS) if one.id != plan.id and one.created <= plan.created]
     return ReportData(
         cluster=settings.cluster.name,
         made=made,
         tolerance=settings.solver.tolerance,
-        plan=present.plan_output(cycle),
+        plan=present.plan_output(plan),
         earlier=tuple(present.plans_output(earlier[:NIGHTS]).items),
-        first=frozenset(one.id for one in (*earlier, cycle) if one.before is None),
-        sites=_sites(store, cycle, made),
-        lines=_lines(store, cycle),
-        stages=_stages(store, cycle),
-        logs=_logs(settings, store, cycle),
+        first=frozenset(one.id for one in (*earlier, plan) if one.before is None),
+        sites=_sites(store, plan, made),
+        lines=_lines(store, plan),
+        stages=_stages(store, plan),
+        logs=_logs(settings, store, plan),
     )
 
 
-def _sites(store: Store, cycle: Cycle, made: datetime) -> SitesOutput | None:
+def _sites(store: Store, plan: Plan, made: datetime) -> SitesOutput | None:
     found = store.profiles()
     if found is None:
         return None
     period, profiles, _ = found
     pins = campaigns.in_force(store.pins(), made)
-    return present.sites_output(profiles, store.placement_of(cycle.id), pins, (period.start, period.end))
+    return present.sites_output(profiles, store.placement_of(plan.id), pins, (period.start, period.end))
 
 
-def _lines(store: Store, cycle: Cycle) -> dict[str, int]:
-    """Log lines by class of everything that was read with accesses of the cycle's period in it."""
+def _lines(store: Store, plan: Plan) -> dict[str, int]:
+    """Log lines by class of everything that was read with accesses of the plan's period in it."""
     total: dict[str, int] = {}
-    for segment in store.segments(cycle.period.first_day, cycle.period.last_day):
+    for segment in store.segments(plan.period.first_day, plan.period.last_day):
         for name, number in segment.lines:
             total[name] = total.get(name, 0) + number
     return total
 
 
-def _logs(settings: Settings, store: Store, cycle: Cycle) -> tuple[QualityRow, ...]:
+def _logs(settings: Settings, store: Store, plan: Plan) -> tuple[QualityRow, ...]:
     """Every source, and every node that has several, as they were to be judged when the plan was made."""
-    found = trust.data_output(trust.judge(settings, store, cycle.period, cycle.created), cycle.period)
+    found = trust.data_output(trust.judge(settings, store, plan.period, plan.created), plan.period)
     several = {row.node for row in found.sources if row.name != row.node}
     return (*(row for row in found.nodes if row.node in several), *found.sources)
 
 
-def _stages(store: Store, cycle: Cycle) -> tuple[StageRow, ...]:
+def _stages(store: Store, plan: Plan) -> tuple[StageRow, ...]:
     """Those of the runs that made the plan, applied it, or finished it: a stage's outcome names what came out of it."""
-    found = [run for run in store.runs() if cycle.id in (run.cycle, *(stage.outcome for stage in run.stages))]
+    found = [run for run in store.runs() if plan.id in (run.plan, *(stage.outcome for stage in run.stages))]
     return tuple(stage for run in reversed(found) for stage in present.run_row(run).stages)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flex.errors import NotWritten
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex_api.report import paper
 from flex_api.report.formats import FORMATS
 from flex_api.report.gather import gather
@@ -15,24 +15,24 @@ from flex_api.wiring import World
 from flex_logs_ingest.reading.read_logs import FileReport
 
 
-def report_text(world: World, cycle: Cycle, form: str) -> str:
+def report_text(world: World, plan: Plan, form: str) -> str:
     """The report as text of that form."""
-    return FORMATS[form](gather(world.settings, world.store, cycle, world.clock()))
+    return FORMATS[form](gather(world.settings, world.store, plan, world.clock()))
 
 
-def write(world: World, cycle: Cycle, to: Path | None = None) -> Path:
-    """One HTML file for the cycle; `latest.html` beside it is the newest one."""
-    content = gather(world.settings, world.store, cycle, world.clock())
-    path = to or place(world, cycle)
+def write(world: World, plan: Plan, to: Path | None = None) -> Path:
+    """One HTML file for the plan; `latest.html` beside it is the newest one."""
+    content = gather(world.settings, world.store, plan, world.clock())
+    path = to or place(world, plan)
     write_html(content, path)
-    if to is None and [newest.id for newest in world.store.cycles(1)] == [cycle.id]:
+    if to is None and [newest.id for newest in world.store.plans(1)] == [plan.id]:
         write_html(content, path.with_name("latest.html"))
     return path
 
 
-def place(world: World, cycle: Cycle) -> Path:
+def place(world: World, plan: Plan) -> Path:
     """Where its report is, once it is written."""
-    return world.settings.report.dir / f"{cycle.id}.html"
+    return world.settings.report.dir / f"{plan.id}.html"
 
 
 def print_too(world: World, path: Path) -> None:

@@ -39,9 +39,9 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             nightly.learn(world, given.force)
             follow.say("looking for a better partition")
             made = nightly.propose(world, given.force, author=author, wanted=wanted, take_back=given.take_back)
-            cycle = made.cycle
-            held.concerns(cycle)
-        return f"/api/v1/plans/{cycle.id}"
+            chosen = made.plan
+            held.concerns(chosen)
+        return f"/api/v1/plans/{chosen.id}"
 
     return _start(desk.because(given.reason), "plan", work)
 
@@ -59,10 +59,10 @@ def approval(
     decide = approving.approve if given.decision == "approve" else approving.reject
     with desk.store.together():
         if if_match:
-            waiting = desk.store.cycle(plan)
+            waiting = desk.store.plan(plan)
             _refuse_other(f"the approval of {waiting.id}", waiting.digest, if_match)
-        cycle = decide(desk.world(), plan, said)
-    return reply(desk.request, present.plan_output(cycle), 201, Location=f"/api/v1/plans/{cycle.id}")
+        chosen = decide(desk.world(), plan, said)
+    return reply(desk.request, present.plan_output(chosen), 201, Location=f"/api/v1/plans/{chosen.id}")
 
 
 @router.post("/plans/{plan}/apply", status_code=202, response_model=JobShown)
@@ -74,22 +74,22 @@ def apply(
 ) -> Response:
     """Push a plan to the name servers and check what they answer. It is applied as it was shown, or refused."""
     desk = desk.because(given.reason)
-    cycle = desk.store.cycle(plan)
-    _refuse_unmet(cycle.id, cycle.digest, if_match)
-    applying.refuse_forbidden(desk.world(), cycle.id, force=given.force)
+    chosen = desk.store.plan(plan)
+    _refuse_unmet(chosen.id, chosen.digest, if_match)
+    applying.refuse_forbidden(desk.world(), chosen.id, force=given.force)
 
     def work(world: World, follow: Follow) -> str:
         with lease(world, "apply") as held:
-            held.concerns(cycle)
+            held.concerns(chosen)
             # What was begun is finished first: from here on DNS is changed, and nobody ends that in the middle.
             follow.past_return()
             step = Steps(world, held.run)
             step.through(lambda: applying.finish_where_allowed(world, given.force, step.enter), lambda _: "done")
             step.through(
-                lambda: applying.apply(world, cycle.id, force=given.force, checksum=cycle.digest, enters=step.enter),
+                lambda: applying.apply(world, chosen.id, force=given.force, checksum=chosen.digest, enters=step.enter),
                 lambda done: done.state,
             )
-        return f"/api/v1/plans/{cycle.id}"
+        return f"/api/v1/plans/{chosen.id}"
 
     return _start(desk, "apply", work)
 
@@ -105,9 +105,9 @@ def rollback(desk: Operator, given: RollbackGiven) -> Response:
     def work(world: World, _: Follow) -> str:
         with lease(world, "rollback") as held:
             applying.refuse_half_applied(world, "making a plan back")
-            cycle = nightly.go_back(world, to, author=author).cycle
-            held.concerns(cycle)
-        return f"/api/v1/plans/{cycle.id}"
+            chosen = nightly.go_back(world, to, author=author).plan
+            held.concerns(chosen)
+        return f"/api/v1/plans/{chosen.id}"
 
     return _start(desk.because(given.reason), "rollback", work)
 

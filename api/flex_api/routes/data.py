@@ -114,5 +114,5 @@ def _asked_for(run: Run, query: RunsQuery) -> bool:
         query.failed in (None, run.exit_code not in (0, None))
         and query.live in (None, run.ended is None)
         and query.exit_code in (None, run.exit_code)
-        and query.plan in ("", run.cycle)
+        and query.plan in ("", run.plan)
     )

@@ -206,7 +206,7 @@ def down(desk: Approver, node: str, given: DownGiven, condition: TheCondition, d
             taken = failover.take_down_as(held, world, wanted)
         if taken.left:
             raise _left_error(node, taken)
-        return f"/api/v1/plans/{taken.cycle.id}" if taken.cycle else f"/api/v1/nodes/{node}"
+        return f"/api/v1/plans/{taken.plan.id}" if taken.plan else f"/api/v1/nodes/{node}"
 
     job = desk.house.workers.start(here, "down", desk.caller.name, work, desk.request.state.request_id)
     return reply(desk.request, job_model(job), 202, Location=f"/api/v1/jobs/{job.id}")

@@ -65,10 +65,10 @@ def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Resp
 @router.get("/partitions/current", response_model=PlanOutput)
 def current(desk: Viewer) -> Response:
     """The partition in force, with the load that was predicted for it."""
-    _, cycle = desk.views.base()
-    if cycle is None:
+    _, plan = desk.views.base()
+    if plan is None:
         raise _none_in_force()
-    return reply(desk.request, present.plan_output(cycle))
+    return reply(desk.request, present.plan_output(plan))
 
 
 def _none_in_force() -> NoData:
@@ -83,7 +83,7 @@ def _none_in_force() -> NoData:
 @router.get("/partitions/{partition}", response_model=PlanOutput)
 def partition(desk: Viewer, partition: str) -> Response:
     """One partition, by the id of its plan."""
-    return reply(desk.request, present.plan_output(desk.store.cycle(partition)))
+    return reply(desk.request, present.plan_output(desk.store.plan(partition)))
 
 
 class PlacementQuery(ListQuery):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.model.domain import Cycle, Move
+from flex.model.domain import Move, Plan
 from flex_api.known import changes_by_name, present
 from flex_api.known.changes_by_name import Named
 from flex_api.night import applying, approving
@@ -93,13 +93,13 @@ def plan(desk: Viewer, plan: str) -> Response:
     return reply(desk.request, output, Vary=NEGOTIATED["Vary"])
 
 
-def _output(desk: Desk, cycle: Cycle) -> PlanOutput:
+def _output(desk: Desk, plan: Plan) -> PlanOutput:
     """With what stands in its way now."""
-    stops = [present.stop_row(stop) for stop in applying.in_the_way(desk.world(), cycle)]
-    return present.plan_output(cycle).model_copy(update={"in_the_way": stops})
+    stops = [present.stop_row(stop) for stop in applying.in_the_way(desk.world(), plan)]
+    return present.plan_output(plan).model_copy(update={"in_the_way": stops})
 
 
-def the_plan(desk: Desk, plan: str) -> Cycle:
+def the_plan(desk: Desk, plan: str) -> Plan:
     """Plans can be large, and what is read of one is often read again. Raises Unknown."""
     return desk.views.plan(the_id(desk, plan))
 
@@ -108,7 +108,7 @@ def the_id(desk: Desk, plan: str) -> str:
     """Of the plan of this id, or of the only one whose id begins so. Raises Unknown."""
     every = [one.id for one in desk.views.headlines()]
     found = [plan] if plan in every else [one for one in every if plan and one.startswith(plan)]
-    return found[0] if len(found) == 1 else desk.store.cycle(plan).id
+    return found[0] if len(found) == 1 else desk.store.plan(plan).id
 
 
 MOVED: Fields[Move] = {
@@ -193,7 +193,7 @@ def discard(
     """Put a plan aside; it can not be applied any more."""
     desk = desk.because(reason)
     with desk.store.together():
-        condition.refuse_unmet(f"the plan {plan}", _output(desk, desk.store.cycle(plan)))
+        condition.refuse_unmet(f"the plan {plan}", _output(desk, desk.store.plan(plan)))
         approving.discard(desk.world(), plan, reason)
     return nothing()
 

@@ -45,8 +45,8 @@ def supposition(given: Supposed) -> Supposition:
 @router.get("/plans/{plan}/frontier", response_model=FrontierOutput)
 def frontier(desk: Reader, plan: str) -> Response:
     """What more or fewer moves than this plan's would buy, from none to a partition from scratch."""
-    cycle = desk.store.cycle(plan)
-    pending.refuse_outdated(cycle, desk.store, "the frontier of")
+    chosen = desk.store.plan(plan)
+    pending.refuse_outdated(chosen, desk.store, "the frontier of")
     return reply(desk.request, supposing.frontier_of(desk.world()))
 
 

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from flex.model.domain import Cycle, NodeLoad, Pin, Run
+from flex.model.domain import NodeLoad, Pin, Plan, Run
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.wishes import campaigns
@@ -108,31 +108,31 @@ class Views:
     def _nodes_view(self) -> Carried:
         found = self.catalogue()
         names, counts = np.unique(found.nodes.astype(str), return_counts=True)
-        _, cycle = self.base()
-        loads = {load.node: load for load in cycle.after.nodes} if cycle else {}
+        _, plan = self.base()
+        loads = {load.node: load for load in plan.after.nodes} if plan else {}
         return Carried(dict(zip(names.tolist(), counts.tolist(), strict=True)), loads)
 
-    def base(self) -> tuple[str, Cycle | None]:
+    def base(self) -> tuple[str, Plan | None]:
         """The partition in force."""
         return self.of("base", IN_FORCE, self._base)
 
-    def _base(self) -> tuple[str, Cycle | None]:
+    def _base(self) -> tuple[str, Plan | None]:
         base = self.store.in_force()
-        return base, self.store.cycle(base) if base else None
+        return base, self.store.plan(base) if base else None
 
     def runs(self) -> tuple[Run, ...]:
         return self.of("runs", RUNS, lambda: self.store.runs(1000))
 
-    def plan(self, cycle_id: str) -> Cycle:
+    def plan(self, plan_id: str) -> Plan:
         """One of the few that were read last."""
-        return self.few(f"plan {cycle_id}", PLANS, lambda: self.store.cycle(cycle_id), _rows)
+        return self.few(f"plan {plan_id}", PLANS, lambda: self.store.plan(plan_id), _rows)
 
-    def plan_output(self, cycle_id: str) -> PlanOutput:
+    def plan_output(self, plan_id: str) -> PlanOutput:
         """The same as it is answered: of a first night that takes longer than everything else."""
-        return self.few(f"told {cycle_id}", PLANS, lambda: present.plan_output(self.plan(cycle_id)), _told_rows)
+        return self.few(f"told {plan_id}", PLANS, lambda: present.plan_output(self.plan(plan_id)), _told_rows)
 
-    def placement(self, cycle_id: str) -> pd.DataFrame:
-        return self.few(f"placement {cycle_id}", PLANS, lambda: self.store.placement_of(cycle_id), len)
+    def placement(self, plan_id: str) -> pd.DataFrame:
+        return self.few(f"placement {plan_id}", PLANS, lambda: self.store.placement_of(plan_id), len)
 
     def warm(self) -> None:
         """Make beforehand what most pages are made from, so that nobody waits for it after a night."""
@@ -162,7 +162,7 @@ class Views:
             del alike[one]
 
 
-def _rows(plan: Cycle) -> int:
+def _rows(plan: Plan) -> int:
     return len(plan.moves) + plan.changes
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from flex.errors import Infeasible
-from flex.loop import planning as cycles
+from flex.loop import planning
 from flex.loop.facts import Facts
 from flex.model.domain import Pin
 from flex.wishes import campaigns, possible
@@ -33,7 +33,7 @@ def refuse(world: World, facts: Facts, wanted: Pin) -> None:
         rest = tuple(pin for pin in every if pin.site != wanted.site)
         if mine not in tried:
             planned = tuple(one for one in rest if not one.excluded)
-            cycles.refuse_impossible(replace(facts, pins=planned), world.rules, mine)
+            planning.refuse_impossible(replace(facts, pins=planned), world.rules, mine)
             tried.add(mine)
         sites = {pin.site for pin in near}
         _refuse_beside(world, facts, mine, [pin for pin in rest if pin.site in sites])

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from flex.loop import decide
-from flex.loop import planning as cycles
+from flex.loop import decide, planning
 from flex.loop.decide import LIFTED, Guard
 from flex.loop.remarks import of_edit
 from flex.model.consent import Stop
-from flex.model.domain import Cycle, Move
+from flex.model.domain import Move, Plan
 from flex.placing import explain
 from flex.placing.alternatives import Chosen, Other
 from flex.placing.problem import Ints, Problem, rows_of
@@ -34,10 +33,10 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     facts = nightly.facts(world, replayed=False)
     kept = possible.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(facts, pins=kept.pins, guard=recent.guard(world, facts.period))
-    problem = cycles.build(facts, world.rules)
+    problem = planning.build(facts, world.rules)
     if site not in problem.sites:
         raise unknown_site(site, problem.sites)
-    waiting = [one for one in world.store.cycles(1) if one.state == "proposed" and one.base == facts.base]
+    waiting = [one for one in world.store.plans(1) if one.state == "proposed" and one.base == facts.base]
     plan = waiting[0].id if waiting else facts.base
     rows = rows_of(problem, world.store.placement_of(waiting[0].id)) if waiting else problem.old
     position, made = problem.sites.index(site), waiting[0] if waiting else _in_force(world, facts.base)
@@ -61,7 +60,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     )
 
 
-def _as_planned(made: Cycle, site: str) -> Iterator[str]:
+def _as_planned(made: Plan, site: str) -> Iterator[str]:
     """What the plan says of it, as it was found with what DNS said then."""
     for move in made.moves:
         if move.site == site:
@@ -76,15 +75,15 @@ def _stays(problem: Problem, rows: Ints, site: int, stops: Iterator[str]) -> Ite
             yield f"stays on {problem.nodes[node]}: {explain.stays(problem, rows, site, node, stopped)}"
 
 
-def _in_force(world: World, base: str) -> Cycle | None:
-    return world.store.cycle(base) if base else None
+def _in_force(world: World, base: str) -> Plan | None:
+    return world.store.plan(base) if base else None
 
 
 def _put_off(move: Move) -> str:
     return f"{move.source or 'new'} -> {move.target or 'given up'}, later: {move.reason}"
 
 
-def _stopped(made: Cycle | None, guard: Guard, site: str) -> Iterator[str]:
+def _stopped(made: Plan | None, guard: Guard, site: str) -> Iterator[str]:
     """The rules without which the site would move, as was found when the plan was made; limits of a night have their
     own sentence.
     """

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from flex.errors import Unknown
 from flex.loop import verify
-from flex.model.domain import Cycle
+from flex.model.domain import Plan
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.wiring import World
@@ -22,17 +22,17 @@ from flex_dns.wire.claim import Claim
 from flex_dns.wire.session import Session
 
 
-def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
+def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[Wanted]:
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
     claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
-    ttl = _ttl_of(cycle, world.settings.dns.ttl)
-    said = verify.wanted_records(cycle, world.store.placement_of(cycle.id), world.nodes, ttl)
-    found = {one.zone: wanted_zone(one, said[one.zone], claim, ttl) for one in cycle.plans}
+    ttl = _ttl_of(plan, world.settings.dns.ttl)
+    said = verify.wanted_records(plan, world.store.placement_of(plan.id), world.nodes, ttl)
+    found = {one.zone: wanted_zone(one, said[one.zone], claim, ttl) for one in plan.zone_plans}
     asked = [f"{name.lower().rstrip('.')}." for name in only]
     for name in asked:
         if name not in found:
             raise Unknown(
-                f"the zone {name} of plan {cycle.id}",
+                f"the zone {name} of plan {plan.id}",
                 f"its zones are {', '.join(found) or 'none'}",
                 kept="nothing was printed",
                 advice="name one of these",
@@ -40,9 +40,9 @@ def zones(world: World, cycle: Cycle, only: Sequence[str] = ()) -> list[Wanted]:
     return [found[name] for name in asked or found]
 
 
-def _ttl_of(cycle: Cycle, default: int) -> int:
+def _ttl_of(plan: Plan, default: int) -> int:
     """That of the settings by which the plan was made, as far as it changes anything: not what they say by now."""
-    ttls = Counter(one.after.ttl for made in cycle.plans for one in made.changes if one.after)
+    ttls = Counter(one.after.ttl for made in plan.zone_plans for one in made.changes if one.after)
     return next((ttl for ttl, _ in ttls.most_common(1)), default)
 
 
@@ -51,7 +51,9 @@ def with_controller(world: World, given: Sequence[Wanted]) -> list[Wanted]:
     said = {
         zone: by for primary in world.settings.dns.primaries for zone, by in _controllers(world, primary, given).items()
     }
-    return [replace(one, is_free=not said.get(one.plan.zone, "-"), claim=_claim_held(one.claim, said)) for one in given]
+    return [
+        replace(one, is_free=not said.get(one.zone_plan.zone, "-"), claim=_claim_held(one.claim, said)) for one in given
+    ]
 
 
 def _claim_held(claim: Claim, said: Mapping[str, str]) -> Claim:
@@ -60,7 +62,7 @@ def _claim_held(claim: Claim, said: Mapping[str, str]) -> Claim:
 
 def _controllers(world: World, primary: Primary, given: Sequence[Wanted]) -> dict[str, str]:
     """Us, as the record of each of its zones says it; empty for one that nobody holds."""
-    its = [one.plan.zone for one in given if one.plan.zone in primary.zones]
+    its = [one.zone_plan.zone for one in given if one.zone_plan.zone in primary.zones]
     if not its:
         return {}
     server = wiring.server(world.settings, primary)

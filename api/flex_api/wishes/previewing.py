@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from flex.errors import Infeasible, NoData
-from flex.loop import planning as cycles
-from flex.loop import what_if
+from flex.loop import planning, what_if
 from flex.loop.facts import Facts
 from flex.loop.what_if import Supposed
 from flex.model.domain import Balance, Move, Node, Pin
@@ -67,11 +66,11 @@ def of_failure(world: World, node: Node) -> PreviewRow:
     nodes = tuple(replace(one, state="down") if one.name == node.name else one for one in facts.nodes)
     kept = possible.possible(facts.pins, set(facts.sites), nodes)
     failed = replace(facts, nodes=nodes, pins=kept.pins)
-    problem = cycles.build(failed, world.rules)
+    problem = planning.build(failed, world.rules)
     dead = problem.nodes.index(node.name)
     rows = failover.rehome(problem, failover.survivors(problem, dead), dead)
-    before = score.balance_in_force(cycles.build(replace(facts, pins=kept.pins), world.rules))
-    moves = cycles.moves(problem, rows, cycles.because(failed))
+    before = score.balance_in_force(planning.build(replace(facts, pins=kept.pins), world.rules))
+    moves = planning.moves(problem, rows, planning.because(failed))
     return _preview_row(moves, (), score.balance(problem, rows), before, {node.name})
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from flex.loop import decide
-from flex.loop import planning as cycles
+from flex.loop import decide, planning
 from flex.loop import what_if as suppose
 from flex.loop.facts import Facts
 from flex.loop.what_if import Supposed, Supposition
@@ -74,8 +73,8 @@ def frontier_of(world: World) -> FrontierOutput:
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))
     facts = replace(_possible(known), guard=recent.guard(world, known.period))
-    asked = decide.resting(cycles.build(facts, world.rules), facts.guard)
-    waiting = [one for one in world.store.cycles(1, state="proposed") if one.base == facts.base]
+    asked = decide.resting(planning.build(facts, world.rules), facts.guard)
+    waiting = [one for one in world.store.plans(1, state="proposed") if one.base == facts.base]
     planned = [problem.rows_of(asked, world.store.placement_of(one.id)) for one in waiting]
     points = frontier.points(asked, short(world.rules.budget), planned)
     return FrontierOutput(

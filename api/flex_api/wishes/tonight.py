@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from flex.errors import FlexError, Infeasible, NoData
-from flex.loop import planning as cycles
+from flex.loop import planning
 from flex.loop.decide import LIFTED
 from flex.loop.obstacles import decided
 from flex.model.consent import Stop
@@ -82,7 +82,7 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
     kept = possible.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(facts, pins=kept.pins, guard=recent.guard(world, facts.period))
     asked, done, stops = decided(
-        lambda guard: cycles.build(replace(facts, guard=guard), rules),
+        lambda guard: planning.build(replace(facts, guard=guard), rules),
         quick(world.solver),
         rules.budget,
         rules.reins(facts.guard),

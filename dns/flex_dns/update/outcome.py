@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable
-from flex.model.domain import Plan
+from flex.model.domain import ZonePlan
 from flex_dns.update.change_ledger import Tally
 from flex_dns.zone.change_states import overtaken
 
@@ -18,43 +18,46 @@ RESUME = "then `flex apply --resume` finishes it"
 
 
 def judge(
-    plans: Sequence[Plan], tallies: Mapping[str, Tally], done: Mapping[str, int]
+    zone_plans: Sequence[ZonePlan], tallies: Mapping[str, Tally], done: Mapping[str, int]
 ) -> DnsError | PartlyApplied | None:
     """`done` changes of each zone held before the run began."""
-    wrong = [plan for plan in plans if plan.zone in tallies and not tallies[plan.zone].is_complete]
+    wrong = [
+        zone_plan for zone_plan in zone_plans if zone_plan.zone in tallies and not tallies[zone_plan.zone].is_complete
+    ]
     if not wrong:
         return None
     held = {
-        plan.zone: done.get(plan.zone, 0) + (tallies[plan.zone].done if plan.zone in tallies else 0) for plan in plans
+        zone_plan.zone: done.get(zone_plan.zone, 0) + (tallies[zone_plan.zone].done if zone_plan.zone in tallies else 0)
+        for zone_plan in zone_plans
     }
-    errors = {plan.zone: _of_zone(plan, tallies[plan.zone], held[plan.zone]) for plan in wrong}
+    errors = {zone_plan.zone: _of_zone(zone_plan, tallies[zone_plan.zone], held[zone_plan.zone]) for zone_plan in wrong}
     first = errors[wrong[0].zone]
     changed = any(held.values()) or any(isinstance(error, PartlyApplied) for error in errors.values())
-    if len(plans) == 1 or not changed:
+    if len(zone_plans) == 1 or not changed:
         return first
-    return _of_all(plans, errors, held)
+    return _of_all(zone_plans, errors, held)
 
 
-def _of_zone(plan: Plan, tally: Tally, done: int) -> DnsError | PartlyApplied:
+def _of_zone(zone_plan: ZonePlan, tally: Tally, done: int) -> DnsError | PartlyApplied:
     if tally.unknown and tally.trouble:
         return _unknown(tally.trouble, tally.unknown)
     if tally.trouble:
-        return halfway(tally.trouble, plan, done) if done else tally.trouble
+        return halfway(tally.trouble, zone_plan, done) if done else tally.trouble
     if tally.conflicts:
-        return overtaken(plan, done, tally.conflicts)
+        return overtaken(zone_plan, done, tally.conflicts)
     error = tally.refused[0][1]
-    return _faulty(error, plan, tally, done) if done else error
+    return _faulty(error, zone_plan, tally, done) if done else error
 
 
 def _of_all(
-    plans: Sequence[Plan], errors: Mapping[str, DnsError | PartlyApplied], held: Mapping[str, int]
+    zone_plans: Sequence[ZonePlan], errors: Mapping[str, DnsError | PartlyApplied], held: Mapping[str, int]
 ) -> PartlyApplied:
     named = "; ".join(f"{zone}: {error.answer}" for zone, error in list(errors.items())[:SHOWN])
     more = f"; and {len(errors) - SHOWN} more zones" if len(errors) > SHOWN else ""
     partly = [zone for zone in errors if held[zone]]
-    whole = len(plans) - len(errors)
+    whole = len(zone_plans) - len(errors)
     return kind(*errors.values())(
-        f"changing {sum(len(plan.changes) for plan in plans)} record sets in {len(plans)} zones",
+        f"changing {sum(len(zone_plan.changes) for zone_plan in zone_plans)} record sets in {len(zone_plans)} zones",
         f"{'1 zone is' if len(errors) == 1 else f'{len(errors)} zones are'} not as planned: {named}{more}",
         kept=f"{whole} zones are as planned, {len(partly)} in part{_list_zones(partly)}, "
         f"{len(errors) - len(partly)} as they were",
@@ -72,13 +75,13 @@ def _list_zones(zones: Sequence[str]) -> str:
     return f" ({', '.join(zones[:SHOWN])}{more})" if zones else ""
 
 
-def _faulty(error: DnsError, plan: Plan, tally: Tally, done: int) -> PartlyApplied:
+def _faulty(error: DnsError, zone_plan: ZonePlan, tally: Tally, done: int) -> PartlyApplied:
     names = list(dict.fromkeys(change.name for change, _ in tally.refused))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return kind(error)(
         error.asked,
-        f"{len(tally.refused)} of {len(plan.changes)} ({', '.join(names[:SHOWN])}{more}): {error.answer}",
-        kept=f"{done} of the record sets in {plan.zone} are as planned, the others as they were",
+        f"{len(tally.refused)} of {len(zone_plan.changes)} ({', '.join(names[:SHOWN])}{more}): {error.answer}",
+        kept=f"{done} of the record sets in {zone_plan.zone} are as planned, the others as they were",
         advice=f"{error.advice}; {RESUME}",
     )
 
@@ -92,10 +95,10 @@ def _unknown(trouble: DnsError, count: int) -> PartlyApplied:
     )
 
 
-def halfway(trouble: DnsError, plan: Plan, done: int) -> PartlyApplied:
+def halfway(trouble: DnsError, zone_plan: ZonePlan, done: int) -> PartlyApplied:
     return kind(trouble)(
         trouble.asked,
         trouble.answer,
-        kept=f"{done} of the {len(plan.changes)} record sets in {plan.zone} are as planned, the others as they were",
+        kept=f"{done} of the {len(zone_plan.changes)} record sets in {zone_plan.zone} are as planned, the others as they were",
         advice=f"{trouble.advice}; {RESUME}",
     )

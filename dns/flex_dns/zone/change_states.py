@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from flex.errors import PartlyApplied, Stale
-from flex.model.domain import Change, Plan, Rrset
+from flex.model.domain import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, site_name
 from flex.zones.records import Sets, ZoneState, by_name
 from flex.zones.zone_changes import ADDRESSES
@@ -125,33 +125,37 @@ def _taken(
                 break
 
 
-def refuse_outdated(plan: Plan, state: ZoneState) -> None:
+def refuse_outdated(zone_plan: ZonePlan, state: ZoneState) -> None:
     """Raises Stale where what the zone says of the plan's names is neither what it saw nor what it wants."""
-    if found := conflicts(plan, state):
-        raise overtaken(plan, 0, found)
+    if found := conflicts(zone_plan, state):
+        raise overtaken(zone_plan, 0, found)
 
 
-def conflicts(plan: Plan, state: ZoneState) -> list[Conflict]:
+def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     """The changes that somebody else overtook."""
     have = by_name(state.records)
-    ours = state.owned | {site_name(plan.zone, change.name) for change in plan.changes if change.type == "TXT"}
+    ours = state.owned | {
+        site_name(zone_plan.zone, change.name) for change in zone_plan.changes if change.type == "TXT"
+    }
     found: list[Conflict] = []
-    for change in (change for change in plan.changes if change.type != "TXT"):
+    for change in (change for change in zone_plan.changes if change.type != "TXT"):
         said, reason = have.get((change.name, change.type)), state.blocked.get(change.name, "")
         if not reason and said != _state_of(change.after) and change.name not in ours:
             reason = NO_MARKER
         if reason or said not in (_state_of(change.before), _state_of(change.after)):
             found.append(Conflict(change, f"that it {reason}" if reason else _state_text(said)))
     known = {conflict.name for conflict in found} | state.owned
-    marks = [one for one in plan.changes if one.beside is not None and site_name(plan.zone, one.name) not in known]
-    return [*found, *_taken(plan.zone, marks, plan.changes, have, state.blocked)]
+    marks = [
+        one for one in zone_plan.changes if one.beside is not None and site_name(zone_plan.zone, one.name) not in known
+    ]
+    return [*found, *_taken(zone_plan.zone, marks, zone_plan.changes, have, state.blocked)]
 
 
-def overtaken(plan: Plan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:
+def overtaken(zone_plan: ZonePlan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:
     """The error for changes that somebody else overtook, after `done` changes of the plan hold."""
     named = "; ".join(str(conflict) for conflict in conflicts[:SHOWN])
     more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
-    asked = f"changing {len(plan.changes)} record sets in {plan.zone}"
+    asked = f"changing {len(zone_plan.changes)} record sets in {zone_plan.zone}"
     answer = f"{len(conflicts)} are no longer what the plan saw: {named}{more}"
     if not done:
         return Stale(asked, answer, kept="nothing was changed", advice="make a new plan with `flex plan`")

@@ -1,4 +1,4 @@
-"""Cycles as text: what comes back is what was put in."""
+"""Plans as text: what comes back is what was put in."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from flex.errors import StoreError
 from flex.model.best_effort import Relaxation, Shortfall
 from flex.model.consent import Breach
-from flex.model.domain import Balance, Cycle, Forecast, NodeForecast, NodeLoad, Period, Proven
-from flex.store.codec import cycle_from_text, cycle_to_text
+from flex.model.domain import Balance, Forecast, NodeForecast, NodeLoad, Period, Plan, Proven
+from flex.store.codec import plan_from_text, plan_to_text
 
 NUMBERS = st.floats(allow_nan=False)
 TIMES = st.datetimes(timezones=st.just(UTC))
@@ -26,8 +26,8 @@ BREACHES = st.builds(Breach, st.text(), NUMBERS, NUMBERS)
 NAMES = st.lists(st.text(), max_size=3).map(tuple)
 INSTEAD = st.lists(st.builds(Relaxation, st.text(), NUMBERS, st.booleans()), max_size=3).map(tuple)
 SHORTFALLS = st.lists(st.builds(Shortfall, st.text(), st.text(), NUMBERS, NUMBERS, NAMES, INSTEAD), max_size=3)
-CYCLES = st.builds(
-    Cycle,
+PLANS = st.builds(
+    Plan,
     quality=st.builds(Proven, shortfalls=SHORTFALLS.map(tuple)),
     created=TIMES,
     period=PERIODS,
@@ -40,31 +40,31 @@ CYCLES = st.builds(
 
 
 def forgotten() -> None:
-    """Another cycle is written, so that the one before is made of its text alone."""
+    """Another plan is written, so that the one before is made of its text alone."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
-    cycle_to_text(
-        Cycle("other", now, Period(now, now), "", "", Proven("", 0, True), (), 0, 0, None, Balance((), 0), (), ())
+    plan_to_text(
+        Plan("other", now, Period(now, now), "", "", Proven("", 0, True), (), 0, 0, None, Balance((), 0), (), ())
     )
 
 
 @settings(max_examples=50)
-@given(CYCLES)
-def test_a_cycle_comes_back_from_its_text(cycle: Cycle) -> None:
-    text = cycle_to_text(cycle)
-    assert cycle_from_text(text) == cycle
+@given(PLANS)
+def test_a_plan_comes_back_from_its_text(plan: Plan) -> None:
+    text = plan_to_text(plan)
+    assert plan_from_text(text) == plan
     forgotten()
-    back = cycle_from_text(text)
-    assert back == cycle
-    assert cycle_to_text(back) == text
+    back = plan_from_text(text)
+    assert back == plan
+    assert plan_to_text(back) == text
 
 
 def test_times_come_back_aware() -> None:
     now = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
     balance = Balance((), 0.0)
-    cycle = Cycle("c", now, Period.days_before(now, 1), "", "", Proven("", 0, True), (), 0, 0, None, balance, (), ())
-    text = cycle_to_text(cycle)
+    plan = Plan("c", now, Period.days_before(now, 1), "", "", Proven("", 0, True), (), 0, 0, None, balance, (), ())
+    text = plan_to_text(plan)
     forgotten()
-    back = cycle_from_text(text)
+    back = plan_from_text(text)
     assert back.created.utcoffset() == timedelta(0)
     assert f"{back.created.isoformat()} {back.created:%Z}" == "2026-03-01T02:30:00+00:00 UTC"
 
@@ -72,5 +72,5 @@ def test_times_come_back_aware() -> None:
 @pytest.mark.parametrize("text", ["", "{}", "[{}]", '[{"id": 1}]', "[]"])
 def test_text_of_another_version_is_refused(text: str) -> None:
     with pytest.raises(StoreError) as refused:
-        cycle_from_text(text)
+        plan_from_text(text)
     assert "version" in refused.value.advice

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.model.consent import Limits
-from flex.model.domain import Move, Plan
+from flex.model.domain import Move, ZonePlan
 from flex.tables import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.records import ZoneState, by_name, split
@@ -29,7 +29,7 @@ def state(sets: Mapping[str, frozenset[str]], owned: frozenset[str] | None = Non
     return ZoneState(ZONE, 1, table(sets), frozenset(sets) if owned is None else owned, blocked)
 
 
-def diff(wanted: pd.DataFrame, found: ZoneState, ours: frozenset[str] = frozenset()) -> Plan:
+def diff(wanted: pd.DataFrame, found: ZoneState, ours: frozenset[str] = frozenset()) -> ZonePlan:
     left_alone = zone_changes.foreign(found, list(wanted["name"]), ours=ours)
     return zone_changes.diff(ZONE, wanted, found, owner="me", ttl=60, left_alone=left_alone)
 

@@ -1,4 +1,4 @@
-"""What every store promises about cycles and the placement in force."""
+"""What every store promises about plans and the placement in force."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from flex.model.consent import Breach
 from flex.model.domain import (
     Balance,
     Change,
-    Cycle,
     Forecast,
     Move,
     NodeForecast,
@@ -28,6 +27,7 @@ from flex.model.domain import (
     Run,
     Stage,
     Verdict,
+    ZonePlan,
 )
 from flex.model.journal import JournalRow
 from flex.model.orders import NodeOrder
@@ -44,8 +44,8 @@ def placement(*rows: tuple[str, str]) -> pd.DataFrame:
     return PLACEMENT.from_columns({"site": [site for site, _ in rows], "node": [node for _, node in rows]})
 
 
-def cycle(id_: str, created: datetime = NOW, base: str = "") -> Cycle:
-    return Cycle(
+def plan(id_: str, created: datetime = NOW, base: str = "") -> Plan:
+    return Plan(
         id=id_,
         created=created,
         period=Period.days_before(created, 1),
@@ -58,21 +58,21 @@ def cycle(id_: str, created: datetime = NOW, base: str = "") -> Cycle:
         before=None,
         after=Balance((NodeLoad("n1", 100.0, 100.0, 2),), 0.0),
         forecasts=(),
-        plans=(),
+        zone_plans=(),
     )
 
 
-def full_cycle() -> Cycle:
-    """A cycle in which every field holds something."""
+def full_plan() -> Plan:
+    """A plan in which every field holds something."""
     one = Rrset("a.example.org.", "A", 60, ("192.0.2.1",))
     change = Change(one, replace(one, values=("192.0.2.2", "192.0.2.3")))
     balance = Balance((NodeLoad("n1", 101.5, 98.5, 2),), 0.1 + 0.2, "n1", "access rate")
     return replace(
-        cycle("20260301T023000-abc", base="20260228T023000-fff"),
+        plan("20260301T023000-abc", base="20260228T023000-fff"),
         moves=(Move("a.example.org", None, "n2", LARGEST, "new"),),
         before=balance,
         forecasts=(Forecast("lru", 0.25, (NodeForecast("n1", 3, 1, 300, 100),)),),
-        plans=(Plan("example.org.", (change, Change(None, one)), ("b.example.org. CNAME",), 2),),
+        zone_plans=(ZonePlan("example.org.", (change, Change(None, one)), ("b.example.org. CNAME",), 2),),
         breaches=(Breach("moved_share", 0.3, 1.0),),
         notes=('it\'s "noted" \x00 \U0001f600',),
         state="applied",
@@ -82,125 +82,125 @@ def full_cycle() -> Cycle:
     )
 
 
-def test_before_the_first_cycle_nothing_is_in_force(store: Store) -> None:
+def test_before_the_first_plan_nothing_is_in_force(store: Store) -> None:
     id_, rows = store.placement()
     assert id_ == ""
     pd.testing.assert_frame_equal(rows, PLACEMENT.empty())
 
 
-def test_a_cycle_comes_back_exactly(store: Store) -> None:
-    store.propose(full_cycle(), PLACEMENT.empty())
-    assert store.cycle(full_cycle().id) == full_cycle()
-    assert store.cycles() == (full_cycle(),)
+def test_a_plan_comes_back_exactly(store: Store) -> None:
+    store.propose(full_plan(), PLACEMENT.empty())
+    assert store.plan(full_plan().id) == full_plan()
+    assert store.plans() == (full_plan(),)
 
 
 def test_a_proposal_puts_nothing_in_force(store: Store, hostile: tuple[str, ...]) -> None:
     rows = placement(*((site, "n1") for site in hostile))
-    store.propose(cycle("c1"), rows)
+    store.propose(plan("c1"), rows)
     pd.testing.assert_frame_equal(store.placement_of("c1"), rows)
     assert store.placement()[0] == ""
 
 
 def test_settling_puts_the_placement_in_force_with_the_state(store: Store) -> None:
-    store.propose(cycle("c1"), placement(("a", "n1")))
-    store.propose(cycle("c2"), placement(("a", "n2"), ("a", "n1")))
-    settled = replace(cycle("c2"), state="applied", settled=NOW)
+    store.propose(plan("c1"), placement(("a", "n1")))
+    store.propose(plan("c2"), placement(("a", "n2"), ("a", "n1")))
+    settled = replace(plan("c2"), state="applied", settled=NOW)
     store.settle(settled, placement(("a", "n2"), ("a", "n1")))
     id_, rows = store.placement()
     assert id_ == "c2"
     pd.testing.assert_frame_equal(rows, placement(("a", "n1"), ("a", "n2")))
-    assert store.cycle("c2") == settled
+    assert store.plan("c2") == settled
 
 
-def test_what_is_in_force_is_what_the_cycle_was_settled_with(store: Store) -> None:
-    store.propose(cycle("c1"), placement(("a", "n1"), ("b", "n1")))
-    store.settle(replace(cycle("c1"), state="failed"), placement(("a", "n2")))
+def test_what_is_in_force_is_what_the_plan_was_settled_with(store: Store) -> None:
+    store.propose(plan("c1"), placement(("a", "n1"), ("b", "n1")))
+    store.settle(replace(plan("c1"), state="failed"), placement(("a", "n2")))
     pd.testing.assert_frame_equal(store.placement()[1], placement(("a", "n2")))
     pd.testing.assert_frame_equal(store.placement_of("c1"), placement(("a", "n2")))
 
 
-def test_an_update_changes_the_cycle_and_not_its_placement(store: Store) -> None:
-    store.propose(cycle("c1"), placement(("a", "n1")))
-    store.update(replace(cycle("c1"), state="discarded", message="no"))
-    assert store.cycle("c1").state == "discarded"
+def test_an_update_changes_the_plan_and_not_its_placement(store: Store) -> None:
+    store.propose(plan("c1"), placement(("a", "n1")))
+    store.update(replace(plan("c1"), state="discarded", message="no"))
+    assert store.plan("c1").state == "discarded"
     pd.testing.assert_frame_equal(store.placement_of("c1"), placement(("a", "n1")))
 
 
 def test_the_same_proposal_may_be_stored_again(store: Store) -> None:
-    store.propose(cycle("c1"), placement(("a", "n1")))
-    store.propose(cycle("c1"), placement(("a", "n1")))
-    assert store.cycles() == (cycle("c1"),)
+    store.propose(plan("c1"), placement(("a", "n1")))
+    store.propose(plan("c1"), placement(("a", "n1")))
+    assert store.plans() == (plan("c1"),)
     pd.testing.assert_frame_equal(store.placement_of("c1"), placement(("a", "n1")))
 
 
-def test_a_proposal_never_takes_the_place_of_a_cycle_that_went_on(store: Store) -> None:
-    store.propose(cycle("c1"), placement(("a", "n1")))
-    store.settle(replace(cycle("c1"), state="applied"), placement(("a", "n1")))
+def test_a_proposal_never_takes_the_place_of_a_plan_that_went_on(store: Store) -> None:
+    store.propose(plan("c1"), placement(("a", "n1")))
+    store.settle(replace(plan("c1"), state="applied"), placement(("a", "n1")))
     with pytest.raises(BadInput, match="applied"):
-        store.propose(cycle("c1"), placement(("a", "n2")))
-    assert store.cycle("c1").state == "applied"
+        store.propose(plan("c1"), placement(("a", "n2")))
+    assert store.plan("c1").state == "applied"
     pd.testing.assert_frame_equal(store.placement()[1], placement(("a", "n1")))
 
 
-def test_a_cycle_nobody_proposed_is_unknown(store: Store) -> None:
+def test_a_plan_nobody_proposed_is_unknown(store: Store) -> None:
     with pytest.raises(Unknown):
         store.placement_of("c1")
     with pytest.raises(Unknown):
-        store.update(cycle("c1"))
+        store.update(plan("c1"))
     with pytest.raises(Unknown):
-        store.settle(cycle("c1"), placement(("a", "n1")))
+        store.settle(plan("c1"), placement(("a", "n1")))
     assert store.placement()[0] == ""
-    assert store.cycles() == ()
+    assert store.plans() == ()
 
 
 def test_a_broken_placement_is_refused_before_anything_is_stored(store: Store) -> None:
     twice = pd.DataFrame({"site": ["a", "a"], "node": ["n1", "n1"]}).astype(dict(PLACEMENT.columns))
     with pytest.raises(BadTable):
-        store.propose(cycle("c1"), twice)
-    assert store.cycles() == ()
+        store.propose(plan("c1"), twice)
+    assert store.plans() == ()
 
 
 def test_what_a_caller_does_to_his_frame_does_not_reach_the_store(store: Store) -> None:
     given = placement(("a", "n1"))
-    store.propose(cycle("c1"), given)
+    store.propose(plan("c1"), given)
     given.loc[0, "node"] = "n2"
     taken = store.placement_of("c1")
     taken.loc[0, "node"] = "n3"
     assert list(store.placement_of("c1")["node"]) == ["n1"]
 
 
-def test_an_unambiguous_beginning_names_a_cycle(store: Store) -> None:
+def test_an_unambiguous_beginning_names_a_plan(store: Store) -> None:
     for id_ in ("2026-ab", "2026-ac", "2027-a"):
-        store.propose(cycle(id_), PLACEMENT.empty())
-    assert store.cycle("2027").id == "2027-a"
-    assert store.cycle("2026-ac").id == "2026-ac"
+        store.propose(plan(id_), PLACEMENT.empty())
+    assert store.plan("2027").id == "2027-a"
+    assert store.plan("2026-ac").id == "2026-ac"
 
 
-def test_an_id_that_begins_another_names_its_own_cycle(store: Store) -> None:
+def test_an_id_that_begins_another_names_its_own_plan(store: Store) -> None:
     for id_ in ("c1", *(f"c1{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")):
-        store.propose(cycle(id_), PLACEMENT.empty())
-    assert store.cycle("c1").id == "c1"
+        store.propose(plan(id_), PLACEMENT.empty())
+    assert store.plan("c1").id == "c1"
 
 
 def test_an_ambiguous_beginning_lists_the_candidates(store: Store) -> None:
     for id_ in ("2026-ab", "2026-ac", "2027-a"):
-        store.propose(cycle(id_), PLACEMENT.empty())
+        store.propose(plan(id_), PLACEMENT.empty())
     with pytest.raises(Unknown, match=r"2026-ab, 2026-ac$"):
-        store.cycle("2026")
+        store.plan("2026")
 
 
 @pytest.mark.parametrize("wrong", ["", "2028", "%", "2026-a_", "2026_", "2026-A", "-ab", "2026-ab ", "'"])
-def test_what_begins_no_cycle_is_unknown(store: Store, wrong: str) -> None:
-    store.propose(cycle("2026-ab"), PLACEMENT.empty())
+def test_what_begins_no_plan_is_unknown(store: Store, wrong: str) -> None:
+    store.propose(plan("2026-ab"), PLACEMENT.empty())
     with pytest.raises(Unknown, match="none"):
-        store.cycle(wrong)
+        store.plan(wrong)
 
 
-def test_cycles_come_newest_first(store: Store) -> None:
+def test_plans_come_newest_first(store: Store) -> None:
     for id_, hours in (("b", 1), ("B", 1), ("c", 2), ("a", 0)):
-        store.propose(cycle(id_, NOW + hours * HOUR), PLACEMENT.empty())
-    assert [each.id for each in store.cycles()] == ["c", "b", "B", "a"]
-    assert [each.id for each in store.cycles(limit=2)] == ["c", "b"]
+        store.propose(plan(id_, NOW + hours * HOUR), PLACEMENT.empty())
+    assert [each.id for each in store.plans()] == ["c", "b", "B", "a"]
+    assert [each.id for each in store.plans(limit=2)] == ["c", "b"]
 
 
 def test_a_hundred_thousand_rows_come_back_in_order(store: Store) -> None:
@@ -208,8 +208,8 @@ def test_a_hundred_thousand_rows_come_back_in_order(store: Store) -> None:
     many = PLACEMENT.from_columns(
         {"site": [f"s{row:06}.example.org" for row in rows], "node": [f"n{row}" for row in rows % 7]}
     )
-    store.propose(cycle("c1"), many)
-    store.settle(cycle("c1"), many)
+    store.propose(plan("c1"), many)
+    store.settle(plan("c1"), many)
     pd.testing.assert_frame_equal(store.placement()[1], many)
 
 
@@ -222,30 +222,30 @@ def held_by(store: Store, run_id: str, now: datetime = NOW) -> None:
 
 def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(store: Store) -> None:
     first, second = placement(("a", "n1")), placement(("a", "n2"))
-    store.propose(cycle("c1"), first)
-    store.propose(cycle("c2"), second)
-    store.settle(replace(cycle("c2"), state="applied"), second)
+    store.propose(plan("c1"), first)
+    store.propose(plan("c2"), second)
+    store.settle(replace(plan("c2"), state="applied"), second)
     entries = store.last_number()
     with pytest.raises(Outdated, match="now c2 is"):
-        store.settle(replace(cycle("c1"), state="applied"), first)
-    assert (store.in_force(), store.cycle("c1").state, store.last_number()) == ("c2", "proposed", entries)
+        store.settle(replace(plan("c1"), state="applied"), first)
+    assert (store.in_force(), store.plan("c1").state, store.last_number()) == ("c2", "proposed", entries)
 
 
 def test_who_lost_the_lease_puts_nothing_in_force_though_its_base_still_is(store: Store) -> None:
-    store.propose(cycle("c1"), placement(("a", "n1")))
+    store.propose(plan("c1"), placement(("a", "n1")))
     held_by(store, "late")
     with store.holding("late"):
         held_by(store, "other", NOW + 2 * HOUR)
         with pytest.raises(LostLease, match="other"):
-            store.settle(replace(cycle("c1"), state="applied"), placement(("a", "n1")))
-    assert (store.in_force(), store.cycle("c1").state) == ("", "proposed")
+            store.settle(replace(plan("c1"), state="applied"), placement(("a", "n1")))
+    assert (store.in_force(), store.plan("c1").state) == ("", "proposed")
     with pytest.raises(LostLease):
-        store.settle(replace(cycle("c1"), state="applied"), placement(("a", "n1")))
+        store.settle(replace(plan("c1"), state="applied"), placement(("a", "n1")))
 
 
 WRITES: dict[str, Callable[[Store], object]] = {
-    "propose": lambda store: store.propose(cycle("c9"), placement(("a", "n1"))),
-    "update": lambda store: store.update(replace(cycle("c1"), state="failed")),
+    "propose": lambda store: store.propose(plan("c9"), placement(("a", "n1"))),
+    "update": lambda store: store.update(replace(plan("c1"), state="failed")),
     "order": lambda store: store.order_node(NodeOrder("n1", "down")),
     "stage": lambda store: store.stage("late", Stage("apply", NOW)),
     "journal": lambda store: store.new_journal("c1"),
@@ -262,11 +262,11 @@ WRITES: dict[str, Callable[[Store], object]] = {
 @pytest.mark.parametrize("is_taken", [True, False])
 def test_who_lost_the_lease_writes_nothing(store: Store, write: str, is_taken: bool) -> None:
     """Whether another run has it now, or had it and gave it back."""
-    store.propose(cycle("c1"), placement(("a", "n1")))
+    store.propose(plan("c1"), placement(("a", "n1")))
     store.journal("c1").intend([JournalRow(0, "z.", (0,))])
     held_by(store, "late")
     with store.holding("late"):
-        store.update(replace(cycle("c1"), message="mine still"))
+        store.update(replace(plan("c1"), message="mine still"))
         held_by(store, "other", NOW + 2 * HOUR)
         if not is_taken:
             with ThreadPoolExecutor(1) as elsewhere:
@@ -275,15 +275,15 @@ def test_who_lost_the_lease_writes_nothing(store: Store, write: str, is_taken: b
         with pytest.raises(LostLease):
             WRITES[write](store)
         assert store.last_number() == before
-    assert store.cycle("c1").message == "mine still"
+    assert store.plan("c1").message == "mine still"
     assert (store.node_orders(), store.attempts(), store.slots(), store.profiles()) == ((), (), {}, None)
     assert [row.state for row in store.journal("c1").rows()] == ["planned"]
 
 
 def test_who_holds_the_lease_writes_and_so_does_who_never_asked_for_it(store: Store) -> None:
-    store.propose(cycle("c1"), placement(("a", "n1")))
+    store.propose(plan("c1"), placement(("a", "n1")))
     held_by(store, "mine")
     store.order_node(NodeOrder("n1", "down"))
     with store.holding("mine"):
-        store.settle(replace(cycle("c1"), state="applied"), placement(("a", "n1")))
+        store.settle(replace(plan("c1"), state="applied"), placement(("a", "n1")))
     assert store.in_force() == "c1"

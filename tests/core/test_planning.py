@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from flex.errors import Ended, Infeasible, Outdated, PartlyApplied, Refused, StoreError, Unverified
-from flex.loop import planning as cycles
+from flex.loop import planning
 from flex.model.consent import Limits
 from flex.model.dns_edits import Said
-from flex.model.domain import Cycle, Node, Pin, Plan, Verdict
+from flex.model.domain import Node, Pin, Plan, Verdict, ZonePlan
 from flex.model.journal import Journal
 from flex.ports import DnsTarget
 from flex.store import MemoryStore
@@ -30,7 +30,7 @@ Placement = Callable[[Mapping[str, str]], pd.DataFrame]
 
 def test_a_proposal_writes_nothing_to_dns(cluster: Cluster) -> None:
     made = cluster.propose()
-    assert made.cycle.changes == 8
+    assert made.plan.changes == 8
     assert cluster.addresses() == {}
     assert cluster.store.placement()[0] == ""
 
@@ -43,7 +43,7 @@ def test_a_night_puts_every_site_into_dns_and_the_placement_in_force(cluster: Cl
 
 
 def test_of_no_accesses_nothing_is_predicted(cluster: Cluster) -> None:
-    made = cluster.propose().cycle
+    made = cluster.propose().plan
     assert made.forecasts == ()
     assert "not predicted: no access was replayed" in made.notes
 
@@ -59,8 +59,8 @@ def test_a_balanced_cluster_is_left_alone(cluster: Cluster, profiles: Profiles) 
     loads = dict(zip(cluster.facts.profiles["site"], [(110, 100), (100, 100), (110, 100), (100, 100)], strict=True))
     cluster.facts = replace(cluster.facts, profiles=profiles(loads))
     made = cluster.propose()
-    assert made.cycle.moves == ()
-    assert "within the trigger" in made.cycle.notes[0]
+    assert made.plan.moves == ()
+    assert "within the trigger" in made.plan.notes[0]
 
 
 @pytest.mark.parametrize("solver", ["exact", "local"])
@@ -73,7 +73,7 @@ def test_a_new_site_moves_no_other_while_the_balance_is_within_the_trigger(
     cluster.facts = replace(cluster.facts, profiles=profiles(drifted | {f"new.{ZONE.rstrip('.')}": (1, 1)}))
     cluster.rules, cluster.solver = replace(RULES, tolerance=0.01, trigger=0.1), SOLVERS[solver]
     made = cluster.propose()
-    assert [move.site.split(".")[0] for move in made.cycle.moves] == ["new"]
+    assert [move.site.split(".")[0] for move in made.plan.moves] == ["new"]
 
 
 def test_replicas_that_are_taken_away_are_in_the_plan_and_the_load_before_is_that_of_all_of_them(
@@ -81,12 +81,12 @@ def test_replicas_that_are_taken_away_are_in_the_plan_and_the_load_before_is_tha
 ) -> None:
     cluster.night()
     everywhere = placement(dict.fromkeys(cluster.facts.profiles["site"], "n1 n2"))
-    cluster.store.settle(cluster.store.cycles()[0], everywhere)
+    cluster.store.settle(cluster.store.plans()[0], everywhere)
     assert isinstance(cluster.target, MemoryTarget)
     for site in cluster.facts.profiles["site"]:
         cluster.target.edit(ZONE, f"{site}.", "A", 60, [node.addresses[0] for node in cluster.facts.nodes[:2]])
     cluster.solver = SOLVERS["exact"]
-    made = cluster.propose().cycle
+    made = cluster.propose().plan
     assert len([move for move in made.moves if move.target is None]) == 4
     assert {move.reason for move in made.moves} == {"one node is enough"}
     assert made.before is not None
@@ -98,7 +98,7 @@ def test_a_best_effort_claims_no_least_number_of_moves(cluster: Cluster, profile
     first, *others = cluster.facts.profiles["site"]
     cluster.facts = replace(cluster.facts, profiles=profiles({first: (10, 10), **dict.fromkeys(others, (300, 300))}))
     cluster.solver = SOLVERS["local"]
-    assert cluster.propose().cycle.quality.bound == 0
+    assert cluster.propose().plan.quality.bound == 0
 
 
 def test_names_never_placed_before_wait_for_a_yes_when_they_are_many(cluster: Cluster, profiles: Profiles) -> None:
@@ -107,7 +107,7 @@ def test_names_never_placed_before_wait_for_a_yes_when_they_are_many(cluster: Cl
     invented = {f"x{n}.{ZONE.rstrip('.')}": (1, 1) for n in range(3)}
     cluster.facts = replace(cluster.facts, profiles=profiles(known | invented))
     cluster.rules = replace(RULES, limits=Limits(new_sites=2))
-    assert [breach.rule for breach in cluster.propose().cycle.breaches] == ["safety.max_new_sites"]
+    assert [breach.rule for breach in cluster.propose().plan.breaches] == ["safety.max_new_sites"]
 
 
 def test_names_of_a_partition_that_did_not_say_its_nodes_addresses_wait_for_a_yes(cluster: Cluster) -> None:
@@ -118,8 +118,8 @@ def test_names_of_a_partition_that_did_not_say_its_nodes_addresses_wait_for_a_ye
     assert isinstance(cluster.target, MemoryTarget)
     cluster.target.edit(ZONE, f"{site}.", "A", 60, ["203.0.113.99"])
     made = cluster.propose()
-    assert [breach.rule for breach in made.cycle.breaches] == ["safety.max_drifted_names"]
-    assert any(f"somebody else, or a node has other addresses now: {site}." in note for note in made.cycle.notes)
+    assert [breach.rule for breach in made.plan.breaches] == ["safety.max_drifted_names"]
+    assert any(f"somebody else, or a node has other addresses now: {site}." in note for note in made.plan.notes)
 
 
 def test_a_plan_that_hardly_helps_is_not_worth_its_moves(cluster: Cluster, placement: Placement) -> None:
@@ -127,9 +127,9 @@ def test_a_plan_that_hardly_helps_is_not_worth_its_moves(cluster: Cluster, place
     cluster.rules = replace(RULES, trigger=0.2, margin=0.5)
     first, *others = cluster.facts.profiles["site"]
     moved = placement({first: "n2", **dict.fromkeys(others, "n1")})
-    cluster.store.settle(cluster.store.cycles()[0], moved)
+    cluster.store.settle(cluster.store.plans()[0], moved)
     made = cluster.propose()
-    assert made.placement.equals(moved) or made.cycle.after.worst < 0.5
+    assert made.placement.equals(moved) or made.plan.after.worst < 0.5
 
 
 def test_a_site_without_traffic_keeps_its_node_and_its_records(cluster: Cluster) -> None:
@@ -145,9 +145,9 @@ def test_a_site_without_traffic_keeps_its_node_and_its_records(cluster: Cluster)
 
 
 def test_the_same_input_gives_the_same_digest_whatever_the_order(cluster: Cluster) -> None:
-    one = cluster.propose().cycle
+    one = cluster.propose().plan
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[::-1], pins=cluster.facts.pins[::-1])
-    other = cluster.propose(now=NOW.replace(hour=3)).cycle
+    other = cluster.propose(now=NOW.replace(hour=3)).plan
     assert one.digest == other.digest
     assert one.id.endswith(one.digest[:12])
 
@@ -161,17 +161,17 @@ def test_a_plan_made_on_another_base_is_refused(cluster: Cluster) -> None:
 
 def test_a_plan_that_somebody_rejected_since_it_was_read_is_not_carried_out(cluster: Cluster) -> None:
     made = cluster.propose()
-    cluster.store.update(replace(made.cycle, state="discarded"))
+    cluster.store.update(replace(made.plan, state="discarded"))
     with pytest.raises(Ended, match="it is discarded already"):
         cluster.carry_out(made)
-    assert (cluster.addresses(), cluster.store.cycle(made.cycle.id).state) == ({}, "discarded")
+    assert (cluster.addresses(), cluster.store.plan(made.plan.id).state) == ({}, "discarded")
 
 
 def test_moves_say_where_from_where_to_and_why(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
     cluster.night()
     first, second = nodes(2)
     cluster.facts = replace(cluster.facts, nodes=(replace(first, state="draining"), second))
-    moves = cluster.propose().cycle.moves
+    moves = cluster.propose().plan.moves
     assert [(move.site[0], move.source, move.target) for move in moves] == [("a", "n1", "n2"), ("c", "n1", "n2")]
     assert all("n1" in move.reason for move in moves)
 
@@ -191,7 +191,7 @@ def test_what_dns_says_is_where_an_adopting_cluster_starts(cluster: Cluster, pla
     cluster.target, cluster.rules = stranger, replace(RULES, adopt=True)
     made = cluster.propose()
     assert made.placement.equals(placement(names))
-    assert {change.type for plan in made.cycle.plans for change in plan.changes} == {"TXT"}
+    assert {change.type for plan in made.plan.zone_plans for change in plan.changes} == {"TXT"}
 
 
 def test_without_adopting_the_addresses_of_others_are_left_alone(cluster: Cluster) -> None:
@@ -200,8 +200,8 @@ def test_without_adopting_the_addresses_of_others_are_left_alone(cluster: Cluste
     stranger.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.1"])
     cluster.target = stranger
     made = cluster.propose()
-    assert [name.split(".")[0] for name in made.cycle.plans[0].foreign] == ["a"]
-    assert any("left alone" in note for note in made.cycle.notes)
+    assert [name.split(".")[0] for name in made.plan.zone_plans[0].foreign] == ["a"]
+    assert any("left alone" in note for note in made.plan.notes)
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ class Failing:
     def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
         return self.inner.read(zone, names, also)
 
-    def apply(self, *plans: Plan, journal: Journal | None = None) -> None:
+    def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans[: self.takes], journal=journal)
         if self.takes < len(plans):
             raise self.error
@@ -239,7 +239,7 @@ def test_a_refused_update_leaves_the_placement_in_force(cluster: Cluster) -> Non
     cluster.target = Failing(cluster.target, 0, REFUSED)
     with pytest.raises(Refused):
         cluster.carry_out(made)
-    assert cluster.store.cycle(made.cycle.id).state == "failed"
+    assert cluster.store.plan(made.plan.id).state == "failed"
     assert cluster.store.placement()[0] == ""
 
 
@@ -253,25 +253,25 @@ def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finis
     made = cluster.propose()
     with pytest.raises(PartlyApplied, match="REFUSED"):
         cluster.carry_out(made)
-    assert cluster.store.cycle(made.cycle.id).state == "applying"
+    assert cluster.store.plan(made.plan.id).state == "applying"
     cluster.target = inner
     assert cluster.carry_out(made).state == "applied"
 
 
 def test_a_killed_application_is_finished_by_carrying_it_out_again(cluster: Cluster) -> None:
     made = cluster.propose()
-    cluster.store.update(replace(made.cycle, state="applying"))
-    cluster.target.apply(made.cycle.plans[0])
+    cluster.store.update(replace(made.plan, state="applying"))
+    cluster.target.apply(made.plan.zone_plans[0])
     assert cluster.carry_out(made).state == "applied"
 
 
 def test_what_was_begun_is_not_called_failed_when_the_server_is_away(cluster: Cluster) -> None:
     made = cluster.propose()
-    cluster.store.update(replace(made.cycle, state="applying"))
+    cluster.store.update(replace(made.plan, state="applying"))
     cluster.target = Failing(cluster.target, 0, REFUSED)
     with pytest.raises(Refused):
         cluster.carry_out(made)
-    assert cluster.store.cycle(made.cycle.id).state == "applying"
+    assert cluster.store.plan(made.plan.id).state == "applying"
 
 
 def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(cluster: Cluster) -> None:
@@ -279,14 +279,14 @@ def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(cluste
     cluster.target = Failing(cluster.target, 1, REFUSED, wrong="silent")
     with pytest.raises(Unverified, match=r"ns2, hosting\.example\.: silent"):
         cluster.carry_out(made)
-    assert cluster.store.placement()[0] == made.cycle.id
+    assert cluster.store.placement()[0] == made.plan.id
 
 
 class Full(MemoryStore):
     """A store that takes no more once a plan is under way."""
 
-    def settle(self, cycle: Cycle, placement: pd.DataFrame) -> None:
-        asked = f"recording {cycle.id} with {len(placement)} rows"
+    def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
+        asked = f"recording {plan.id} with {len(placement)} rows"
         raise StoreError(asked, "the disk is full", kept="nothing was stored", advice="make room")
 
 
@@ -304,8 +304,8 @@ def test_giving_up_half_way_puts_what_dns_says_in_force(cluster: Cluster) -> Non
     site = cluster.facts.profiles["site"].iloc[0]
     assert isinstance(cluster.target, MemoryTarget)
     cluster.target.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.2"])
-    ended = cycles.abandon(
-        made.cycle,
+    ended = planning.abandon(
+        made.plan,
         made.placement,
         nodes=cluster.facts.nodes,
         zones=RULES.zones,
@@ -313,7 +313,7 @@ def test_giving_up_half_way_puts_what_dns_says_in_force(cluster: Cluster) -> Non
         store=cluster.store,
     )
     base, placement = cluster.store.placement()
-    assert (ended.state, base) == ("failed", made.cycle.id)
+    assert (ended.state, base) == ("failed", made.plan.id)
     assert placement.set_index("site")["node"].to_dict()[site] == "n2"
 
 
@@ -326,10 +326,10 @@ def test_going_back_is_an_ordinary_plan(cluster: Cluster, nodes: Callable[[int],
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
     earlier = cluster.store.placement_of(first.id)
-    back = cycles.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW.replace(hour=5))
+    back = planning.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW.replace(hour=5))
     assert back.placement.equals(earlier)
-    assert sorted(move.site[0] for move in back.cycle.moves) == ["a", "c"]
-    assert back.cycle.quality.note == "an earlier placement, as it was"
+    assert sorted(move.site[0] for move in back.plan.moves) == ["a", "c"]
+    assert back.plan.quality.note == "an earlier placement, as it was"
 
 
 def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
@@ -345,8 +345,8 @@ def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
     pinned = replace(facts, pins=(Pin(site, not_on=("n1",)), Pin(other, weight=9.0)))
     rules = replace(RULES, replicate_above=0.01)
     earlier = cluster.store.placement_of(first.id)
-    back = cycles.go_back(pinned, rules, earlier, scratch=turns, target=cluster.target, now=NOW)
-    _, against, replicas = back.cycle.quality.note.split("; ")
+    back = planning.go_back(pinned, rules, earlier, scratch=turns, target=cluster.target, now=NOW)
+    _, against, replicas = back.plan.quality.note.split("; ")
     assert against == f"against wishes that hold: {site}"
     assert replicas.startswith("not as many replicas as are wanted now: ")
     assert site not in replicas
@@ -360,7 +360,7 @@ def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it
     earlier = cluster.store.placement_of(first.id)
     facts = replace(cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2"))
     with pytest.raises(Infeasible, match="n1") as refused:
-        cycles.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW)
+        planning.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW)
     assert "add n1 again with `flex nodes add`" in refused.value.advice
 
 
@@ -370,6 +370,6 @@ def test_going_back_to_a_drained_node_is_refused(cluster: Cluster, nodes: Callab
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, nodes=(replace(one, state="draining"), two), base=base, placement=placement)
     with pytest.raises(Infeasible, match="n1"):
-        cycles.go_back(
+        planning.go_back(
             facts, RULES, cluster.store.placement_of(first.id), scratch=turns, target=cluster.target, now=NOW
         )
